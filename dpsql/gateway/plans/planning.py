@@ -208,7 +208,7 @@ class Planner:
         require_values_beside(tracked.statement, known, self.policy)
         for place, ((resolved, _), tree) in enumerate(zip(tracked.queries, trees, strict=True)):
             with _positions_in_statement(resolved.query):
-                require_values(tree, resolved.query.tree, known, answers, self.policy)
+                require_values(tree, resolved.query.tree, known, answers)
                 require_written_value(tracked.statement, place, tree, known)
 
     def _answered(self, tracked: TrackedStatement) -> tuple[list[tuple[str, ScopePlan]], list[exp.Query]]:
@@ -224,7 +224,7 @@ class Planner:
                 refuse_to_compare(resolved.tree, declared)
                 for scope, place in zip(scopes, places, strict=True):
                     names = [output_name(one) for one in scope.scope.select.expressions]
-                    replace_scope(scope.scope, scope.match, names, place, self.policy)
+                    replace_scope(scope.scope, scope.match, names, place)
             in_words(resolved.nodes)
             drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)

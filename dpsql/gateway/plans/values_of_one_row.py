@@ -42,7 +42,7 @@ def trials_of_values(tree: exp.Query, policy: Policy) -> Iterator[str]:
     if not has_values(tree):
         return
     for one in values_of_several_rows(with_ctes_in_place(tree, {}), {}):
-        if not tables_read(one, policy) and depends_on_nothing(one, tree, policy):
+        if not tables_read(one, policy) and depends_on_nothing(one, tree):
             yield f"SELECT {render(one)} IS NULL"
 
 
@@ -54,7 +54,7 @@ def trials_beside(statement: Statement, policy: Policy) -> Iterator[str]:
         flat = with_ctes_in_place(tree, {})
         if not is_written_value(one.before, one.behind) or tables_read(flat, policy) or not several_rows(flat, {}):
             continue
-        if depends_on_nothing(exp.Subquery(this=flat), tree, policy) and not one.reads_row:
+        if depends_on_nothing(exp.Subquery(this=flat), tree) and not one.reads_row:
             yield f"SELECT ({render(tree)}) IS NULL"
 
 
@@ -73,9 +73,7 @@ def require_values_beside(statement: Statement, known: Released, policy: Policy)
             raise one.query.placed(value_of_several_rows(values[0])).error()
 
 
-def require_values(
-    tree: exp.Query, asked: exp.Query, known: Released, answers: Mapping[str, object], policy: Policy
-) -> None:
+def require_values(tree: exp.Query, asked: exp.Query, known: Released, answers: Mapping[str, object]) -> None:
     """See that what stands for one value in a query over `answers` has one row at most; `asked` is it as it was asked.
 
     Of what depends on no answer the session has tried whether it has.
@@ -87,7 +85,7 @@ def require_values(
         return
     for one in values_of_several_rows(with_ctes_in_place(tree, {}), known):
         read = {table.name for table in every(one, exp.Table)}
-        if read & answers.keys() or not depends_on_nothing(one, asked, policy):
+        if read & answers.keys() or not depends_on_nothing(one, asked):
             raise value_of_several_rows(one)
 
 

@@ -11,13 +11,12 @@ measured is what a join with constants measures, of which a unit's rows are weig
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Offered, can_move, reads_rows
+from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below
-from dpsql.rewrite.syntax.named.columns import from_items
+from dpsql.rewrite.syntax.named.columns import Ctes, from_items
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
-from dpsql.rewrite.syntax.named.sources import Ctes
 from dpsql.rewrite.syntax.read.trees import every
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
@@ -38,11 +37,11 @@ def tie_compared(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
             inner = inner.this
         plain = isinstance(inner, exp.Select) and {key for key, value in inner.args.items() if value} <= _CLAUSES
         if isinstance(inner, exp.Select) and plain and aggregates_of(inner) and reads_rows(inner, ctes, policy):
-            _tie(inner, select, items[0], ctes, policy)
+            _tie(inner, select, items[0])
 
 
-def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr, ctes: Ctes, policy: Policy) -> None:
-    ours, around, where = Offered.of(inner, ctes, policy), Offered.of(select, ctes, policy), inner.args.get("where")
+def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr) -> None:
+    ours, around, where = Offered.of(inner), Offered.of(select), inner.args.get("where")
     outside = [column for column in every(inner, exp.Column) if not ours.has(column)]
     parts = list(conjuncts_of(where.this)) if where is not None else []
     compared = [part for part in parts if isinstance(part, _COMPARING)]
@@ -50,7 +49,7 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr, ctes: Ctes, poli
     sides = [_uncast(side) for part in compared for side in (part.this, part.expression)]
     strict = {fold(side.this) for side in sides if any(side is o for o in outside)}
     inside = {id(column) for part in parts for column in every(part, exp.Column)}
-    if not names or names != strict or not all(around.has(o) and can_move(o) and id(o) in inside for o in outside):
+    if not names or names != strict or not all(around.has(o) and id(o) in inside for o in outside):
         return
     if not any(ours.outer(part) and ours.pair(part) is None for part in parts):
         return  # equations alone tie it already

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.named.columns import Ctes, tables_in_from
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
 from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.sources import Ctes, sources
 from dpsql.rewrite.syntax.read.trees import every
 
 
@@ -25,22 +25,18 @@ class Correlated:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The tables and columns that a SELECT's FROM offers."""
+    """The tables that a SELECT's FROM offers."""
 
     tables: frozenset[str]
-    columns: frozenset[str]
 
     @classmethod
-    def of(cls, select: exp.Select, ctes: Ctes, policy: Policy) -> "Offered":
+    def of(cls, select: exp.Select) -> "Offered":
         """Build for a SELECT."""
-        found = sources(select, ctes, policy)
-        columns = frozenset(name for one in found for name in one.columns or ())
-        return cls(frozenset(one.name for one in found), columns)
+        return cls(tables_in_from(select))
 
     def has(self, column: exp.Column) -> bool:
-        """Return whether a column is one of them."""
-        table = fold(column.args.get("table"))
-        return table in self.tables if table else fold(column.this) in self.columns
+        """Return whether a column is one of theirs."""
+        return fold(column.args.get("table")) in self.tables
 
     def outer(self, node: exp.Expr) -> bool:
         """Return whether anything in it belongs to a query around."""
@@ -59,7 +55,7 @@ class Offered:
 
 def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Policy) -> Correlated | None:
     """Return what ties a subquery to the row, and what it says by itself; None where that can't be told apart."""
-    names = Offered.of(inner, ctes, policy)
+    names = Offered.of(inner)
     where, pairs, own = inner.args.get("where"), [], []
     for part in conjuncts_of(where.this) if where is not None else ():
         pair = names.pair(part)
@@ -72,15 +68,10 @@ def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Polic
     rest = [*inner.expressions, inner.args.get("having"), inner.args.get("group"), *(inner.args.get("joins") or ())]
     if any(names.outer(one) or every(one, exp.Query) for one in rest if one is not None):
         return None
-    ours = Offered.of(select, ctes, policy)
-    if any(ours.outer(outside) or not can_move(outside) for _, outside in pairs):
+    ours = Offered.of(select)
+    if any(ours.outer(outside) for _, outside in pairs):
         return None
     return Correlated(tuple(pairs), tuple(own), reads_rows(inner, ctes, policy))
-
-
-def can_move(node: exp.Expr) -> bool:
-    """Return whether its columns mean the same wherever they are put: a bare name may meet another of the same name."""
-    return all(column.args.get("table") for column in every(node, exp.Column))
 
 
 def reads_rows(inner: exp.Select, ctes: Ctes, policy: Policy) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Correlated, Offered, taken_apart
+from dpsql.rewrite.syntax.forms.correlation import Correlated, taken_apart
 from dpsql.rewrite.syntax.forms.group_values import (
     STRICT,
     has_columns_outside,
@@ -30,13 +30,12 @@ from dpsql.rewrite.syntax.forms.inner import with_all_public
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below
 from dpsql.rewrite.syntax.forms.set_operations import put_lists_below
 from dpsql.rewrite.syntax.named.aggregate_names import is_count, top_aggregates
-from dpsql.rewrite.syntax.named.columns import from_items, input_names
+from dpsql.rewrite.syntax.named.columns import Ctes, from_items, tables_in_from
 from dpsql.rewrite.syntax.named.existence import as_list, conjuncts_of, existences
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import columns_of_subquery, fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
-from dpsql.rewrite.syntax.named.sources import Ctes
 from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
@@ -51,22 +50,20 @@ def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: boo
     One that is not of private rows only needs what is released of such: all else PostgreSQL does by itself.
     """
     put_lists_below(select, ctes, policy)
-    if any(one.find(exp.Star) and isinstance(one, (exp.Star, exp.Column)) for one in select.expressions):
-        return []  # `*` would show what has come in
     work = _Select(select, ctes, policy, of_rows)
-    for part in _parts(select, ctes, policy):
+    for part in _parts(select):
         for query in list(queries_below(part)):
             work.replace(query)
     return work.joined
 
 
-def _parts(select: exp.Select, ctes: Ctes, policy: Policy) -> list[exp.Expr]:
+def _parts(select: exp.Select) -> list[exp.Expr]:
     """Return where a subquery is about rows, and not about what is made of groups."""
     where, aggregates = select.args.get("where"), aggregates_of(select)
     if not (aggregates or select.args.get("group") or select.args.get("distinct")):
         order = select.args.get("order")
         return [part for part in (where, *select.expressions, order) if part is not None]
-    keys = grouping_in(select, aggregates, input_names(select, ctes, policy)).keys
+    keys = grouping_in(select, aggregates).keys
     texts, group = {render(key) for key in keys}, select.args.get("group")
     shown = [one for one in select.expressions if render(one.unalias()) in texts]
     places = [*select.expressions, select.args.get("having"), select.args.get("order")]
@@ -204,7 +201,7 @@ class _Select:
         self, inner: exp.Select, parts: Correlated, values: Sequence[exp.Expr], *, grouped: bool = True
     ) -> "_Joined":
         """Put the groups of a subquery's rows into FROM; return the columns that they have there."""
-        name = fresh("subquery", Offered.of(self.select, self.ctes, self.policy).tables)
+        name = fresh("subquery", tables_in_from(self.select))
         table, outputs = inner.copy(), [*(inside for inside, _ in parts.pairs), *values]
         names = columns_of_subquery(outputs)
         named = [exp.alias_(node.copy(), as_, quoted=True) for node, as_ in zip(outputs, names, strict=True)]

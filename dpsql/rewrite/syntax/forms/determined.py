@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
-from dpsql.rewrite.syntax.named.columns import from_items, item_names
+from dpsql.rewrite.syntax.named.columns import from_items, item_name
 from dpsql.rewrite.syntax.named.grouping import Grouping
 from dpsql.rewrite.syntax.named.identifiers import fold
 
@@ -27,15 +27,13 @@ def determined(
     """Return the columns beside the aggregates of a SELECT that its keys determine, each once."""
     if not grouping.keys or not grouping.plain or select.args.get("group") is None:
         return ()
-    offered = {_alias(item): (item, frozenset(item_names(item, ctes, policy))) for item in from_items(select)}
-    columns = {name: names for name, (_, names) in offered.items()}
-    keys = {_named(key, columns) for key in grouping.keys if isinstance(key, exp.Column)}
-    unique = {alias: _key(item, ctes, policy) for alias, (item, _) in offered.items() if isinstance(item, exp.Table)}
+    keys = {_named(key) for key in grouping.keys if isinstance(key, exp.Column)}
+    unique = {item_name(item): _key(item, ctes, policy) for item in from_items(select) if isinstance(item, exp.Table)}
     whole = {alias for alias, key in unique.items() if key and keys >= {(alias, name) for name in key}}
     if not whole:
         return ()
     beside = [column for place in _places(select) for column in _outside_aggregates(place)]
-    found = {name: column for column in reversed(beside) if (name := _named(column, columns)) is not None}
+    found = {_named(column): column for column in reversed(beside)}
     return [column for name, column in found.items() if name[0] in whole and name not in keys]
 
 
@@ -55,17 +53,8 @@ def _outside_aggregates(place: exp.Expr) -> Iterator[exp.Column]:
             pending += node.iter_expressions()
 
 
-def _named(column: exp.Column, offered: Mapping[str, frozenset[str]]) -> Named | None:
-    """Return which table's column it is, None if that can't be told."""
-    table, name = fold(column.args.get("table")), fold(column.this)
-    found = [alias for alias, names in offered.items() if table in {"", alias} and name in names]
-    return (found[0], name) if len(found) == 1 else None
-
-
-def _alias(item: exp.Expr) -> str:
-    alias = item.args.get("alias")
-    named = fold(alias.this) if isinstance(alias, exp.TableAlias) else ""
-    return named or (fold(item.this) if isinstance(item, exp.Table) else "")
+def _named(column: exp.Column) -> Named:
+    return fold(column.args.get("table")), fold(column.this)
 
 
 def _key(item: exp.Table, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from dpsql.rewrite.syntax.named.columns import Ctes, item_name
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
-from dpsql.rewrite.syntax.named.sources import Ctes
 from dpsql.rewrite.syntax.read.trees import every, holds
 
 _CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"})
@@ -38,7 +38,7 @@ def is_full_join(select: exp.Select) -> bool:
 def as_two_parts(select: exp.Select, ctes: Ctes) -> bool:
     """Change such a SELECT to read both parts; return whether it is plain enough for that."""
     join, left, right = select.args["joins"][0], select.args["from_"].this, select.args["joins"][0].this
-    on, sides = join.args.get("on"), (_name(left), _name(right))
+    on, sides = join.args.get("on"), (item_name(left), item_name(right))
     parts = [*_outside(select)]
     if on is None or "" in sides or sides[0] == sides[1] or any(map(_side, select.args["joins"][1:])):
         return False
@@ -79,13 +79,7 @@ def _union(left: exp.Expr, right: exp.Expr, on: exp.Expr, names: dict[_Value, st
 
 
 def _side(join: exp.Join) -> str:
-    return "" if join.args.get("method") else str(join.args.get("side") or "").upper()
-
-
-def _name(item: exp.Expr) -> str:
-    alias = item.args.get("alias")
-    named = fold(alias.this) if isinstance(alias, exp.TableAlias) and alias.this is not None else ""
-    return named or (fold(item.this) if isinstance(item, exp.Table) else "")
+    return str(join.args.get("side") or "").upper()
 
 
 def _outside(select: exp.Select) -> Iterator[exp.Expr]:

@@ -11,18 +11,17 @@ Claim: PostgreSQL means the same by both, but for which of rows that tie comes f
 the longer words, of which all is said where they are followed: a window is of one unit's rows, and so is a joined row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import Correlated, Offered, reads_rows, taken_apart
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.columns import from_items, input_names
+from dpsql.rewrite.syntax.named.columns import Ctes
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import columns_of_subquery, fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
-from dpsql.rewrite.syntax.named.sources import Ctes
 from dpsql.rewrite.syntax.read.trees import every
 
 _VALUE = frozenset({"expressions", "from_", "joins", "where"})
@@ -34,10 +33,10 @@ def without_laterals(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     """Change the LATERAL subqueries of a SELECT that are known to mean something else; others stay."""
     for join in list(select.args.get("joins") or ()):
         inner = _inner(join)
-        if inner is None or not reads_rows(inner, ctes, policy) or _is_shown_whole(select):
+        if inner is None or not reads_rows(inner, ctes, policy):
             continue
         if aggregates_of(inner) and not inner.args.get("group"):
-            _as_values(select, join, inner, ctes, policy)
+            _as_values(select, join, inner)
         else:
             _as_rows(select, join, inner, ctes, policy)
 
@@ -47,23 +46,13 @@ def _inner(join: exp.Join) -> exp.Select | None:
     alias = item.args.get("alias")
     if not isinstance(item, exp.Lateral) or not isinstance(alias, exp.TableAlias) or alias.args.get("columns"):
         return None
-    if (
-        join.args.get("method")
-        or join.args.get("using")
-        or str(join.args.get("side") or "").upper() not in {"", "LEFT"}
-    ):
+    if join.args.get("using") or str(join.args.get("side") or "").upper() not in {"", "LEFT"}:
         return None
     inner = item.this
     while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
         inner = inner.this
     names = [output_name(one) for one in inner.expressions] if isinstance(inner, exp.Select) else []
-    stars = any(isinstance(one, exp.Star) or isinstance(one.this, exp.Star) for one in inner.expressions)
-    return inner if isinstance(inner, exp.Select) and len({*names}) == len(names) and not stars else None
-
-
-def _is_shown_whole(select: exp.Select) -> bool:
-    """Return whether `*` would show what the FROM of a SELECT has become."""
-    return any(isinstance(one, exp.Star) or isinstance(one.this, exp.Star) for one in select.expressions)
+    return inner if isinstance(inner, exp.Select) and len({*names}) == len(names) else None
 
 
 def _is_free(join: exp.Join) -> bool:
@@ -71,12 +60,12 @@ def _is_free(join: exp.Join) -> bool:
     return on is None or (isinstance(on, exp.Boolean) and bool(on.this))
 
 
-def _as_values(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, policy: Policy) -> None:
+def _as_values(select: exp.Select, join: exp.Join, inner: exp.Select) -> None:
     """Put a subquery for one value in the place of each column of a LATERAL subquery that has one row."""
     if not _is_free(join) or any(value for key, value in inner.args.items() if key not in _VALUE):
         return
     values = {output_name(one): one.unalias() for one in inner.expressions}
-    found = _columns(select, join, values, ctes, policy)
+    found = _columns(select, join)
     if found is None:
         return
     for column in found:
@@ -89,14 +78,9 @@ def _as_values(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes
     join.pop()
 
 
-def _columns(
-    select: exp.Select, join: exp.Join, names: Mapping[str, object], ctes: Ctes, policy: Policy
-) -> list[exp.Column] | None:
-    """Return the columns of a LATERAL subquery that a SELECT names; None where they can't be told."""
+def _columns(select: exp.Select, join: exp.Join) -> list[exp.Column] | None:
+    """Return the columns of a LATERAL subquery that a SELECT names; None where some are within others' queries or joins."""
     alias = fold(join.this.args["alias"].this)
-    others = frozenset(
-        name for item in from_items(select) if item is not join.this for name in _names(item, ctes, policy)
-    )
     clauses = [select.args[key] for key in _PLACES if select.args.get(key)]
     further = [one.args["on"] for one in select.args["joins"] if one.args.get("on") is not None]
     beside = [one.this for one in select.args["joins"] if one is not join]
@@ -104,22 +88,11 @@ def _columns(
     for part in (*select.expressions, *clauses, *further, *beside):
         nested = {id(one) for query in every(part, exp.Query) for one in every(query, exp.Column)}
         for column in every(part, exp.Column):
-            table, name = fold(column.args.get("table")), fold(column.this)
-            if table != alias and (table or name not in names or name in others):
-                continue
-            if table == alias and name not in names:
-                return None
-            if id(column) in nested or part in (*further, *beside):
-                return None
-            found.append(column)
-    outputs = {fold(one.args["alias"]) for one in select.expressions if isinstance(one, exp.Alias)}
-    places = [node for key in ("group", "order") if (node := select.args.get(key)) is not None]
-    named = {id(column) for place in places for column in every(place, exp.Column) if not column.args.get("table")}
-    return None if any(id(one) in named and fold(one.this) in outputs for one in found) else found
-
-
-def _names(item: exp.Expr, ctes: Ctes, policy: Policy) -> frozenset[str]:
-    return input_names(exp.Select(from_=exp.From(this=item.copy())), ctes, policy)
+            if fold(column.args.get("table")) == alias:
+                if id(column) in nested or part in (*further, *beside):
+                    return None
+                found.append(column)
+    return found
 
 
 def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, policy: Policy) -> None:
@@ -132,7 +105,7 @@ def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, 
     if limit is not None and (not numbered or order is None or inner.args.get("group")):
         return
     parts = taken_apart(inner, select, ctes, policy)
-    if parts is None or not parts.pairs or (order is not None and Offered.of(inner, ctes, policy).outer(order)):
+    if parts is None or not parts.pairs or (order is not None and Offered.of(inner).outer(order)):
         return
     keys = [inside for inside, _ in parts.pairs]
     names = _own_names([*inner.expressions, *keys])[len(inner.expressions) :]

@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
+from dpsql.rewrite.syntax.named.columns import Ctes
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
-from dpsql.rewrite.syntax.named.sources import Ctes
 from dpsql.rewrite.syntax.read.trees import every
 
 _NEVER_OF_NULL = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.Between)
@@ -25,8 +25,6 @@ def lead_with_private_rows(select: exp.Select, ctes: Ctes, policy: Policy) -> No
     joins, from_ = select.args.get("joins") or [], select.args.get("from_")
     if from_ is None or from_.this.args.get("joins") or not joins or any(one.args.get("using") for one in joins):
         return
-    if any(isinstance(one, exp.Star) or isinstance(one.this, exp.Star) for one in select.expressions):
-        return  # whose columns have an order
     first, side = joins[0], _side(joins[0])
     ours, theirs = (_is_private(one, ctes, policy) for one in (from_.this, first.this))
     if len(joins) == 1 and side == "RIGHT" and ours and not theirs:
@@ -35,23 +33,23 @@ def lead_with_private_rows(select: exp.Select, ctes: Ctes, policy: Policy) -> No
         first.set("this", left.copy())
         first.set("side", "LEFT")
         ours, theirs, side = theirs, ours, "LEFT"
-    if len(joins) == 1 and side == "LEFT" and theirs and not ours and _are_needed(select, first.this, ctes, policy):
+    if len(joins) == 1 and side == "LEFT" and theirs and not ours and _are_needed(select, first.this):
         first.set("side", None)
         first.set("kind", None)
 
 
 def _side(join: exp.Join) -> str:
-    return "" if join.args.get("method") else str(join.args.get("side") or "").upper()
+    return str(join.args.get("side") or "").upper()
 
 
 def _is_private(item: exp.Expr, ctes: Ctes, policy: Policy) -> bool:
     return reads_rows(exp.Select(from_=exp.From(this=item.copy())), ctes, policy)
 
 
-def _are_needed(select: exp.Select, item: exp.Expr, ctes: Ctes, policy: Policy) -> bool:
+def _are_needed(select: exp.Select, item: exp.Expr) -> bool:
     """Return whether WHERE keeps no row that has none of an element of FROM."""
     where = select.args.get("where")
-    theirs = Offered.of(exp.Select(from_=exp.From(this=item.copy())), ctes, policy)
+    theirs = Offered.of(exp.Select(from_=exp.From(this=item.copy())))
     return where is not None and any(_never_of_null(part, theirs) for part in conjuncts_of(where.this))
 
 
@@ -80,4 +78,4 @@ def _is_strict(node: exp.Expr) -> bool:
 
 
 def _reads(node: exp.Expr, theirs: Offered) -> bool:
-    return any(column.args.get("table") and theirs.has(column) for column in every(node, exp.Column))
+    return any(map(theirs.has, every(node, exp.Column)))

@@ -17,16 +17,15 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Offered, can_move, reads_rows
+from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
 from dpsql.rewrite.syntax.forms.determined import determined
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below, queries_inside
 from dpsql.rewrite.syntax.named.aggregate_names import is_count
-from dpsql.rewrite.syntax.named.columns import from_items, input_names
+from dpsql.rewrite.syntax.named.columns import Ctes, from_items
 from dpsql.rewrite.syntax.named.grouping import grouping_of
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
-from dpsql.rewrite.syntax.named.sources import Ctes
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
@@ -40,8 +39,7 @@ def as_answers(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     group = select.args.get("group")
     if group is None or any(value for key, value in select.args.items() if key not in _CLAUSES):
         return
-    stars = any(isinstance(one, exp.Star) or isinstance(one.this, exp.Star) for one in select.expressions)
-    if stars or any(isinstance(one, (exp.Rollup, exp.Cube, exp.GroupingSets)) for one in group.expressions):
+    if any(isinstance(one, (exp.Rollup, exp.Cube, exp.GroupingSets)) for one in group.expressions):
         return
     joins = select.args.get("joins") or []
     if joins and str(joins[-1].args.get("side") or "").upper() == "LEFT" and not joins[-1].args.get("using"):
@@ -52,7 +50,7 @@ def as_answers(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 
 def _grouped(select: exp.Select, ctes: Ctes, policy: Policy) -> tuple[tuple[exp.Expr, ...], Sequence[exp.Expr]] | None:
     """Return the keys and the aggregates of a SELECT; None where something else is shown, or it is ordered by that."""
-    grouping, calls = grouping_of(select, input_names(select, ctes, policy)), aggregates_of(select)
+    grouping, calls = grouping_of(select), aggregates_of(select)
     keys = (*grouping.keys, *determined(select, grouping, ctes, policy))
     known, names = {render(one) for one in (*keys, *calls)}, {output_name(one) for one in select.expressions}
     order = [one.this if isinstance(one, exp.Ordered) else one for one in _elements(select.args.get("order"))]
@@ -85,16 +83,15 @@ def _beside_public(select: exp.Select, joins: Sequence[exp.Join], ctes: Ctes, po
     kind = str(joins[-1].args.get("kind") or "").upper()
     if any(reads[:-1]) or not reads[-1] or kind not in {"", "OUTER"} or next(queries_inside(select), None) is not None:
         return
-    ours = Offered.of(holders[-1], ctes, policy)
-    theirs = [Offered.of(one, ctes, policy) for one in holders[:-1]]
+    ours = Offered.of(holders[-1])
     if (found := _grouped(select, ctes, policy)) is None:
         return
     keys, calls = found
     where = select.args.get("where")
     of_public = [*keys, *([where] if where is not None else [])]
-    if any(_may_be(column, ours, theirs) for part in of_public for column in every(part, exp.Column)):
+    if any(ours.has(column) for part in of_public for column in every(part, exp.Column)):
         return
-    if not all(_leaves_out_nothing(call, ours, theirs) for call in calls):
+    if not all(_leaves_out_nothing(call, ours) for call in calls):
         return
     _put_beside(select, joins, keys, calls)
 
@@ -125,12 +122,7 @@ def _put_beside(
         select.set("where", exp.Where(this=_with(having.this, values)))
 
 
-def _may_be(column: exp.Column, ours: Offered, theirs: Sequence[Offered]) -> bool:
-    """Return whether a column may be one of the last table's."""
-    return ours.has(column) if column.args.get("table") else not any(one.has(column) for one in theirs)
-
-
-def _leaves_out_nothing(call: exp.Expr, ours: Offered, theirs: Sequence[Offered]) -> bool:
+def _leaves_out_nothing(call: exp.Expr, ours: Offered) -> bool:
     """Return whether an aggregate is of values that are NULL where there is no private row."""
     if not isinstance(call, exp.Anonymous) or not call.expressions:
         return False
@@ -138,7 +130,7 @@ def _leaves_out_nothing(call: exp.Expr, ours: Offered, theirs: Sequence[Offered]
     while pending:
         node = pending.pop()
         if isinstance(node, exp.Column):
-            if not ours.has(node) or any(one.has(node) for one in theirs) or isinstance(node.this, exp.Star):
+            if not ours.has(node):
                 return False
             columns += 1
         elif isinstance(node, _STRICT):
@@ -159,29 +151,29 @@ def _below_subqueries(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         return
     by, calls = found
     inside = (*by, *calls, select.args.get("where"), select.args.get("order"))
-    if any(True for part in inside for _ in queries_below(part)) or not _tied(select, by, ctes, policy):
+    if any(True for part in inside for _ in queries_below(part)) or not _tied(select, by):
         return
     alias = fresh("groups", {fold(one.this) for one in every(select, exp.Table)})
     keys = _columns(len(by), "key", alias)
     values = dict(zip(map(render, by), keys, strict=True))
     values |= dict(zip(map(render, calls), _columns(len(calls), "value", alias), strict=True))
     table = _inner(select, by, calls, having=True)
-    for column, index in _tied(select, by, ctes, policy):
+    for column, index in _tied(select, by):
         column.replace(keys[index].copy())
     _over(select, values, _subquery(table, alias), [])
 
 
-def _tied(select: exp.Select, keys: Sequence[exp.Expr], ctes: Ctes, policy: Policy) -> Sequence[tuple[exp.Column, int]]:
+def _tied(select: exp.Select, keys: Sequence[exp.Expr]) -> Sequence[tuple[exp.Column, int]]:
     """Return the columns of subqueries that are a group's keys, each with which; none where another one is not theirs."""
-    found, ours = list[tuple[exp.Column, int]](), Offered.of(select, ctes, policy)
+    found, ours = list[tuple[exp.Column, int]](), Offered.of(select)
     for output in select.expressions:
         for query in every(output, exp.Select):
-            names = Offered.of(query, ctes, policy)
+            names = Offered.of(query)
             for column in every(query, exp.Column):
                 if names.has(column):
                     continue
                 index = next(
-                    (i for i, key in enumerate(keys) if ours.has(column) and can_move(column) and _is(column, key)),
+                    (i for i, key in enumerate(keys) if ours.has(column) and _is(column, key)),
                     None,
                 )
                 if index is None:
@@ -191,8 +183,8 @@ def _tied(select: exp.Select, keys: Sequence[exp.Expr], ctes: Ctes, policy: Poli
 
 
 def _is(column: exp.Column, key: exp.Expr) -> bool:
-    tables = {fold(column.args.get("table")), fold(key.args.get("table"))} - {""}
-    return isinstance(key, exp.Column) and fold(key.this) == fold(column.this) and len(tables) < 2
+    same_table = fold(key.args.get("table")) == fold(column.args.get("table"))
+    return isinstance(key, exp.Column) and fold(key.this) == fold(column.this) and same_table
 
 
 def _inner(select: exp.Select, keys: Sequence[exp.Expr], calls: Sequence[exp.Expr], *, having: bool) -> exp.Select:

@@ -11,9 +11,9 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.compared import tie_compared
 from dpsql.rewrite.syntax.forms.laterals import without_laterals
 from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows
-from dpsql.rewrite.syntax.forms.plain_joins import spelled_out
 from dpsql.rewrite.syntax.forms.public_left import as_answers
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct
+from dpsql.rewrite.syntax.named.columns import from_items
 
 
 def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
@@ -22,10 +22,19 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
         case exp.SetOperation():
             make_distinct(query, ctes, policy)
         case exp.Select():
-            spelled_out(query, ctes, policy)
+            _put_below(query)
             without_laterals(query, ctes, policy)
             lead_with_private_rows(query, ctes, policy)
             as_answers(query, ctes, policy)
             tie_compared(query, ctes, policy)
         case _:
             pass
+
+
+def _put_below(select: exp.Select) -> None:
+    """Write joins in brackets with a name as a subquery: FROM (a JOIN b …) AS j  →  FROM (SELECT * FROM a JOIN b …) AS j."""
+    for item in list(from_items(select)):
+        if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Table) and item.args.get("alias"):
+            table, joins = item.this, item.this.args.get("joins")
+            table.set("joins", None)
+            item.set("this", exp.Select(expressions=[exp.Star()], from_=exp.From(this=table), joins=joins))

@@ -1,12 +1,18 @@
-"""The names of the columns that tables and queries put out, as far as names go."""
+"""What stands in FROM, by the names that it has there, and the columns that come from around a query.
+
+PostgreSQL has written the name of its table before every column, and no name stands for two things where one of them is seen
+within the other: so a column's table is what has that name.
+"""
 
 from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.read.trees import every
+
+Ctes = Mapping[str, exp.CTE]
+_ITEMS = (exp.Table, exp.Subquery, exp.Values, exp.Lateral)
 
 
 def from_items(node: exp.Select) -> Iterator[exp.Expr]:
@@ -18,50 +24,32 @@ def from_items(node: exp.Select) -> Iterator[exp.Expr]:
             yield join.this
     for join in node.args.get("joins") or ():
         yield join.this
-    yield from node.args.get("laterals") or ()
 
 
-def input_names(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:
-    """Return the names of all columns that FROM offers to a SELECT."""
-    return frozenset(name for item in from_items(node) for name in item_names(item, ctes, policy))
-
-
-def names_around(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:
-    """Return the names of the columns that the queries have in which a SELECT is nested as an expression."""
-    names: frozenset[str] = frozenset()
-    above, beside = node.parent, False
-    while above is not None:
-        if isinstance(above, exp.Select):
-            names |= frozenset() if beside else input_names(above, ctes, policy)
-            beside = False
-        above, beside = above.parent, beside or isinstance(above, (exp.From, exp.Join, exp.CTE))
-    return names
-
-
-def item_names(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
-    """Yield the names of the columns that an element of FROM offers, where it renames some by both names."""
+def item_name(item: exp.Expr) -> str:
+    """Return what an element of FROM is called there; empty if it has no name."""
     alias = item.args.get("alias")
-    renamed = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
-    yield from renamed
-    if isinstance(item, exp.Table):
-        name = fold(item.this)
-        if name in ctes and not item.args.get("db"):
-            yield from (fold(column) for column in ctes[name].args["alias"].args.get("columns") or ())
-            yield from _query_names(ctes[name].this, ctes, policy)
-        elif name in policy.tables:
-            yield from policy.tables[name].columns
-    elif isinstance(item, exp.Subquery):
-        yield from _query_names(item.this, ctes, policy)
+    named = fold(alias.this) if isinstance(alias, exp.TableAlias) else ""
+    return named or (fold(item.this) or str(item.this.name).lower() if isinstance(item, exp.Table) else "")
 
 
-def _query_names(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
-    while isinstance(query, (exp.SetOperation, exp.Subquery)):
-        query = query.this
-    if not isinstance(query, exp.Select):
-        return
-    for output in query.expressions:
-        if isinstance(output, (exp.Star, exp.Column)) and output.find(exp.Star):
-            for item in from_items(query):
-                yield from item_names(item, ctes, policy)
-        else:
-            yield output_name(output)
+def tables_in_from(select: exp.Select) -> frozenset[str]:
+    """Return the names of what a SELECT reads, that of joins in brackets included."""
+    inside = (one for item in from_items(select) for one in _in_brackets(item))
+    return frozenset(map(item_name, inside))
+
+
+def _in_brackets(item: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield an element of FROM, and what it joins in brackets."""
+    yield item
+    if isinstance(item, exp.Subquery) and isinstance(item.this, (exp.Table, exp.Subquery)):
+        joins = item.this.args.get("joins") or ()
+        for one in (item.this, *(join.this for join in joins)):
+            yield from _in_brackets(one)
+
+
+def outer_columns(query: exp.Expr) -> list[exp.Column]:
+    """Return the columns in a query that belong to queries around it."""
+    inside = {item_name(item) for item in every(query, exp.Expr) if isinstance(item, _ITEMS)}
+    columns = every(query, exp.Column)
+    return [one for one in columns if one.args.get("table") and fold(one.args["table"]) not in inside]

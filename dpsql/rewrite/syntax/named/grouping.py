@@ -5,14 +5,14 @@ GROUP BY zone, ROLLUP (year, month)  →  keys zone, year, month; sets (zone, ye
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.frozen import quickly_made
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.read.dialect import render
 
 _MOST_SETS = 256
@@ -39,16 +39,16 @@ def ordinary(keys: Sequence[exp.Expr]) -> Grouping:
     return Grouping(distinct, (tuple(range(len(distinct))),))
 
 
-def grouping_in(select: exp.Select, aggregates: Sequence[exp.Expr], inputs: frozenset[str]) -> Grouping:
+def grouping_in(select: exp.Select, aggregates: Sequence[exp.Expr]) -> Grouping:
     """Return how a SELECT groups; DISTINCT without aggregates groups by its outputs."""
     if select.args.get("group") is not None:
-        return grouping_of(select, inputs)
+        return grouping_of(select)
     distinct = select.args.get("distinct") is not None and not aggregates
-    return ordinary([_named(e).unalias() for e in select.expressions] if distinct else [])
+    return ordinary([_named(e) for e in select.expressions] if distinct else [])
 
 
-def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
-    """Return what the GROUP BY of `select` says; `inputs` are the names of FROM's columns.
+def grouping_of(select: exp.Select) -> Grouping:
+    """Return what the GROUP BY of `select` says.
 
     Several elements multiply: every set of one is joined with every set of the next.
 
@@ -64,7 +64,7 @@ def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
             hint="Name the sets that you need with GROUPING SETS.",
             position=position(group),
         )
-    elements = [_sets(select, element, inputs) for element in group.expressions]
+    elements = [_sets(select, element) for element in group.expressions]
     combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*elements)]
     if len(combined) == len(combined[0]) == 1:
         return Grouping(combined[0], ((0,),))
@@ -92,42 +92,35 @@ def _size(element: exp.Expr) -> int:
             return 1
 
 
-def _sets(select: exp.Select, element: exp.Expr, inputs: frozenset[str]) -> list[tuple[exp.Expr, ...]]:
+def _sets(select: exp.Select, element: exp.Expr) -> list[tuple[exp.Expr, ...]]:
     """Return the grouping sets that one element of GROUP BY stands for."""
     match element:
         case exp.Rollup():
-            parts = [_columns(select, part, inputs) for part in element.expressions]
+            parts = [_columns(select, part) for part in element.expressions]
             return [tuple(itertools.chain(*parts[:n])) for n in range(len(parts), -1, -1)]
         case exp.Cube():
-            parts = [_columns(select, part, inputs) for part in element.expressions]
+            parts = [_columns(select, part) for part in element.expressions]
             chosen = itertools.product(*((part, ()) for part in parts))
             return [tuple(itertools.chain(*choice)) for choice in chosen]
         case exp.GroupingSets():
-            return [one for part in element.expressions for one in _sets(select, part, inputs)]
+            return [one for part in element.expressions for one in _sets(select, part)]
         case _:
-            return [_columns(select, element, inputs)]
+            return [_columns(select, element)]
 
 
-def _columns(select: exp.Select, node: exp.Expr, inputs: frozenset[str]) -> tuple[exp.Expr, ...]:
+def _columns(select: exp.Select, node: exp.Expr) -> tuple[exp.Expr, ...]:
     """Return the keys in one element: `(a, b)` groups by both at once, `()` by nothing."""
     if isinstance(node, exp.Tuple):
-        return tuple(_resolved(select, part, inputs) for part in node.expressions)
+        return tuple(_resolved(select, part) for part in node.expressions)
     if isinstance(node, exp.Paren):
-        return _columns(select, node.this, inputs)
-    return (_resolved(select, node, inputs),)
+        return _columns(select, node.this)
+    return (_resolved(select, node),)
 
 
-def _resolved(select: exp.Select, key: exp.Expr, inputs: frozenset[str]) -> exp.Expr:
-    """Return the expression that a key means: an ordinal, an output's name, or itself."""
-    outputs = select.expressions
-    if isinstance(key, exp.Literal) and not key.is_string and 0 < int(key.name) <= len(outputs):
-        output: exp.Expr = [_named(one) for one in outputs[: int(key.name)]][-1].unalias()
-        return output
-    if isinstance(key, exp.Column) and not key.args.get("table"):
-        name = fold(key.this)
-        named: Mapping[str, exp.Expr] = {fold(e.args["alias"]): e.this for e in outputs if isinstance(e, exp.Alias)}
-        if name in named and name not in inputs:  # PostgreSQL: an input column goes before an output of the same name
-            return named[name]
+def _resolved(select: exp.Select, key: exp.Expr) -> exp.Expr:
+    """Return the expression that a key means; an output with a query in it is written by its place (`bind.plain`)."""
+    if isinstance(key, exp.Literal) and not key.is_string:
+        return _named(select.expressions[int(key.name) - 1])
     return key
 
 
@@ -135,7 +128,7 @@ def _named(output: exp.Expr) -> exp.Expr:
     """Return an output of which a key is made.
 
     Raises:
-        Unsupported: it is `*`, several columns in one, or made of several rows.
+        Unsupported: it is made of several rows.
     """
     if output.find(exp.Window):
         raise Unsupported(
@@ -144,11 +137,5 @@ def _named(output: exp.Expr) -> exp.Expr:
             hint="SELECT DISTINCT zone, count(*) OVER (PARTITION BY zone) is SELECT zone, count(*) with GROUP BY zone.",
             position=position(output),
         )
-    if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
-        raise Unsupported(
-            "the columns of * are not grouped by their places, or by DISTINCT",
-            because="star-as-key",
-            hint="Name the columns instead.",
-            position=position(output),
-        )
-    return output
+    key: exp.Expr = output.unalias()
+    return key

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.named.columns import from_items
+from dpsql.rewrite.syntax.named.columns import from_items, item_name
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.output_names import output_name
 
@@ -29,7 +29,7 @@ def _name_rows(columns: Sequence[exp.Column], item: exp.Expr, ctes: Mapping[str,
     alias = item.args.get("alias")
     if table is None or not table.units or (isinstance(alias, exp.TableAlias) and alias.args.get("columns")):
         return False
-    named = {fold(column.this) for column in columns if fold(column.args.get("table")) in {"", _alias(item)}}
+    named = {fold(column.this) for column in columns if fold(column.args.get("table")) == item_name(item)}
     joint = [unit.columns for unit in table.units.values() if unit.further]
     return any(named.issuperset(key) for key in (*joint, table.joint_key) if key)
 
@@ -43,15 +43,9 @@ def _is_unit(node: exp.Expr, select: exp.Select, ctes: Mapping[str, exp.CTE], po
     return any(
         unit and name == found
         for item in from_items(select)
-        if table in {"", _alias(item)}
+        if table == item_name(item)
         for found, unit in columns_of_item(item, ctes, policy)
     )
-
-
-def _alias(item: exp.Expr) -> str:
-    alias = item.args.get("alias")
-    named = fold(alias.this) if isinstance(alias, exp.TableAlias) else ""
-    return named or (fold(item.this) if isinstance(item, exp.Table) else "")
 
 
 def columns_of_item(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Sequence[tuple[str, bool]]:
@@ -100,7 +94,7 @@ def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy)
         if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
             table = fold(output.args.get("table"))
             for item in from_items(query):
-                if table in {"", _alias(item)}:
+                if table in {"", item_name(item)}:
                     yield from columns_of_item(item, visible, policy)
         else:
             yield output_name(output), _is_unit(output.unalias(), query, visible, policy)

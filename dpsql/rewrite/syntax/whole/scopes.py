@@ -21,12 +21,11 @@ from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_among_rows,
 from dpsql.rewrite.syntax.forms.reworded import reword
 from dpsql.rewrite.syntax.forms.set_operations import rows_of_units
 from dpsql.rewrite.syntax.named.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE_CLAUSES, UNIT_CLAUSES, refuse_clauses
-from dpsql.rewrite.syntax.named.columns import from_items, input_names, names_around
+from dpsql.rewrite.syntax.named.columns import from_items, outer_columns
 from dpsql.rewrite.syntax.named.existence import queried
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.identifiers import fold, position
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
-from dpsql.rewrite.syntax.named.qualified import outer_columns
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
@@ -193,11 +192,10 @@ class _Finder:
     ) -> Kind:
         """Return what a SELECT is that aggregates private rows, groups them, or tells which are distinct."""
         _refuse_distinct_on(node, aggregates)
-        inputs = input_names(node, visible, self.policy)
-        grouping = grouping_in(node, aggregates, inputs)
+        grouping = grouping_in(node, aggregates)
         if further := determined(node, grouping, visible, self.policy):
             node.args["group"].set("expressions", [*node.args["group"].expressions, *(one.copy() for one in further)])
-            grouping = grouping_in(node, aggregates, inputs)
+            grouping = grouping_in(node, aggregates)
         keys = grouping.keys if answers else ()
         of_keys = (query for key in keys for query in key.find_all(exp.Query) if id(query) in answers)
         self.inner.extend(InnerAnswer(with_all_public(query), visible) for query in of_keys)
@@ -206,7 +204,7 @@ class _Finder:
             refuse_clauses(node, (*UNIT_CLAUSES, "distinct") if grouped else UNIT_CLAUSES)
             return Kind.ROWS  # of which each is one unit's
         refuse_clauses(node, SCOPE_CLAUSES)
-        _refuse_outer_columns(node, visible, self.policy)
+        _refuse_outer_columns(node)
         self.scopes.append(Scope(node, grouping, aggregates, visible, bool(self.alone)))
         return Kind.ANSWER
 
@@ -264,9 +262,9 @@ def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> N
         )
 
 
-def _refuse_outer_columns(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
+def _refuse_outer_columns(node: exp.Select) -> None:
     """Refuse columns of a query around this one: PostgreSQL would say that there is no such table, or column."""
-    for column in outer_columns(node, names_around(node, ctes, policy), ctes, policy):
+    for column in outer_columns(node):
         raise Unsupported(
             f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
             because="outer-column",

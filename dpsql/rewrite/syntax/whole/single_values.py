@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from dpsql.lexer.tokens import tokens
-from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.named.columns import from_items
+from dpsql.rewrite.syntax.named.columns import outer_columns
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.released_rows import Released
@@ -76,31 +75,8 @@ def is_written_value(before: str, behind: str) -> bool:
     return not words or words[-1] not in _BEFORE_TABLES
 
 
-def depends_on_nothing(query: exp.Subquery, asked: exp.Query, policy: Policy) -> bool:
+def depends_on_nothing(query: exp.Subquery, asked: exp.Query) -> bool:
     """Return whether a query in one that is `asked` has the same rows wherever it stands: a session may try it by itself."""
-    names, ctes = _names_in(asked, policy), {fold(one.args["alias"].this) for one in every(asked, exp.CTE)}
-    tables = [item for select in every(query, exp.Select) for item in from_items(select)]
-    inside = {_name(item) for item in tables}
-    declared = (policy.tables.get(fold(item.this)) for item in tables if isinstance(item, exp.Table))
-    own = {name for table in declared if table is not None for name in table.columns}
-    if any(isinstance(item, exp.Table) and not item.args.get("db") and fold(item.this) in ctes for item in tables):
-        return False
-    return all(
-        fold(column.args["table"]) in inside
-        if column.args.get("table")
-        else fold(column.this) in own or fold(column.this) not in names
-        for column in every(query, exp.Column)
-    )
-
-
-def _names_in(query: exp.Expr, policy: Policy) -> frozenset[str]:
-    """Return all names that a column may have somewhere in a query: those declared, and those given in it."""
-    declared = (name for table in policy.tables.values() for name in table.columns)
-    given = (fold(one.args["alias"]) for one in every(query, exp.Alias))
-    renamed = (fold(name) for one in every(query, exp.TableAlias) for name in one.args.get("columns") or ())
-    return frozenset((*declared, *given, *renamed))
-
-
-def _name(item: exp.Expr) -> str:
-    alias = item.args.get("alias")
-    return fold(alias.this) if isinstance(alias, exp.TableAlias) else fold(item.this)
+    ctes = {fold(one.args["alias"].this) for one in every(asked, exp.CTE)}
+    read = {fold(one.this) for one in every(query, exp.Table) if not one.args.get("db")}
+    return not ctes & read and not outer_columns(query)

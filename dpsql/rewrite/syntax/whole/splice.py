@@ -7,17 +7,15 @@ FROM becomes the table of answers `_dp`, keys and aggregates its columns, HAVING
 the private rows has no meaning any more and is refused.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.named.columns import input_names
+from dpsql.rewrite.syntax.named.columns import tables_in_from
 from dpsql.rewrite.syntax.named.identifiers import fold, position
-from dpsql.rewrite.syntax.named.output_names import output_name
-from dpsql.rewrite.syntax.named.sources import OfferedTable, sources
-from dpsql.rewrite.syntax.read.trees import every, holds
+from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.found import Scope
 from dpsql.rewrite.syntax.whole.scopes import tables_read
 
@@ -26,10 +24,10 @@ Match = Callable[[exp.Expr], str | None]
 """Returns the answer's column that an expression of the scope is, None if it is none."""
 
 
-def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder: str, policy: Policy) -> None:
+def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder: str) -> None:
     """Change the scope's SELECT, in its tree, to read the table `placeholder` of answers; outputs keep `names`."""
     select = scope.select
-    _correlate(scope, match, policy)
+    _correlate(scope, match)
     outputs = [substituted(node.unalias(), match) for node in select.expressions]
     aliases = {fold(node.args["alias"]) for node in select.expressions if isinstance(node, exp.Alias)} | set(names)
     having, order = select.args.get("having"), select.args.get("order")
@@ -69,58 +67,16 @@ def _drop_if_private(cte: exp.CTE, gone: set[str], policy: Policy) -> None:
             with_.pop()
 
 
-def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
+def _correlate(scope: Scope, match: Match) -> None:
     """Let subqueries beside the aggregates refer to the answer's keys where they referred to those of private rows."""
     if scope.alone:
         return
-    clauses = (*scope.select.expressions, scope.select.args.get("having"), scope.select.args.get("order"))
-    if not any(clause is not None and holds(clause, exp.Select) for clause in clauses):
-        return
-    ours = input_names(scope.select, scope.ctes, policy)
-    for clause in clauses:
-        inside = every(clause, exp.Select) if clause is not None else ()
-        ctes = {**scope.ctes, **{fold(c.args["alias"].this): c for query in inside for c in _ctes(query)}}
-        offered = {id(query): sources(query, ctes, policy) for query in inside}
-        for query in inside:
-            for column in [one for one in every(query, exp.Column) if one.parent_select is query]:
-                table, name = fold(column.args.get("table")), fold(column.this)
-                around = [source for one in _around(query, scope.select) for source in offered[id(one)]]
-                theirs = any(source.name == table if table else source.has(name) for source in around)
-                if not (theirs or _is_output(column, query)) and (table or name in ours):
-                    _see_whose(column, [] if table else around)
+    ours = tables_in_from(scope.select)
+    for clause in (*scope.select.expressions, scope.select.args.get("having"), scope.select.args.get("order")):
+        for query in every(clause, exp.Query, below=False) if clause is not None else ():
+            for column in every(query, exp.Column):
+                if fold(column.args.get("table")) in ours:
                     column.replace(substituted(column, match))
-
-
-def _see_whose(column: exp.Column, around: Iterable[OfferedTable]) -> None:
-    """Refuse a bare name that a table in between may have, of which it is not known what columns it has."""
-    unknown = next((source.name for source in around if source.columns is None), None)
-    if unknown is not None:
-        raise Unsupported(
-            f'"{column.sql("postgres")}" may be a column of "{unknown}", or of the rows around',
-            because="whose-column",
-            hint="Write the table's name before it.",
-            position=position(column),
-        )
-
-
-def _ctes(query: exp.Select) -> Sequence[exp.CTE]:
-    with_ = query.args.get("with_")
-    return [] if with_ is None else with_.expressions
-
-
-def _is_output(column: exp.Column, query: exp.Select) -> bool:
-    """Return whether a column in ORDER BY is an output by its name."""
-    named = isinstance(column.parent, exp.Ordered) and not column.args.get("table")
-    return named and fold(column.this) in {output_name(output) for output in query.expressions}
-
-
-def _around(query: exp.Select, outermost: exp.Select) -> Iterator[exp.Select]:
-    """Yield a query and those around it, up to where `outermost` begins."""
-    here: exp.Expr | None = query
-    while here is not None and here is not outermost:
-        if isinstance(here, exp.Select):
-            yield here
-        here = here.parent
 
 
 def _ordering(node: exp.Expr, match: Match, aliases: set[str]) -> exp.Expr:

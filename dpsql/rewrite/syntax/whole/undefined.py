@@ -8,12 +8,9 @@ An empty public group divides by 0 and noise takes values below it: a statement 
 planning could find out. The functions and operators are the shadow's (`shadow/total.py`).
 """
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every, holds
 from dpsql.rewrite.syntax.whole.partial import BY_SECOND, CASTS, OPERATORS, PARTIAL, PARTS_OF_TIMES, SETS, TOTAL_CASTS
@@ -24,20 +21,9 @@ _OF_FIELDS = frozenset({"date_part", "date_trunc"})
 
 
 def without_failing(tree: exp.Query) -> None:
-    """Change what can fail for some values, in a tree that reads no private rows any more; outputs keep their names."""
-    found = every(tree, exp.Expr)
-    names = {id(node): [output_name(one) for one in node.expressions] for node in found if isinstance(node, exp.Select)}
-    for node in reversed(found):  # what is inside first: what is around it is copied
-        if isinstance(node, exp.Select):
-            _keep_names(node, names[id(node)])
-        else:
-            _change(node)
-
-
-def _keep_names(select: exp.Select, names: Sequence[str]) -> None:
-    for output, name in zip(list(select.expressions), names, strict=True):
-        if not isinstance(output, exp.Alias) and output_name(output) != name:
-            output.replace(exp.alias_(output.copy(), name, quoted=True))
+    """Change what can fail for some values, in a tree that reads no private rows any more."""
+    for node in reversed(every(tree, exp.Expr)):  # what is inside first: what is around it is copied
+        _change(node)
 
 
 def _change(node: exp.Expr) -> None:

@@ -57,7 +57,7 @@ def is_grouped(select: exp.Select) -> bool:
     return bool(aggregates_of(select) or select.args.get("group") or select.args.get("distinct"))
 
 
-def per_unit(relation: Relation, t: Translator, select: exp.Select, inputs: frozenset[str], around: Around) -> Relation:
+def per_unit(relation: Relation, t: Translator, select: exp.Select, around: Around) -> Relation:
     """Return the rows that a grouped SELECT makes of a relation, each of one unit.
 
     Raises:
@@ -65,7 +65,7 @@ def per_unit(relation: Relation, t: Translator, select: exp.Select, inputs: froz
         Unsupported: an aggregate depends on the order of rows, or on more than one unit's.
     """
     calls = aggregates_of(select)
-    grouping = grouping_in(select, calls, inputs)
+    grouping = grouping_in(select, calls)
     if not grouping.plain:
         raise Unsupported(
             "GROUPING SETS, ROLLUP and CUBE of single units are not supported",

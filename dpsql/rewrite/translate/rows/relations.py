@@ -20,7 +20,6 @@ from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import Join, Relation, filtered, inner_joined, left_joined, renumbered, scan
-from dpsql.rewrite.syntax.named.columns import input_names
 from dpsql.rewrite.syntax.named.identifiers import fold, position
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.recursion import names_itself
@@ -203,7 +202,7 @@ class Tracker:
             )
         relation, t = self.scope(query, visible)
         if is_grouped(query):
-            return per_unit(relation, t, query, input_names(query, visible, self.policy), around)
+            return per_unit(relation, t, query, around)
         if windows_of(query):
             return windowed(relation, t, query, around)
         return replace(relation, columns=_outputs(query, t))
