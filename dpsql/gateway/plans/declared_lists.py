@@ -12,7 +12,7 @@ from dpsql.errors import Unsupported
 from dpsql.gateway.plans.statement_plan import ScopePlan
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.columns import from_items
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import every
 
 
@@ -43,7 +43,6 @@ def refuse_to_compare(tree: exp.Query, declared: Collection[int]) -> None:
                     because="list-of-declared-values",
                     hint="SET dpsql.empty_groups = 'hide' lists values that have rows; or choose them by their number: "
                     "SELECT zone FROM trips GROUP BY zone HAVING count(*) > 20.",
-                    position=position(found),
                 )
 
 

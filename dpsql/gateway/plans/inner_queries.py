@@ -8,7 +8,6 @@ from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.awaited_table import AwaitedTable, awaited_table
 from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
 from dpsql.rewrite.ir.spelled import Spelled, quoted_name
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.public.constants import Constants, required
 from dpsql.rewrite.translate.public.public_queries import spelled_public
 
@@ -30,7 +29,6 @@ def asked(tree: exp.Expr, constants: Constants) -> Spelled:
             "an answer that decides which private rows count can't be computed like this",
             because="answer-among-rows",
             hint="Ask for the inner answer first and write its values into this statement.",
-            position=position(tree),
         )
     return spelled
 

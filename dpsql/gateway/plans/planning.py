@@ -3,13 +3,12 @@
 Nothing here reads a record: it all depends on the statement, the policy and public rows only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dpsql.errors import DpsqlError, InternalError
+from dpsql.errors import InternalError
 from dpsql.gateway.plans.declared_lists import follows_from_the_policy, refuse_to_compare
 from dpsql.gateway.plans.inner_queries import asked, awaited, released
 from dpsql.gateway.plans.placeholders import placeholder
@@ -153,15 +152,14 @@ class Planner:
         constants = Constants(arguments, self.evaluator)
         queries, inner = [], list[StatementPlan]()
         for one in resolved.queries:
-            with _positions_in_statement(one.query):
-                require_views(self.context.role, one.nodes)
-                answers: dict[int, AwaitedTable] = {}
-                for answer in one.inner:
-                    plan, table = self._inner(answer, resolved.described, constants, len(inner))
-                    answers[id(answer.node)] = table
-                    inner.append(plan)
-                tracker = self._tracker(constants, answers)
-                queries.append((one, tuple(_tracked(scope, fields, tracker) for scope, fields in one.scopes)))
+            require_views(self.context.role, one.nodes)
+            answers: dict[int, AwaitedTable] = {}
+            for answer in one.inner:
+                plan, table = self._inner(answer, resolved.described, constants, len(inner))
+                answers[id(answer.node)] = table
+                inner.append(plan)
+            tracker = self._tracker(constants, answers)
+            queries.append((one, tuple(_tracked(scope, fields, tracker) for scope, fields in one.scopes)))
         return TrackedStatement(resolved.statement, tuple(queries), tuple(inner))
 
     def _tracker(self, constants: Constants, answers: Mapping[int, AwaitedTable]) -> Tracker:
@@ -184,7 +182,7 @@ class Planner:
         flat = with_ctes_in_place(tree, {})
         plan = in_pieces([(released(name), scope) for name, scope in found], asked(flat, constants).text, tracked.inner)
         if any(True for _ in values_of_several_rows(flat, rows)):
-            raise value_of_several_rows(answer.node)
+            raise value_of_several_rows()
         empty = [table(scope.columns, scope.types, []) for scope in plan.scopes]
         fields = self.evaluator.rows(Spelled(plan.text(empty)))
         return plan, awaited(place, text, fields, several=several_rows(flat, rows))
@@ -207,9 +205,8 @@ class Planner:
         known = known_rows(answers, self.policy, self.context.rows)
         require_values_beside(tracked.statement, known, self.policy)
         for place, ((resolved, _), tree) in enumerate(zip(tracked.queries, trees, strict=True)):
-            with _positions_in_statement(resolved.query):
-                require_values(tree, resolved.query.tree, known, answers)
-                require_written_value(tracked.statement, place, tree, known)
+            require_values(tree, resolved.query.tree, known, answers)
+            require_written_value(tracked.statement, place, tree, known)
 
     def _answered(self, tracked: TrackedStatement) -> tuple[list[tuple[str, ScopePlan]], list[exp.Query]]:
         """Return the scopes by the names that stand in their places, and the queries over these."""
@@ -217,14 +214,13 @@ class Planner:
         trees = []
         for resolved, scopes in tracked.queries:
             places = [placeholder(resolved.query, index) for index, _ in enumerate(scopes)]
-            with _positions_in_statement(resolved.query):
-                plans = [_scope_plan(scope, self.context) for scope in scopes]
-                pairs = zip(scopes, plans, strict=True)
-                declared = {id(one.scope.select) for one, plan in pairs if follows_from_the_policy(plan)}
-                refuse_to_compare(resolved.tree, declared)
-                for scope, place in zip(scopes, places, strict=True):
-                    names = [output_name(one) for one in scope.scope.select.expressions]
-                    replace_scope(scope.scope, scope.match, names, place)
+            plans = [_scope_plan(scope, self.context) for scope in scopes]
+            pairs = zip(scopes, plans, strict=True)
+            declared = {id(one.scope.select) for one, plan in pairs if follows_from_the_policy(plan)}
+            refuse_to_compare(resolved.tree, declared)
+            for scope, place in zip(scopes, places, strict=True):
+                names = [output_name(one) for one in scope.scope.select.expressions]
+                replace_scope(scope.scope, scope.match, names, place)
             in_words(resolved.nodes)
             drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)
@@ -236,15 +232,6 @@ class Planner:
 def _has_subquery(resolved: ResolvedQuery) -> bool:
     """Return whether there was any query in a query that may stand for a value; nothing that is made later does."""
     return any(isinstance(node, exp.Subquery) for node in resolved.nodes)
-
-
-@contextmanager
-def _positions_in_statement(query: Query) -> Iterator[None]:
-    """Let errors about a query have their position in the statement."""
-    try:
-        yield
-    except DpsqlError as error:
-        raise query.placed(error).error() from None
 
 
 def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracker) -> TrackedScope:

@@ -70,7 +70,7 @@ def require_values_beside(statement: Statement, known: Released, policy: Policy)
         if is_written_value(one.before, one.behind) and tables_read(flat, policy) and several_rows(flat, known):
             values.append(exp.Subquery(this=flat))
         if values:
-            raise one.query.placed(value_of_several_rows(values[0])).error()
+            raise value_of_several_rows()
 
 
 def require_values(tree: exp.Query, asked: exp.Query, known: Released, answers: Mapping[str, object]) -> None:
@@ -86,7 +86,7 @@ def require_values(tree: exp.Query, asked: exp.Query, known: Released, answers: 
     for one in values_of_several_rows(with_ctes_in_place(tree, {}), known):
         read = {table.name for table in every(one, exp.Table)}
         if read & answers.keys() or not depends_on_nothing(one, asked):
-            raise value_of_several_rows(one)
+            raise value_of_several_rows()
 
 
 def in_parentheses(statement: Statement) -> bool:
@@ -104,4 +104,4 @@ def require_written_value(statement: Statement, place: int, tree: exp.Query, kno
     if statement.wrap is Wrap.COPY or not is_written_value(*around):
         return
     if several_rows(with_ctes_in_place(tree, {}), known):
-        raise value_of_several_rows(tree)
+        raise value_of_several_rows()

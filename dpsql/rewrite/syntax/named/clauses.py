@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dpsql.errors import AccessDenied, Unsupported
-from dpsql.rewrite.syntax.named.identifiers import position
 
 ROW_CLAUSES = (
     "limit", "offset", "distinct", "windows", "locks", "having", "qualify", "into", "laterals", "sample", "connect", "match",
@@ -52,5 +51,4 @@ def refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
                 f"{_NAMES.get(clause, clause.rstrip('_').upper())} on private rows is not supported",
                 because="clause-on-rows",
                 hint=_INSTEAD.get(clause, "Aggregate first: count, sum, avg … with GROUP BY."),
-                position=position(node),
             )

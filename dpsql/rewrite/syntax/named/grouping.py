@@ -12,7 +12,6 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.frozen import quickly_made
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.read.dialect import render
 
 _MOST_SETS = 256
@@ -62,7 +61,6 @@ def grouping_of(select: exp.Select) -> Grouping:
             f"GROUP BY has {size:,} grouping sets, the limit is {_MOST_SETS}",
             because="too-many-grouping-sets",
             hint="Name the sets that you need with GROUPING SETS.",
-            position=position(group),
         )
     elements = [_sets(select, element) for element in group.expressions]
     combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*elements)]
@@ -135,7 +133,6 @@ def _named(output: exp.Expr) -> exp.Expr:
             "DISTINCT over private rows takes no window functions",
             because="window-as-key",
             hint="SELECT DISTINCT zone, count(*) OVER (PARTITION BY zone) is SELECT zone, count(*) with GROUP BY zone.",
-            position=position(output),
         )
     key: exp.Expr = output.unalias()
     return key

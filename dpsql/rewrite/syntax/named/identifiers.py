@@ -1,4 +1,4 @@
-"""Names as PostgreSQL reads them, and where they stand."""
+"""Names as PostgreSQL reads them."""
 
 from sqlglot import exp
 
@@ -10,12 +10,3 @@ def fold(identifier: exp.Expr | None) -> str:
     if not isinstance(identifier, exp.Identifier):
         return ""
     return str(identifier.this) if identifier.args.get("quoted") else folded(str(identifier.this))
-
-
-def position(node: exp.Expr) -> int | None:
-    """Return where the node stands in the query, counted from 1, if the parser kept it."""
-    for part in node.find_all(exp.Identifier):
-        start = part.meta.get("start")
-        if isinstance(start, int):
-            return start + 1
-    return None

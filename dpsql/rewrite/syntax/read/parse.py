@@ -6,12 +6,12 @@ those that write are taken apart in `writing.py`.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from sqlglot import exp
 
-from dpsql.errors import DpsqlError, Refusal
+from dpsql.errors import DpsqlError
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.read.dialect import parsed
@@ -39,11 +39,6 @@ class Query:
     tree: exp.Query
     offset: int
     """Where it begins in the statement; less, where the statement's CTEs were put before it."""
-
-    def placed(self, error: DpsqlError) -> Refusal:
-        """Return an error about this query with its position in the statement."""
-        position = None if error.position is None else error.position + self.offset
-        return replace(Refusal.of(error), position=position if position is None or position > 0 else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def holds(tree: exp.Expr, *kinds: type[exp.Expr]) -> bool:
 
 
 def copied(tree: _T, copies: MutableMapping[int, exp.Expr]) -> _T:
-    """Return a copy of a tree; it shares what the parser noted of places in the text, which nothing changes.
+    """Return a copy of a tree without what the parser noted of places in the text.
 
     `copies` gets each node's copy by the node's `id`.
     """
@@ -93,7 +93,6 @@ def copied(tree: _T, copies: MutableMapping[int, exp.Expr]) -> _T:
     while pending:
         node, copy = pending.pop()
         copies[id(node)] = copy
-        copy.comments, copy._meta = node.comments, node._meta  # noqa: SLF001  # the property would make a dictionary for each
         for key, value in node.args.items():
             sort = type(value)
             if sort not in _PLAIN and isinstance(value, exp.Expr):

@@ -133,7 +133,7 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
         except DpsqlError as error:
             for one in statement.queries:
                 take_apart(every_node(one.tree, exp.Expr))
-            return AnalyzedStatement(None, Kind.ROWS, query.placed(error))
+            return AnalyzedStatement(None, Kind.ROWS, Refusal.of(error))
     kinds = {found.kind for found in every}
     if kinds == {Kind.PUBLIC}:
         return None

@@ -24,7 +24,7 @@ from dpsql.rewrite.syntax.named.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE
 from dpsql.rewrite.syntax.named.columns import from_items, outer_columns
 from dpsql.rewrite.syntax.named.existence import queried
 from dpsql.rewrite.syntax.named.grouping import grouping_in
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import groups_by_unit
@@ -97,7 +97,6 @@ class _Finder:
                     "WITH RECURSIVE over a protected table is not supported",
                     because="recursion-over-rows",
                     hint="Aggregate first; what comes after may be recursive.",
-                    position=position(cte),
                 )
             kind = self.query(cte.this, known)
             if kind is Kind.ROWS:
@@ -129,7 +128,6 @@ class _Finder:
                 f"{type(node).__name__.upper()} of private rows is not supported",
                 because="set-operation-of-rows",
                 hint="Aggregate each side first, and put the answers together; UNION ALL of rows may stand in a subquery.",
-                position=position(node),
             )
         return Kind.ANSWER if Kind.ANSWER in kinds else Kind.PUBLIC
 
@@ -142,7 +140,6 @@ class _Finder:
                 f'"{render(node)[:60]}" over the protected table "{min(read)}" is not supported',
                 because="construct-over-rows",
                 hint="Write it without brackets, or as a subquery: FROM (SELECT … FROM … JOIN … ON …) AS t.",
-                position=position(node),
             )
         return Kind.PUBLIC
 
@@ -215,7 +212,6 @@ class _Finder:
                 "rows of a protected table can't be read by a subquery",
                 because="rows-in-subquery",
                 hint="Aggregate them: count, sum, avg …",
-                position=position(query),
             )
         return kind
 
@@ -258,7 +254,6 @@ def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> N
             "DISTINCT ON shows rows of a protected table",
             because="distinct-on-rows",
             hint="Aggregate with GROUP BY: max(x), min(x), avg(x) … of each group; below an aggregate, add the unit.",
-            position=position(node),
         )
 
 
@@ -269,5 +264,4 @@ def _refuse_outer_columns(node: exp.Select) -> None:
             f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
             because="outer-column",
             hint="Aggregate by that column here, and join the answer.",
-            position=position(column),
         )

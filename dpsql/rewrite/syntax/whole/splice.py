@@ -14,7 +14,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.named.columns import tables_in_from
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.found import Scope
 from dpsql.rewrite.syntax.whole.scopes import tables_read
@@ -106,7 +106,6 @@ def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp
             hint="Name the columns of GROUP BY instead of *, and aggregate the others."
             if isinstance(node.this, exp.Star) or isinstance(node, exp.Star)
             else "Add it to GROUP BY, or aggregate it: count, sum, avg …",
-            position=position(node),
         )
     if not isinstance(node, exp.Query):
         for child in list(node.iter_expressions()):

@@ -16,12 +16,11 @@ from dpsql.errors import ConfigError, DpsqlError, InternalError, Unsupported
 from dpsql.policy.model import Policy, Table
 from dpsql.policy.view import View
 from dpsql.rewrite.ir.spelled import quoted_name
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.units import output_columns
 from dpsql.rewrite.syntax.read.gaps import not_understood
 from dpsql.rewrite.syntax.read.parse import ReadQuery
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.read.trees import nodes as nodes_of
 from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
 
 _PLAIN = frozenset({"this", "db", "catalog", "alias"})
@@ -74,18 +73,15 @@ def _is_named(table: exp.Table, ctes: frozenset[str]) -> bool:
 
 
 def _read(view: View, table: exp.Table) -> ViewRead:
-    """Return what stands for a view; errors about what is in it are placed where it is named."""
+    """Return what stands for a view."""
     more = [key for key, value in table.args.items() if value and key not in _PLAIN]
     if more:
         raise Unsupported(
             f"{more[0].upper()} of a view is not supported",
             because="clause-on-view",
             hint=f'Write FROM "{view.name}" AS v alone, and what is to be done with its rows around it.',
-            position=position(table),
         )
     body = _tree(view).copy()
-    for name in body.find_all(exp.Identifier):
-        name._meta = table.this._meta  # noqa: SLF001  # the property would make a dictionary for each
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(view.name, quoted=True))
     return ViewRead(this=body, alias=alias.copy(), view=view.name, public=view.public)
 
@@ -135,8 +131,6 @@ def _bound(view: View, policy: Policy, read: ReadQuery) -> View:
             known = ", ".join(sorted((*policy.tables, *policy.views)))
             raise ConfigError(f'"{view.name}" reads "{_written(table)}", which is no declared table; allowed: {known}')
         table.replace(_viewed(table, found))
-    for node in nodes_of(tree):  # where it stands is in another text
-        node.comments = node._meta = None  # noqa: SLF001  # the property would make a dictionary for each
     return replace(view, tree=tree)
 
 

@@ -146,10 +146,7 @@ class _Chooser:
             return
         self.number += 1
         query = self._query(piece, before)
-        try:
-            kind = self.kind_of(query.tree)
-        except DpsqlError as error:
-            raise query.placed(error).error() from None
+        kind = self.kind_of(query.tree)
         if kind is Kind.ANSWER:
             yield piece, query
         elif kind is Kind.ROWS and cte is not None:

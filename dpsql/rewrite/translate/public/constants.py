@@ -18,7 +18,6 @@ from dpsql.rewrite.ir.evaluator import TYPES, ConstantEvaluator
 from dpsql.rewrite.ir.expr import NULL, Const, IntervalValue
 from dpsql.rewrite.ir.literal import exact_number, is_endless, parse_any, parse_interval, simplest
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError, type_name
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.public.speller import spell
 
 _UNITS = {
@@ -47,7 +46,7 @@ class Constants:
         """
         simple = self._simple(node)
         value = simple if simple is not None else self._asked(node)
-        return value if endless or isinstance(value, IntervalValue) else _finite(value, node)
+        return value if endless or isinstance(value, IntervalValue) else _finite(value)
 
     def items(self, node: exp.Expr) -> tuple[Const, ...] | None:
         """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`), None when it is NULL.
@@ -76,13 +75,12 @@ class Constants:
                 f"{node.sql('postgres')[:80]} can't stand beside private rows",
                 because="constant-not-pure",
                 hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
-                position=position(node),
             ) from None
 
     def _scalar(self, node: exp.Expr) -> Const:
         value = self.of(node, endless=True)
         if isinstance(value, IntervalValue):
-            raise Unsupported("intervals can't stand in a list", because="interval-in-list", position=position(node))
+            raise Unsupported("intervals can't stand in a list", because="interval-in-list")
         return value
 
     def argument(self, node: exp.Parameter) -> Argument:
@@ -133,7 +131,6 @@ class Constants:
             raise Unsupported(
                 f"a constant of type {type_} is not supported beside private rows",
                 because="constant-type",
-                position=position(node),
             )
         return value
 
@@ -180,12 +177,9 @@ def coerce(const: Const, type_: SqlType, constants: Constants, *, endless: bool 
     return coerced if endless else _finite(coerced)
 
 
-def _finite(const: Const, node: exp.Expr | None = None) -> Const:
+def _finite(const: Const) -> Const:
     if is_endless(const.value):
-        place = None if node is None else position(node)
-        raise Unsupported(
-            "infinity and NaN can only be compared with private values", because="endless-value", position=place
-        )
+        raise Unsupported("infinity and NaN can only be compared with private values", because="endless-value")
     return const
 
 

@@ -12,7 +12,7 @@ from dpsql.policy.model import Policy, SqlType, Value
 from dpsql.rewrite.ir.constant_table import ConstantTable, constant_table
 from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.recursion import names_itself, recursive_names, repeats
 from dpsql.rewrite.syntax.whole.scopes import declared
 from dpsql.rewrite.translate.public.constants import Constants, evaluated
@@ -114,7 +114,6 @@ def not_beside(item: exp.Expr) -> Unsupported:
         f"private rows can be joined with public tables, VALUES, series and queries over these, not with {text}",
         because="join-public-tables",
         hint="Aggregate first, in a subquery, and join the answer.",
-        position=position(item),
     )
 
 
@@ -125,7 +124,6 @@ def recursion_beside(item: exp.Expr) -> Unsupported:
         because="recursion-beside-rows",
         hint="Write generate_series(timestamp '2024-01-01', '2024-12-31', '1 day') or VALUES; or without SEARCH and CYCLE, "
         "behind the queries that it reads, and of constants and public tables.",
-        position=position(item),
     )
 
 

@@ -23,7 +23,6 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     StatisticName,
     function_name,
 )
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.rows.unanswered import PLACES, not_known, of_a_place, of_distinct, of_single_rows
 from dpsql.rewrite.translate.values.comparisons import as_whole, checked
 from dpsql.rewrite.translate.values.context import Elapsed, IntervalTimes, Translator
@@ -138,7 +137,7 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
     # The order in which rows are added up is nothing to any aggregate that is answered.
     args = [arg.this if isinstance(arg, exp.Order) else arg for arg in node.expressions]
     if name in OF_SINGLE_ROWS:
-        raise of_single_rows(name, node)
+        raise of_single_rows(name)
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
         return _distinct(t, name, args[0], node)
     if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
@@ -148,35 +147,35 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
         return GroupingCall(exprs)
     if len(exprs) != (2 if name in OF_TWO else 1):
         raise not_known(node)
-    return _of_values(t, name, exprs, node)
+    return _of_values(t, name, exprs)
 
 
 def _argument(t: Translator, node: exp.Expr) -> Expr:
     """Return what an aggregate is of; an interval as its microseconds, of which the answer is made again."""
     value = t.operand(node)
-    return in_micros(in_span(micros_of(value)) if isinstance(value, (Elapsed, IntervalTimes)) else t.value(value, node))
+    return in_micros(in_span(micros_of(value)) if isinstance(value, (Elapsed, IntervalTimes)) else t.value(value))
 
 
-def _of_values(t: Translator, name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
+def _of_values(t: Translator, name: str, exprs: tuple[Expr, ...]) -> Aggregate:
     if name == "count" and isinstance(exprs[0], Const):
         return Moment("count", (), TRUE if exprs[0].value is not None else Const(False, SqlType.BOOLEAN))
     if name in {"min", "max"}:
-        return _extreme(t, name, exprs[0], node)
+        return _extreme(t, name, exprs[0])
     if name in LOGICAL:
         return Vote("bool_or" if name == "bool_or" else "bool_and", exprs[0])
     if name != "count" and not all(e.type.is_number for e in exprs):
-        raise _no_number(name, node)
+        raise _no_number(name)
     if name == "median":
         return Quantile(as_whole(exprs[0]), (Fraction(1, 2),), discrete=False)
     return Moment(STATISTICS[name], tuple(map(as_whole, exprs)) if name in OF_TWO else exprs)
 
 
-def _extreme(t: Translator, name: str, arg: Expr, node: exp.Expr) -> Extreme:
-    place, ordered = _placed(t, name, arg, node)
+def _extreme(t: Translator, name: str, arg: Expr) -> Extreme:
+    place, ordered = _placed(t, name, arg)
     return Extreme("min" if name == "min" else "max", place, ordered=ordered)
 
 
-def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, tuple[Value, ...] | None]:
+def _placed(t: Translator, name: str, arg: Expr) -> tuple[Expr, tuple[Value, ...] | None]:
     """Return what is ordered: a number or a time, or of a text its place among the values that there can be.
 
     Texts are ordered by their bytes, as the shadow orders them; labels as they are declared.
@@ -189,7 +188,6 @@ def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, 
             f"{name} takes numbers, times, and texts with few declared values here",
             because="extreme-of-ordered",
             hint="The owner of the data can declare `values` for the column in the table's schema file.",
-            position=position(node),
         )
     ordered = labels_of(arg) if arg.type is SqlType.ENUM else tuple(sorted(map(str, values)))
     length = (arg.column.characters or 0) if isinstance(arg, Ref) else 0
@@ -198,7 +196,7 @@ def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, 
 
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
-        return _of_values(t, name, (_argument(t, node.expressions[0]),), call)  # as of all rows
+        return _of_values(t, name, (_argument(t, node.expressions[0]),))  # as of all rows
     tuples = any(isinstance(one.unnest(), exp.Tuple) or function_name(one) == "row" for one in node.expressions)
     if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1 or tuples:
         raise of_distinct(name, call)
@@ -206,7 +204,7 @@ def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> A
     if name == "count":
         return Distinct(arg)
     if not arg.type.is_number:
-        raise _no_number(name, call)
+        raise _no_number(name)
     return OfDistinct(STATISTICS[name], arg)
 
 
@@ -214,8 +212,8 @@ _ADDED_UP = frozenset({"count", "sum", "regr_count"})
 """What loses something with each row that does not count."""
 
 
-def _no_number(name: str, node: exp.Expr) -> Unsupported:
-    return Unsupported(f"{name}() takes numbers here", because="aggregate-of-numbers", position=position(node))
+def _no_number(name: str) -> Unsupported:
+    return Unsupported(f"{name}() takes numbers here", because="aggregate-of-numbers")
 
 
 def _margin(t: Translator, node: exp.Expr, *, cut: bool) -> Margin:
@@ -227,7 +225,6 @@ def _margin(t: Translator, node: exp.Expr, *, cut: bool) -> Margin:
             "dpsql.cut() takes a count or a sum: of other aggregates no share is missing",
             because="cut-of-sum",
             hint="dpsql.cut(count(*)) is the share of the rows that do not count.",
-            position=position(node),
         )
     several = isinstance(inner, Quantile) and inner.array
     of_text = isinstance(inner, (Quantile, Extreme)) and inner.ordered is not None
@@ -236,7 +233,6 @@ def _margin(t: Translator, node: exp.Expr, *, cut: bool) -> Margin:
             "dpsql.margin() takes one number that an aggregate estimates: no array, text, mode or boolean",
             because="margin-of-number",
             hint="Ask for the margin of each percentile by itself." if several else None,
-            position=position(node),
         )
     return Margin(inner, cut)
 
@@ -247,7 +243,7 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     if name == "mode" and not args and len(order.expressions) == 1:
         return Vote("mode", t.expression(order.expressions[0].this))
     if name in PLACES:
-        raise of_a_place(name, node)
+        raise of_a_place(name)
     if name not in {"percentile_cont", "percentile_disc"} or len(args) != 1 or len(order.expressions) != 1:
         raise not_known(node)
     key = order.expressions[0]
@@ -255,11 +251,11 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     arg = _argument(t, key.this if isinstance(key, exp.Ordered) else key)
     array = t.constants.items(args[0]) if _is_array(args[0]) else None
     points = array if array is not None else (t.expression(args[0]),)
-    quantiles = tuple(_point(p, node, descending=descending) for p in points)
+    quantiles = tuple(_point(p, descending=descending) for p in points)
     discrete = name == "percentile_disc"
     if not (arg.type.is_number or discrete):
-        raise Unsupported(f"{name} takes numbers here", because="aggregate-of-numbers", position=position(node))
-    place, ordered = _placed(t, name, as_whole(arg) if name == "percentile_cont" else arg, node)
+        raise Unsupported(f"{name} takes numbers here", because="aggregate-of-numbers")
+    place, ordered = _placed(t, name, as_whole(arg) if name == "percentile_cont" else arg)
     return Quantile(place, quantiles, discrete, array=array is not None, ordered=ordered)
 
 
@@ -269,13 +265,11 @@ def _is_array(node: exp.Expr) -> bool:
     return isinstance(node, exp.Array) or (isinstance(node, exp.Cast) and "[]" in node.to.sql("postgres"))
 
 
-def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
+def _point(point: Expr, *, descending: bool) -> Fraction:
     value = point.value if isinstance(point, Const) else None
     if value is None or isinstance(value, (str, bool)) or not 0 <= value <= 1:
         hint = "Write it as a number: percentile_cont(0.9) WITHIN GROUP (ORDER BY x)."
-        raise Unsupported(
-            "a percentile is a constant from 0 to 1", because="percentile-constant", hint=hint, position=position(node)
-        )
+        raise Unsupported("a percentile is a constant from 0 to 1", because="percentile-constant", hint=hint)
     q = Fraction(value).limit_denominator(_QUANTILE_LIMIT)
     return 1 - q if descending else q
 

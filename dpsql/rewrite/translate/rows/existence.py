@@ -14,7 +14,6 @@ from dpsql.rewrite.ir.expr import TRUE, Expr, factored, refs
 from dpsql.rewrite.ir.relation import Relation, filtered, renumbered, tested
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.existence import Existence, existences
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.values.comparisons import checked, compare
 from dpsql.rewrite.translate.values.context import Translator
 from dpsql.rewrite.translate.values.scope_names import Names
@@ -65,7 +64,7 @@ def _shared_first(relation: Relation, t: Translator, condition: Expr) -> Expr:
 def _tested(relation: Relation, test: Existence, inside: Relation, condition: Expr) -> Relation:
     rows = tested(relation, inside, condition, negated=test.negated)
     if rows is None:
-        raise _refused(test, "LEFT JOIN and NOT EXISTS can't stand in a condition that there are rows of another table")
+        raise _refused("LEFT JOIN and NOT EXISTS can't stand in a condition that there are rows of another table")
     return rows
 
 
@@ -94,7 +93,7 @@ def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public
     for clause in _CLAUSES:
         if select.args.get(clause):
             name = _NAMES.get(clause, clause.rstrip("_").upper())
-            raise _refused(test, f"{name} in a condition that there are rows is not supported", _INSTEAD.get(clause))
+            raise _refused(f"{name} in a condition that there are rows is not supported", _INSTEAD.get(clause))
     relation, names = inside(select)
     relation, names = renumbered(relation, behind), names.behind(behind, t.names)
     within = replace(t, names=names)
@@ -104,7 +103,7 @@ def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public
     if test.left is None:
         return relation, TRUE
     if len(select.expressions) != 1:
-        raise _refused(test, "a subquery of IN has one column")
+        raise _refused("a subquery of IN has one column")
     value = within.expression(select.expressions[0].unalias())
     read = refs(relation.where, value, *(source.on for source in relation.sources))
     return None if public and all(ref.source >= behind for ref in read) else (relation, value)
@@ -117,17 +116,15 @@ def _equal(t: Translator, left: Expr, right: Expr, test: Existence) -> Expr:
             "NOT IN among values that may be NULL is not supported",
             because="existence-form",
             hint="Write NOT EXISTS (SELECT … FROM … WHERE …) for it.",
-            position=position(test.node),
         )
     condition = compare(t, "eq", left, right, test.node)
     t.known(condition)  # refuses what could overflow on some row
     return condition
 
 
-def _refused(test: Existence, message: str, hint: str | None = None) -> Unsupported:
+def _refused(message: str, hint: str | None = None) -> Unsupported:
     return Unsupported(
         message,
         because="existence-form",
         hint=hint or "Write EXISTS or NOT EXISTS (SELECT … FROM … WHERE …), for each table by itself.",
-        position=position(test.node),
     )

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.unit_value import RowsAround
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.read.dialect import render
 
 _FARTHEST = 10_000
@@ -36,7 +35,6 @@ def frame_of(node: exp.Window) -> RowsAround | None:
             f"the frame {render(spec)[:60]} is not supported over private rows",
             because="window-frame",
             hint="ROWS BETWEEN n PRECEDING AND n FOLLOWING is, with UNBOUNDED or CURRENT ROW at either end.",
-            position=position(node),
         )
     return RowsAround(before, after)
 

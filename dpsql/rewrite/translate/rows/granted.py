@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied
 from dpsql.policy.model import Role, Table
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
 
 
@@ -21,7 +20,7 @@ def require_table(role: Role, table: Table, item: exp.Table) -> None:
         AccessDenied: it may not.
     """
     if not (table.public or isinstance(item, ViewedTable)):
-        _require(role, "table", table.name, item)
+        _require(role, "table", table.name)
 
 
 def require_views(role: Role, nodes: Iterable[exp.Expr]) -> None:
@@ -32,14 +31,13 @@ def require_views(role: Role, nodes: Iterable[exp.Expr]) -> None:
     """
     for read in nodes:
         if isinstance(read, ViewRead) and not read.args["public"]:
-            _require(role, "view", read.view, read)
+            _require(role, "view", read.view)
 
 
-def _require(role: Role, what: str, name: str, node: exp.Expr) -> None:
+def _require(role: Role, what: str, name: str) -> None:
     if not role.may_use(name):
         raise AccessDenied(
             f'permission denied for {what} "{name}"',
             because="table-not-granted",
             hint=f'The role "{role.name}" may use: {", ".join(sorted(role.tables or ())) or "no table"}.',
-            position=position(node),
         )

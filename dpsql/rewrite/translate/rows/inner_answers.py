@@ -15,7 +15,6 @@ from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.values.comparisons import compare
 from dpsql.rewrite.translate.values.context import Translator
 
@@ -41,18 +40,17 @@ def with_inner_answers(
         elif id(node) in tables and not isinstance(node.parent, (exp.From, exp.Join, exp.In)):
             table = tables[id(node)].as_form(AnswerForm.SCALAR)
             if table.several:
-                raise value_of_several_rows(node)
+                raise value_of_several_rows()
             found[id(node)] = waiting.joined(table, Join.INNER, TRUE, table.column().name)
     return waiting.relation, replace(t, inner=found)
 
 
-def value_of_several_rows(node: exp.Expr) -> Unsupported:
+def value_of_several_rows() -> Unsupported:
     """Return the refusal of a query that stands for one value and may have several rows, for all that anybody knows."""
     return Unsupported(
         "a subquery that stands for one value may have several rows",
         because="value-of-several-rows",
         hint="Add ORDER BY and LIMIT 1, aggregate it, name its one row in its WHERE, or write IN.",
-        position=position(node),
     )
 
 

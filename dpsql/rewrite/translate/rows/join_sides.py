@@ -8,7 +8,6 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import Join, Relation
-from dpsql.rewrite.syntax.named.identifiers import position
 
 _EITHER = "FULL JOIN joins two protected tables on their unit. Else use LEFT JOIN with the protected table on the left."
 
@@ -25,7 +24,6 @@ def join_side(join: exp.Join) -> Join:
             f"{' '.join(filter(None, (method, side, kind)))} JOIN of private rows is not supported",
             because="join-inner-or-left",
             hint=_EITHER if side == "FULL" else "Use JOIN or LEFT JOIN with the protected table on the left.",
-            position=position(join),
         )
     return Join.LEFT if side == "LEFT" else Join.INNER
 
@@ -36,29 +34,27 @@ def is_right(join: exp.Join) -> bool:
     return side == "RIGHT" and kind in {"", "OUTER"} and not method
 
 
-def require_left(left: Relation, right: Relation, join: exp.Join) -> None:
+def require_left(left: Relation, right: Relation) -> None:
     """Refuse public rows that stay without private ones."""
     if right.private and not left.private:
-        raise protected_left(join)
+        raise protected_left()
 
 
-def protected_left(join: exp.Join) -> Unsupported:
+def protected_left() -> Unsupported:
     """Return the error for a public table on the left."""
     return Unsupported(
         "write the protected table on the left of the join",
         because="protected-table-left",
         hint="GROUP BY columns of the public table and aggregate columns of the protected one, as in count(t.fare); "
         "or write JOIN: groups of a public key are shown even where they are empty.",
-        position=position(join),
     )
 
 
-def require_plain(right: Relation, join: exp.Join) -> None:
+def require_plain(right: Relation) -> None:
     """Refuse what can't be missing as a whole: of a row that is not there every column is NULL."""
     if len(right.sources) > 1 or not all(isinstance(e, Ref) for e in right.columns.values()):
         raise Unsupported(
             "LEFT JOIN takes a table, or some columns of one table's rows",
             because="join-plain-table",
             hint="Join each table by itself, and compute outside.",
-            position=position(join),
         )

@@ -27,7 +27,6 @@ from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, fil
 from dpsql.rewrite.ir.unit_value import UnitValue
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.grouping import grouping_in
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.whole.splice import Match, substituted
@@ -71,10 +70,9 @@ def per_unit(relation: Relation, t: Translator, select: exp.Select, around: Arou
             "GROUPING SETS, ROLLUP and CUBE of single units are not supported",
             because="grouping-sets-of-units",
             hint="Group by the unit and its keys plainly.",
-            position=position(select),
         )
     exprs = tuple(t.expression(key) for key in grouping.keys)
-    rows = _rows(relation, exprs, select, around)
+    rows = _rows(relation, exprs, around)
     asked = [aggregate(t, call) for call in calls]
     values = tuple(unit_value(one, node, rows.argument) for one, node in zip(asked, calls, strict=True))
     source, names = rows.source(values)
@@ -90,7 +88,7 @@ def _texts(keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]) -> Mapping[str, 
     return {name: render(node) for name, node in named}
 
 
-def _rows(relation: Relation, keys: tuple[Expr, ...], select: exp.Select, around: Around) -> "_Rows":
+def _rows(relation: Relation, keys: tuple[Expr, ...], around: Around) -> "_Rows":
     found = owners(relation, around.kind, around.policy.tables, around.unique)
     columns = [key for key in keys if isinstance(key, Ref)]
     if not owned(relation, columns, around.kind, around.policy.tables, around.unique):
@@ -98,7 +96,6 @@ def _rows(relation: Relation, keys: tuple[Expr, ...], select: exp.Select, around
             f'a subquery over single units must group by "{_name(found)}", which your role protects',
             because="subquery-by-unit",
             hint="Or group by nothing that says whose a row is.",
-            position=position(select),
         )
     env = narrowed(refs(*keys), relation.condition, around.declared)
     others = tuple(

@@ -20,7 +20,7 @@ from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import Join, Relation, filtered, inner_joined, left_joined, renumbered, scan
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import output_columns
@@ -131,7 +131,7 @@ class Tracker:
         names = Names({first[1]: tables[first[1]]})
         for join, alias in zip(joins, [*(alias for _, alias in publics[1:]), last], strict=True):
             if join_side(join) is not Join.INNER:
-                raise protected_left(join)
+                raise protected_left()
             both_sides = Names({**names.tables, alias: tables[alias]}, names.merged)
             t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
             on, merged = _condition(t, join, names, tables[alias])
@@ -193,7 +193,7 @@ class Tracker:
         if isinstance(query, exp.Union) and not query.args.get("distinct"):
             parts = (query.this, query.expression)
             widths = [len(list(output_columns(part, visible, self.policy))) for part in parts]
-            return united([self._query(part, visible) for part in parts], widths, query, around)
+            return united([self._query(part, visible) for part in parts], widths, around)
         if not isinstance(query, exp.Select):
             raise Unsupported(
                 "private rows can only pass through SELECT … FROM … WHERE …",
@@ -224,8 +224,8 @@ class Tracker:
         right, alias = other
         side = Join.LEFT if is_right(join) else join_side(join)
         if side is Join.LEFT:
-            require_left(relation, right, join)
-            require_plain(right, join)
+            require_left(relation, right)
+            require_plain(right)
         right = renumbered(right, len(relation.sources), optional=side is Join.LEFT)
         both_sides = Names({**names.tables, alias: right.columns}, names.merged)
         t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
@@ -245,9 +245,7 @@ def _condition(
     found = {name: left.find(exp.column(name, quoted=True)) for name in pairs}
     missing = [name for name in pairs if name not in right]
     if missing:
-        raise Unsupported(
-            f'column "{missing[0]}" in USING is not on both sides', because="using-both-sides", position=position(join)
-        )
+        raise Unsupported(f'column "{missing[0]}" in USING is not on both sides', because="using-both-sides")
     conditions = (compare(t, "eq", found[name], right[name], node) for name, node in pairs.items())
     return both(*conditions), {**left.merged, **found}
 

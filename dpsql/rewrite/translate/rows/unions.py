@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from sqlglot import exp
-
 from dpsql.errors import Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound, Value
@@ -23,7 +21,6 @@ from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import Relation, Source, UnionPart, UnionRows, naming_units, ref
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.rows.per_unit import Around, fresh_names
 
 _MOST_VALUES = 10_000
@@ -56,7 +53,7 @@ class _Part:
         return any((one.source, one.name) in single for one in refs(self.exprs[place]))
 
 
-def united(relations: Sequence[Relation], widths: Sequence[int], node: exp.Expr, around: Around) -> Relation:
+def united(relations: Sequence[Relation], widths: Sequence[int], around: Around) -> Relation:
     """Return the rows of all relations, of which `widths` are the numbers of columns: two of one name are no columns here.
 
     Raises:
@@ -65,14 +62,14 @@ def united(relations: Sequence[Relation], widths: Sequence[int], node: exp.Expr,
     parts = [_Part.of(relation, around) for relation in relations]
     names = list(relations[0].columns)
     if {len(names)} != {*widths, *(len(part.exprs) for part in parts)}:
-        raise _refused(node)
+        raise _refused()
     units = {part.found.unit.type for part in parts}
     if not (all(type_.is_integer for type_ in units) or (len(units) == 1 and next(iter(units)).is_text)):
-        raise _refused(node)
+        raise _refused()
     fresh = fresh_names()
     unit = Column(fresh("unit"), _wide(units), _wide(units).value)
     own = [all(part.is_unit(place) for part in parts) for place, _ in enumerate(names)]
-    columns = [unit if own[place] else _column(fresh("column"), place, parts, node) for place, _ in enumerate(names)]
+    columns = [unit if own[place] else _column(fresh("column"), place, parts) for place, _ in enumerate(names)]
     every = {column.name: column for column in (unit, *columns)}
     table = _table(unit, every, columns, parts)
     made = UnionRows(tuple(_made(part, columns, unit) for part in parts), unit.name, every)
@@ -104,11 +101,11 @@ def _table(unit: Column, every: Mapping[str, Column], columns: Sequence[Column],
     return Table(name, every, {**units, around.kind: bound}, expected_rows=expected)
 
 
-def _column(name: str, place: int, parts: Sequence[_Part], node: exp.Expr) -> Column:
+def _column(name: str, place: int, parts: Sequence[_Part]) -> Column:
     """Return what is known of the values of all parts together."""
     pairs = [(part.exprs[place], part.known[place]) for part in parts]
     given = [(e, known) for e, known in pairs if not (isinstance(e, Const) and e.value is None)] or pairs
-    type_ = _common({expr.type for expr, _ in given}, node)
+    type_ = _common({expr.type for expr, _ in given})
     nullable = any(known.nullable for _, known in pairs)
     declared = {SqlType.NUMERIC: "numeric(38,10)", SqlType.TIME: "bigint", SqlType.INTERVAL: "bigint"}
     column = Column(name, type_, declared.get(type_, type_.value), nullable=nullable)
@@ -132,22 +129,21 @@ def _values(known: Sequence[Facts]) -> tuple[Value, ...] | None:
     return tuple(sorted(found, key=order_of)) if None not in listed and len(found) <= _MOST_VALUES else None
 
 
-def _common(types: set[SqlType], node: exp.Expr) -> SqlType:
+def _common(types: set[SqlType]) -> SqlType:
     if len(types) == 1:
         return next(iter(types))
     if all(type_.is_number for type_ in types):
         return wide(*types)
-    raise _refused(node)
+    raise _refused()
 
 
 def _wide(types: set[SqlType]) -> SqlType:
     return next(iter(types)) if len(types) == 1 and next(iter(types)).is_text else SqlType.BIGINT
 
 
-def _refused(node: exp.Expr) -> Unsupported:
+def _refused() -> Unsupported:
     return Unsupported(
         "the parts of UNION ALL must have as many columns, each with one type and a name of its own",
         because="union-of-types",
         hint="Cast them alike in each part; privacy units must be whole numbers, or texts.",
-        position=position(node),
     )

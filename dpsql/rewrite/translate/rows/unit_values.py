@@ -21,7 +21,6 @@ from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Apply, Expr
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.unit_value import UnitFunction, UnitValue
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, Distinct, Extreme, Moment, Quantile, Vote, condition_of
 from dpsql.rewrite.translate.values.durations import in_span, span_of
@@ -87,7 +86,6 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
                 f"{render(node)[:80]} of single units is not supported",
                 because="aggregate-of-units",
                 hint="Counts, bool_and and bool_or are; of numbers and times sum, avg, min, max, variances and percentiles.",
-                position=position(node),
             )
 
 

@@ -24,7 +24,7 @@ from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Relation, Source, WindowRows, naming_units, ref
 from dpsql.rewrite.ir.unit_value import UnitValue, Window, WindowFunction
 from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_TWO, STATISTICS, function_name
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.translate.rows.aggregates import aggregate
@@ -100,7 +100,6 @@ class _Rows:
                 "a window over private rows must be PARTITION BY the privacy unit",
                 because="window-by-unit",
                 hint=f"Write PARTITION BY \"{self.found.unit.name}\": a place among everybody's rows is not anybody's own.",
-                position=position(node),
             )
         if node.args.get("first") or node.args.get("alias"):
             raise _refused(node)
@@ -165,7 +164,6 @@ class _Rows:
                 "a window over private rows is ordered by numbers and times",
                 because="window-order",
                 hint="Engines order texts each in its own way.",
-                position=position(node),
             )
         down, first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
         return self._named(key), f"{'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
@@ -257,5 +255,4 @@ def _refused(node: exp.Window) -> Unsupported:
         f"{render(node)[:80]} is not supported over private rows",
         because="window-not-known",
         hint="row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, counts, sums, averages, extremes are.",
-        position=position(node),
     )

@@ -14,7 +14,6 @@ from dpsql.rewrite.functions.table import NUMBERS, integral, unwidened
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Whole
 from dpsql.rewrite.ir.literal import is_endless
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.public.constants import coerce
 from dpsql.rewrite.translate.values.context import (
     Age,
@@ -82,7 +81,6 @@ def power(a: Expr, b: Expr, node: exp.Expr) -> Expr:
             "power() takes a whole number from 0 to 16 here",
             because="power-small",
             hint="sqrt(x) is a half, and exp(b * ln(x)) any other.",
-            position=position(node),
         )
     return Apply("power", (to_double(a), b), SqlType.DOUBLE)
 

@@ -16,7 +16,6 @@ from dpsql.rewrite.functions.table import NUMBERS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, TimeField, Unit
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.values.arithmetic import applied, as_timestamp, power
 from dpsql.rewrite.translate.values.casts import cast
 from dpsql.rewrite.translate.values.clock import part_of_day
@@ -109,7 +108,6 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
             "width_bucket takes constant ends and a constant number of buckets",
             because="width-bucket-arguments",
             hint="Write them as numbers: width_bucket(x, 0, 100, 10).",
-            position=position(node),
         )
     assert isinstance(low, Const)
     assert isinstance(high, Const)
@@ -118,7 +116,6 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
             "width_bucket needs its lower end below its upper one",
             because="width-bucket-arguments",
             hint="Write the lower end first: width_bucket(x, 0, 100, 10).",
-            position=position(node),
         )
     return Apply("width_bucket", (x, low, high), SqlType.INTEGER, Buckets(count.value))
 
@@ -131,7 +128,6 @@ def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise Unsupported(
             "width_bucket takes a constant array of rising numbers here",
             because="width-bucket-arguments",
-            position=position(node),
         )
     pairs = [(compare(t, "lt", x, item, node), Const(n, SqlType.INTEGER)) for n, item in enumerate(items)]
     if t.known(x).nullable:
@@ -143,9 +139,7 @@ def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     unit = t.expression(args[0])
     if not 2 <= len(args) <= 3 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
-        raise Unsupported(
-            f"date_trunc takes one of {', '.join(UNITS)} here", because="date-trunc-unit", position=position(node)
-        )
+        raise Unsupported(f"date_trunc takes one of {', '.join(UNITS)} here", because="date-trunc-unit")
     name = str(unit.value).lower()
     if len(args) == 3 or is_zoned(t, args[1]):
         return truncated_in(t, name, args[1], args[2] if len(args) == 3 else None, node)
@@ -180,14 +174,12 @@ def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr
         arg = in_utc(t, arg)
     value = t.operand(arg)
     if isinstance(value, (Elapsed, Age)):
-        return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
+        return part(value, _FIELD_NAMES.get(field.lower(), field.lower()))
     field = _FIELD_NAMES.get(field.lower(), field.lower())
     if isinstance(value, Expr) and value.type.is_span:
-        return part_of_day(value, field) or part_of_span(value, field, node)
+        return part_of_day(value, field) or part_of_span(value, field)
     if field not in FIELDS:
-        raise Unsupported(
-            f"extract takes one of {', '.join(sorted(FIELDS))} here", because="extract-field", position=position(node)
-        )
+        raise Unsupported(f"extract takes one of {', '.join(sorted(FIELDS))} here", because="extract-field")
     return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, TimeField(field))
 
 

@@ -15,7 +15,6 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Bins, Const, Digits, Expr, IntervalValue
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
 from dpsql.rewrite.translate.values.clock import TIME_TYPES, time_of_day
 from dpsql.rewrite.translate.values.context import Operand, Translator, refused
@@ -101,7 +100,6 @@ def _lost(node: exp.Cast, why: str) -> Expr:
         f"{node.sql('postgres')[:80]} is not supported over private rows: {why}",
         because="cast-precision",
         hint="Write round(x, 2) or a cast to numeric without a length; or let the answer be cast and not its rows.",
-        position=position(node),
     )
 
 

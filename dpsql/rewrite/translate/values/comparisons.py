@@ -15,7 +15,6 @@ from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.table import unwidened
 from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.public.constants import coerce
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
 from dpsql.rewrite.translate.values.clock import is_time, is_time_column, since_midnight
@@ -44,7 +43,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     a = coerce(a, b.type, t.constants, endless=True) if isinstance(a, Const) else a
     b = coerce(b, a.type, t.constants, endless=True) if isinstance(b, Const) else b
     a, b = _at_one_clock(t, a, b, node)
-    a, b = _within_reach(t, a, b, node), _within_reach(t, b, a, node)
+    a, b = _within_reach(t, a, b), _within_reach(t, b, a)
     a, b = as_whole(a), as_whole(b)
     if SqlType.CHARACTER in (a.type, b.type) and SqlType.TEXT in (a.type, b.type):
         a, b = as_text(a), as_text(b)
@@ -77,7 +76,7 @@ def _at_one_clock(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> tuple[Expr
     return (as_timestamp(a), as_timestamp(b)) if SqlType.TIMESTAMP in types else (a, b)
 
 
-def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Expr:
+def _within_reach(t: Translator, const: Expr, other: Expr) -> Expr:
     """Return infinity (or NaN) as a value that is as surely beyond everything that it is compared with."""
     if not isinstance(const, Const) or not is_endless(const.value):
         return const
@@ -86,7 +85,6 @@ def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Ex
         raise Unsupported(
             "only values with bounds can be compared with infinity and NaN",
             because="endless-without-bounds",
-            position=position(node),
         )
     spare = 1 if other.type.is_temporal else interval.magnitude + 1
     beyond = interval.high + spare if const.value == ENDLESS else interval.low - spare
@@ -102,7 +100,7 @@ def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node:
     spans = (Elapsed, Age, IntervalTimes)
     if isinstance(a, spans) or isinstance(b, spans) or is_interval(a) or is_interval(b):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
-    return compare(t, op, t.value(a, left), t.value(b, right), node)
+    return compare(t, op, t.value(a), t.value(b), node)
 
 
 def at_one_clock(t: Translator, *times: exp.Expr) -> tuple[exp.Expr, ...]:
@@ -152,9 +150,7 @@ def boolean(t: Translator, node: exp.Expr) -> Expr:
     if isinstance(expr, Const) and expr.type is not BOOL:
         expr = coerce(expr, BOOL, t.constants)
     if expr.type is not BOOL and expr != NULL:
-        raise Unsupported(
-            f"{node.sql('postgres')[:80]} is not a condition", because="not-a-condition", position=position(node)
-        )
+        raise Unsupported(f"{node.sql('postgres')[:80]} is not a condition", because="not-a-condition")
     return expr
 
 
@@ -195,7 +191,6 @@ def like(t: Translator, node: exp.Expr) -> Expr:
             "LIKE takes a literal pattern over private rows",
             because="like-literal",
             hint="Write it as a text: x LIKE 'a%'.",
-            position=position(node),
         )
     if t.known(arg).values is not None:
         return through_shadow(t, node)
@@ -205,7 +200,6 @@ def like(t: Translator, node: exp.Expr) -> Expr:
             "this LIKE needs a column whose `values` are declared",
             because="like-needs-domain",
             hint="The owner of the data can declare `values` for it in the table's schema file.",
-            position=position(node),
         )
     caseless = isinstance(node, exp.ILike)
     found = without_case(arg, pattern.value, node) if caseless else Apply("like", (arg, pattern), BOOL)

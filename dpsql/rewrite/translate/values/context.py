@@ -8,7 +8,6 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import holds
 from dpsql.rewrite.translate.public.constants import Constants
@@ -74,24 +73,21 @@ class Translator:
         Raises:
             Unsupported: with the construct that is not allowed over private rows.
         """
-        return self.value(self.operand(node), node)
+        return self.value(self.operand(node))
 
-    def value(self, operand: Operand, node: exp.Expr) -> Expr:
+    def value(self, operand: Operand) -> Expr:
         """Return an operand that is no interval.
 
         Raises:
             Unsupported: it is one.
         """
         if isinstance(operand, (IntervalValue, IntervalTimes)):
-            raise Unsupported(
-                "an interval is not a value of a column here", because="interval-as-value", position=position(node)
-            )
+            raise Unsupported("an interval is not a value of a column here", because="interval-as-value")
         if isinstance(operand, (Elapsed, Age)):
             raise Unsupported(
                 "an interval that depends on private rows is not supported as a value",
                 because="interval-as-value",
                 hint="Write extract(epoch FROM t - u) for seconds, or extract(year FROM age(t, u)).",
-                position=position(node),
             )
         return operand
 
@@ -118,13 +114,11 @@ def refused(node: exp.Expr, *, because: str) -> Unsupported:
             "EXISTS is not supported over private rows but as a condition of WHERE",
             because=because,
             hint="It may be one of those that AND joins; or write x IN (SELECT … FROM a public table).",
-            position=position(node),
         )
     return Unsupported(
         f"{text} is not supported over private rows",
         because=because,
         hint="docs/sql.md lists the functions that are.",
-        position=position(node),
     )
 
 
@@ -135,7 +129,6 @@ def _not_too_large(operand: Operand, node: exp.Expr) -> Operand:
             f"{node.sql('postgres')[:80]} takes {operand.operations:,} operations a row, the limit is {_MOST_OPERATIONS:,}",
             because="too-many-operations",
             hint="Nest fewer operations in each other.",
-            position=position(node),
         )
     return operand
 

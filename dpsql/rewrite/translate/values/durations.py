@@ -14,7 +14,6 @@ from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
 from dpsql.rewrite.functions.temporal import interval_micros
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, IntervalValue, TimeField
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.values.arithmetic import as_moment, as_timestamp
 from dpsql.rewrite.translate.values.context import Age, Duration, Elapsed, IntervalTimes, Operand, Translator, refused
 from dpsql.rewrite.translate.values.zones import instant, on_session_clock
@@ -37,15 +36,14 @@ def age(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Age:
     return Age(*times)
 
 
-def part(duration: Duration, field: str, node: exp.Expr) -> Expr:
+def part(duration: Duration, field: str) -> Expr:
     """Return EXTRACT(field FROM duration)."""
     if isinstance(duration, Age):
-        return _part_of_age(duration, field, node)
+        return _part_of_age(duration, field)
     if field not in _PARTS:
         raise Unsupported(
             f"extract takes one of {', '.join(_PARTS)} of the time between two others",
             because="field-of-elapsed",
-            position=position(node),
         )
     return _part_of_number(micros_of(duration), field)
 
@@ -62,7 +60,7 @@ def _part_of_number(number: Expr, field: str) -> Expr:
     return Apply("div", (number, Const(_SECOND, SqlType.NUMERIC)), SqlType.NUMERIC)
 
 
-def _part_of_age(duration: Age, field: str, node: exp.Expr) -> Expr:
+def _part_of_age(duration: Age, field: str) -> Expr:
     times = (duration.later, duration.earlier)
     if field == "second":
         micros = Apply("age", times, SqlType.NUMERIC, TimeField("microseconds"))
@@ -72,7 +70,6 @@ def _part_of_age(duration: Age, field: str, node: exp.Expr) -> Expr:
             "extract takes year, month, day, hour, minute or second of an age",
             because="field-of-age",
             hint="extract(epoch FROM t - u) is the time between two others in seconds.",
-            position=position(node),
         )
     return Apply("age", times, SqlType.NUMERIC, TimeField(field))
 
@@ -110,14 +107,13 @@ def in_span(micros: Expr, type_: SqlType = SqlType.INTERVAL) -> Expr:
     return Apply(_MICROS, (micros,), type_)
 
 
-def part_of_span(expr: Expr, field: str, node: exp.Expr) -> Expr:
+def part_of_span(expr: Expr, field: str) -> Expr:
     """Return EXTRACT(field FROM x) of a time of the day, or the epoch of an interval."""
     known = _PARTS.keys() - {"day"} if expr.type is SqlType.TIME else {"epoch"}
     if field not in known:
         raise Unsupported(
             f"extract takes one of {', '.join(sorted(known))} of {'a time' if expr.type is SqlType.TIME else 'an interval'}",
             because="field-of-span",
-            position=position(node),
         )
     return _part_of_number(in_micros(expr), field)
 
@@ -143,7 +139,6 @@ def _length(value: Operand, node: exp.Expr) -> Expr:
             "an age can't be compared over private rows",
             because="age-compared",
             hint="Write extract(year FROM age(…)) >= 18.",
-            position=position(node),
         )
     raise refused(node, because="interval-compared")
 
@@ -162,6 +157,5 @@ def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise Unsupported(
             "date_bin takes a constant stride of at most 366 days here",
             because="date-bin-arguments",
-            position=position(node),
         )
     return Apply("date_bin", (x,), x.type, Bins(interval_micros(stride), origin.value))

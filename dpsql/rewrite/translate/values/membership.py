@@ -101,7 +101,7 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
     written = all(isinstance(item, exp.Literal) or literal_text(item) is not None for item in listed)
     if not written and _is_span(t, left):
         return _joined([compare_nodes(t, "eq", left, item, node) for item in listed], every=False)
-    items = [t.value(t.operand(item, endless=True), item) for item in listed]
+    items = [t.value(t.operand(item, endless=True)) for item in listed]
     if not all(isinstance(item, Const) for item in items):
         x = t.expression(left)
         return _joined([compare(t, "eq", x, item, node) for item in items], every=False)

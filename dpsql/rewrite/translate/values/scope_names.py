@@ -8,7 +8,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Expr, Ref, with_refs
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,7 @@ class Names:
         if len(found) != 1:
             what = "is not a column of a protected table here" if not found else "is ambiguous"
             hint = "\\d and dpsql.columns show what there is." if not found else "Write the table's name before it."
-            raise Unsupported(
-                f'"{column.sql()}" {what}', because="column-not-found", hint=hint, position=position(column)
-            )
+            raise Unsupported(f'"{column.sql()}" {what}', because="column-not-found", hint=hint)
         return found[0]
 
     def all(self, table: str = "") -> list[tuple[str, Expr]]:

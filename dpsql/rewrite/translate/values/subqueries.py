@@ -11,7 +11,7 @@ from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Const
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.translate.public.constants import evaluated
 from dpsql.rewrite.translate.public.public_queries import function_named
@@ -76,7 +76,6 @@ def _text(t: Translator, query: exp.Expr) -> Spelled:
         "a subquery among private rows can read declared public tables only",
         because="subquery-of-public-tables",
         hint="Write the values as a list, or join the public table on its key.",
-        position=position(query),
     )
 
 

@@ -14,7 +14,6 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref, Results, refs
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.read.literals import literal_text
 from dpsql.rewrite.translate.values.context import Handler, Translator
 from dpsql.rewrite.translate.values.time_texts import beginning
@@ -95,7 +94,6 @@ def _regular(t: Translator, node: exp.Expr) -> Expr:
             f"{node.sql('postgres')[:80]}: engines read this regular expression otherwise than PostgreSQL",
             because="regular-expression",
             hint="Of texts without declared `values` it may have characters, ^ $ . .* .+ and |; or write LIKE.",
-            position=position(node),
         )
     parts = tuple(_liked(arg, one) for one in patterns if one is not None)
     return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
@@ -115,7 +113,6 @@ def _similar(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
             f"{node.sql('postgres')[:80]}: engines read this pattern otherwise than PostgreSQL",
             because="similar-pattern",
             hint="Of texts without declared `values` it may have characters, % _ and |; or write LIKE.",
-            position=position(node),
         )
     parts = tuple(_liked(arg, one) for one in text.split("|"))
     return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
@@ -132,7 +129,6 @@ def not_padded(arg: Expr, node: exp.Expr) -> None:
             f"{node.sql('postgres')[:80]}: blanks at the end of char(n) count in patterns alone",
             because="pattern-of-padded",
             hint="Write x::text LIKE …, without blanks at the end.",
-            position=position(node),
         )
 
 
@@ -160,7 +156,6 @@ def _beyond_ascii(node: exp.Expr) -> Unsupported:
         f"{node.sql('postgres')[:80]}: engines know other small letters beyond ASCII than PostgreSQL",
         because="letters-beyond-ascii",
         hint="Write LIKE; or the owner of the data can declare `values` for the column.",
-        position=position(node),
     )
 
 

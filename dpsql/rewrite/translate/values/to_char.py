@@ -8,7 +8,6 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.expr import Const, Expr
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
 from dpsql.rewrite.translate.values.context import Translator, refused
 from dpsql.rewrite.translate.values.time_texts import by_unit
@@ -34,9 +33,7 @@ def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         return through_shadow(t, node)
     pattern = t.expression(args[1])
     if not isinstance(pattern, Const) or not isinstance(pattern.value, str):
-        raise Unsupported(
-            "to_char takes a literal format over private rows", because="to-char-format", position=position(node)
-        )
+        raise Unsupported("to_char takes a literal format over private rows", because="to-char-format")
     written = exp.Anonymous(this="to_char", expressions=[exp.column("x"), args[1].copy()])
     return by_unit(t, arg, _unit(pattern.value, node), written)
 
@@ -49,4 +46,4 @@ def _unit(pattern: str, node: exp.Expr) -> str:
     for unit, templates in _PATTERNS:
         if any(template in upper for template in templates):
             return unit
-    raise Unsupported(f"to_char format '{pattern}' shows no time", because="to-char-format", position=position(node))
+    raise Unsupported(f"to_char format '{pattern}' shows no time", because="to-char-format")

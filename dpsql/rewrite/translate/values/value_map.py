@@ -18,7 +18,6 @@ from dpsql.rewrite.functions.table import digits_written
 from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.literal import format_value, parse_value
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.values.context import Handler, Translator, refused
 
 MAX_VALUES = 10_000
@@ -104,7 +103,6 @@ def _check_labels(columns: Mapping[exp.Column, Expr], whole: exp.Expr) -> None:
                 f"{whole.sql('postgres')[:80]} is not supported of an enum",
                 because="function-of-enum",
                 hint=f"Write {column.name}::text.",
-                position=position(whole),
             )
 
 
@@ -169,7 +167,6 @@ def _needs_domain(node: exp.Expr, expr: Expr) -> Unsupported:
         f"{node.sql('postgres')[:80]} needs a column whose possible values are declared",
         because="function-needs-domain",
         hint=of_time if expr.type.is_moment else declare,
-        position=position(node),
     )
 
 
@@ -178,7 +175,6 @@ def _too_many(node: exp.Expr, what: str) -> Unsupported:
         f"{node.sql('postgres')[:80]} is over {what}, the limit is {MAX_VALUES:,}",
         because="map-too-large",
         hint="WHERE can leave fewer of them.",
-        position=position(node),
     )
 
 
@@ -194,7 +190,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     type_ = TYPES.get(type_name)
     if type_ is None:
         raise refused(node, because="result-type")
-    results = tuple(None if text is None else _result(text, type_, node) for text in texts)
+    results = tuple(None if text is None else _result(text, type_) for text in texts)
     keys = tuple(Const(v, argument.type) for v in values)
     result = Apply("map", (argument, *keys), type_, Results(results[: len(values)]))
     if not nulls or results[-1] is None:
@@ -203,7 +199,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     return Apply("case", (missing, Const(results[-1], type_), result), type_)
 
 
-def _result(text: str, type_: SqlType, node: exp.Expr) -> Value:
+def _result(text: str, type_: SqlType) -> Value:
     """Return what PostgreSQL has made of one value.
 
     Raises:
@@ -216,7 +212,6 @@ def _result(text: str, type_: SqlType, node: exp.Expr) -> Value:
             f'"{text[:80]}", which this makes of one of its values, can\'t stand beside private rows',
             because="result-not-finite",
             hint="Use finite values, dates from year 1 to 9999, and intervals without months.",
-            position=position(node),
         ) from None
 
 

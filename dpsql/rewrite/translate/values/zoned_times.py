@@ -10,7 +10,6 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, Unit
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.values.arithmetic import arithmetic
 from dpsql.rewrite.translate.values.context import IntervalTimes, Operand, Translator
 from dpsql.rewrite.translate.values.zones import (
@@ -95,5 +94,4 @@ def _changes(node: exp.Expr) -> Unsupported:
         f"{node.sql('postgres')[:80]} is not exact where the session's TimeZone changes its clock",
         because="session-clock-changes",
         hint="SET TimeZone = 'UTC', or compute with t AT TIME ZONE 'UTC'.",
-        position=position(node),
     )

@@ -19,7 +19,6 @@ from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue
 from dpsql.rewrite.ir.literal import is_endless, parse_value
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.syntax.read.literals import literal_text
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
 from dpsql.rewrite.translate.values.context import Translator
@@ -233,7 +232,6 @@ class Moving:
                 f"{self.node.sql('postgres')[:80]} needs a time with declared bounds",
                 because="zone-without-bounds",
                 hint="The owner of the data can declare `bounds` for it.",
-                position=position(self.node),
             )
         low, high = int(interval.low), int(interval.high)
         if (high - low) // DAY > _MOST_DAYS:
@@ -241,7 +239,6 @@ class Moving:
                 "a time in another zone needs bounds of at most 24 years",
                 because="zone-bounds-too-wide",
                 hint="The owner of the data can declare nearer `bounds`; or write AT TIME ZONE 'UTC', which needs none.",
-                position=position(self.node),
             )
         days = [low, *range(low - low % DAY + DAY, high, DAY), high]
         shifts = self._shifts(days)
@@ -256,7 +253,6 @@ class Moving:
                 "this zone's clock is changed otherwise than at a quarter of an hour",
                 because="zone-odd-change",
                 hint="Write AT TIME ZONE 'UTC'.",
-                position=position(self.node),
             )
         return pieces
 

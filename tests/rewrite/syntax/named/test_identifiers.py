@@ -4,7 +4,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.dialect import Client
 
 
@@ -19,9 +19,6 @@ def test_names_are_folded_unless_they_are_quoted(written: str, name: str) -> Non
     assert fold(column.this) == name
 
 
-def test_a_position_points_at_the_first_name() -> None:
-    """Counted from 1, as clients show it."""
-    tree = sqlglot.parse_one("SELECT 1 + fare FROM trips", read=Client)
-    assert position(tree.expressions[0]) == 12
-    assert position(exp.Literal.number(1)) is None
-    assert fold(None) == ""
+def test_what_is_no_name_is_empty() -> None:
+    """As of a column without a table."""
+    assert fold(None) == fold(exp.Literal.number(1)) == ""
