@@ -20,7 +20,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import holds, nodes
 
 _OPERATORS = (
-    exp.Binary, exp.Unary, exp.Between, exp.In, exp.AtTimeZone, exp.Bracket, exp.Distinct, exp.Interval, exp.Any, exp.All,
+    exp.Binary, exp.Unary, exp.In, exp.AtTimeZone, exp.Bracket, exp.Distinct, exp.Any, exp.All,
 )  # fmt: skip
 """What binds its operands: brackets around one of them may decide what is whose."""
 

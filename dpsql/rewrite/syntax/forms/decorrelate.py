@@ -215,7 +215,7 @@ class _Select:
         on = [exp.EQ(this=column.copy(), expression=out.copy()) for column, (_, out) in pairs]
         item = exp.Subquery(this=table, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
         for join in self.select.args.get("joins") or ():
-            if not any(join.args.get(key) for key in ("side", "kind", "method", "on", "using")):
+            if not any(join.args.get(key) for key in ("side", "kind", "on", "using")):
                 join.set("kind", "CROSS")  # a comma would bind less
         self.select.append("joins", exp.Join(this=item, side="LEFT", on=exp.and_(*on, copy=False)))
         self.joined.append(item)

@@ -15,7 +15,7 @@ from dpsql.rewrite.syntax.named.columns import Ctes
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
 from dpsql.rewrite.syntax.read.trees import every
 
-_NEVER_OF_NULL = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.Between)
+_NEVER_OF_NULL = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
 _STRICT = (exp.Column, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Boolean, exp.DataType)
 """What is NULL if a column in it is, and the rest of what may stand there."""
 

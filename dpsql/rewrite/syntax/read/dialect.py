@@ -85,15 +85,6 @@ class Client(Postgres):
             found = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
             return super()._parse_disjunction() if found is None else found
 
-        def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
-            """Return an expression; a constant behind its type is of that type before it is cast to others.
-
-            DATE '2019-03-01'::text  →  CAST(CAST('2019-03-01' AS DATE) AS TEXT), and not the other way round
-            """
-            named = self._curr.token_type in self.TYPE_TOKENS
-            found = super()._parse_type(parse_interval, fallback_to_identifier)
-            return _typed_first(found) if named and isinstance(found, exp.Cast) else found
-
         def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
             """Return what stands before IS and behind it; UNKNOWN is another word for NULL, which is kept."""
             unknown = "UNKNOWN" in (self._curr.text.upper(), self._next.text.upper() if self._next else "")
@@ -123,18 +114,6 @@ class Client(Postgres):
             return self._tokens[at].token_type if at < self._tokens_size else None
 
     Generator = ClientGenerator
-
-
-def _typed_first(found: exp.Cast) -> exp.Cast:
-    """Return casts of a constant with the outermost of them as the innermost."""
-    casts = [found]
-    while isinstance(casts[-1].this, exp.Cast):
-        casts.append(casts[-1].this)
-    if isinstance(casts[-1].this, exp.Literal):
-        types = [one.args["to"] for one in casts]
-        for one, type_ in zip(casts, [*types[1:], types[0]], strict=True):
-            one.set("to", type_)
-    return found
 
 
 _CLIENT = Client()

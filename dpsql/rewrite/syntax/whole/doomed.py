@@ -22,14 +22,14 @@ from dpsql.rewrite.syntax.whole.partial import CASTS, PARTS_OF_TIMES, SETS
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _TRIED = (
     exp.Div, exp.Mod, exp.Limit, exp.Offset, exp.RegexpLike, exp.RegexpILike, exp.AtTimeZone, exp.Extract, exp.Substring,
-    exp.SimilarTo, exp.Escape, exp.WindowSpec, exp.Anonymous,
+    exp.WindowSpec, exp.Anonymous,
 )  # fmt: skip
 """What may have such a constant."""
 _LATE = SETS | {
     "convert", "convert_from", "convert_to", "current_setting", "to_date", "to_number", "to_timestamp", "to_tsquery",
 }  # fmt: skip
 """Functions whose results for constants EXPLAIN does not compute: they have rows, or depend on settings."""
-_RELEASED = (exp.Column, exp.Query, exp.Star, exp.Parameter, exp.Placeholder)
+_RELEASED = (exp.Column, exp.Query, exp.Star, exp.Parameter)
 """What is no constant that stands there."""
 _LAZY = frozenset({"case", "coalesce", "and", "or"})
 """Words of what PostgreSQL may never come to compute."""
@@ -95,7 +95,7 @@ def _of(node: exp.Expr) -> Iterator[str]:
         case exp.Limit() | exp.Offset():
             if not isinstance(node.expression, exp.Literal) and _is_number(node.expression):
                 yield f"SELECT {render(node)}"
-        case exp.RegexpLike() | exp.RegexpILike() | exp.SimilarTo() | exp.Escape():
+        case exp.RegexpLike() | exp.RegexpILike():
             yield from _of_pattern(node)
         case exp.WindowSpec():
             yield from _of_frame(node)
@@ -110,14 +110,8 @@ def _of(node: exp.Expr) -> Iterator[str]:
 
 def _of_pattern(node: exp.Expr) -> Iterator[str]:
     pattern = node.args["expression"]
-    if isinstance(untyped(pattern), exp.Literal):
-        match node:
-            case exp.SimilarTo():
-                yield f"SELECT '' SIMILAR TO {render(pattern)}"
-            case exp.Escape():
-                yield f"SELECT '' LIKE '' ESCAPE {render(pattern)}"
-            case _:
-                yield f"SELECT '' ~ {render(pattern)}"
+    if not holds(pattern, *_RELEASED):
+        yield f"SELECT '' ~ {render(pattern)}"
 
 
 def _of_frame(node: exp.WindowSpec) -> Iterator[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggregates
+from dpsql.rewrite.syntax.named.columns import from_items, item_name
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.output_names import output_name
@@ -76,14 +77,14 @@ def _is_picked(select: exp.Select, released: Released, named: _Names) -> bool:
         return False
     if any(join.side.upper() not in ("", "LEFT") or join.method.upper() == "NATURAL" for join in joins):
         return False
-    outputs = {_output_name(one): one.unalias() for one in select.expressions}
+    outputs = {output_name(one): one.unalias() for one in select.expressions}
     columns = [one for name, one in outputs.items() if name in named and isinstance(one, exp.Column)]
     if any(one.is_star for one in select.expressions):
         columns += [exp.column(name, quoted=True) for name in sorted(named)]
     conditions = _Conditions(select, columns, released)
     if any(name in named and conditions.is_number_of_row(one) for name, one in outputs.items()):
         return True
-    left = _sources(select)
+    left = list(from_items(select))
     while (found := next((one for one in left if conditions.name_one(one, left)), None)) is not None:
         left = [one for one in left if one is not found]
     return not left or conditions.name_group(left)
@@ -125,7 +126,7 @@ class _Conditions:
 
     def _behind(self, key: exp.Expr) -> exp.Expr:
         """Return the output that a key of groups names, the key itself if it names a column."""
-        named = {_output_name(one): one for one in self.select.expressions if isinstance(one, exp.Alias)}
+        named = {output_name(one): one for one in self.select.expressions if isinstance(one, exp.Alias)}
         bare = isinstance(key, exp.Column) and not key.args.get("table")
         return named[fold(key.this)] if bare and fold(key.this) in named else key
 
@@ -172,31 +173,17 @@ class _Conditions:
 
     def _is_of(self, column: exp.Column, source: exp.Expr) -> bool:
         table, columns = fold(column.args.get("table")), _columns(source, self.released)
-        alone = len(_sources(self.select)) == 1
-        return table == _name(source) if table else (fold(column.this) in columns if columns else alone)
+        alone = len(list(from_items(self.select))) == 1
+        return table == item_name(source) if table else (fold(column.this) in columns if columns else alone)
 
     def _may_be_of(self, column: exp.Column, source: exp.Expr) -> bool:
         table, columns = fold(column.args.get("table")), _columns(source, self.released)
-        return table == _name(source) if table else not columns or fold(column.this) in columns
-
-
-def _sources(select: exp.Select) -> list[exp.Expr]:
-    from_ = select.args.get("from_")
-    return [
-        *([] if from_ is None else [from_.this]),
-        *(join.this for join in select.args.get("joins") or ()),
-        *(select.args.get("laterals") or ()),
-    ]
+        return table == item_name(source) if table else not columns or fold(column.this) in columns
 
 
 def _before(select: exp.Select, source: exp.Expr) -> list[exp.Expr]:
-    sources = _sources(select)
+    sources = list(from_items(select))
     return sources[: next(place for place, one in enumerate(sources) if one is source)]
-
-
-def _name(source: exp.Expr) -> str:
-    alias = source.args.get("alias")
-    return fold(alias.this) if isinstance(alias, exp.TableAlias) else fold(source.this)
 
 
 def _renamed(source: exp.Expr) -> list[str]:
@@ -233,11 +220,7 @@ def _outputs(query: exp.Expr, released: Released) -> tuple[str, ...]:
         return _outputs(query.this, released)
     if not isinstance(query, exp.Select):
         return ()
-    sources = _sources(query)
+    sources = list(from_items(query))
     if len(query.expressions) == len(sources) == 1 and isinstance(query.expressions[0], exp.Star):
         return tuple(_columns(sources[0], released))
-    return () if any(one.is_star for one in query.expressions) else tuple(map(_output_name, query.expressions))
-
-
-def _output_name(node: exp.Expr) -> str:
-    return fold(node.args["alias"]) if isinstance(node, exp.Alias) else output_name(node)
+    return () if any(one.is_star for one in query.expressions) else tuple(map(output_name, query.expressions))

@@ -20,11 +20,6 @@ from dpsql.rewrite.ir.literal import exact_number, is_endless, parse_any, parse_
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError, type_name
 from dpsql.rewrite.translate.public.speller import spell
 
-_UNITS = {
-    "year": IntervalValue(12, 0, 0), "quarter": IntervalValue(3, 0, 0), "month": IntervalValue(1, 0, 0),
-    "week": IntervalValue(0, 7, 0), "day": IntervalValue(0, 1, 0), "hour": IntervalValue(0, 0, 3600 * 10**6),
-    "minute": IntervalValue(0, 0, 60 * 10**6), "second": IntervalValue(0, 0, 10**6),
-}  # fmt: skip
 _WIDEST = frozenset({"numeric", "decimal", "double precision"})
 _FEW_DIGITS = 10**15
 """Numbers of fewer digits are as they are written in every type that has room for all numbers."""
@@ -104,8 +99,6 @@ class Constants:
                 return _typed(argument.text, argument.type)
             case exp.Cast() if not node.to.expressions or isinstance(node.to.this, exp.Interval):
                 return self._cast(node.this, str(node.to.sql("postgres")).lower())
-            case exp.Interval():
-                return _interval(node)
         return None
 
     def _cast(self, node: exp.Expr, type_: str) -> Const | IntervalValue | None:
@@ -278,11 +271,3 @@ def _negated(value: Const | IntervalValue) -> Const | IntervalValue | None:
     if value.value is None or isinstance(value.value, str) or not value.type.is_number:
         return None
     return Const(-value.value, value.type)
-
-
-def _interval(node: exp.Interval) -> IntervalValue | None:
-    amount, unit = node.this, node.args.get("unit")
-    if not isinstance(amount, exp.Literal) or unit is None:
-        return None
-    span = _UNITS.get(str(unit.name).lower().removesuffix("s"))
-    return span.times(int(amount.name)) if span and re.fullmatch(r"-?\d+", amount.name) else None

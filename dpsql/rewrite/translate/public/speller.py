@@ -30,7 +30,7 @@ from dpsql.rewrite.translate.public.spelling import Rule, Speller
 _BINARY: Mapping[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
     exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.And: "AND", exp.Or: "OR",
-    exp.Like: "LIKE", exp.ILike: "ILIKE", exp.SimilarTo: "SIMILAR TO", exp.RegexpLike: "~", exp.RegexpILike: "~*",
+    exp.Like: "LIKE", exp.ILike: "ILIKE", exp.RegexpLike: "~", exp.RegexpILike: "~*",
     exp.NullSafeEQ: "IS NOT DISTINCT FROM", exp.NullSafeNEQ: "IS DISTINCT FROM",
 }  # fmt: skip
 _WORDS: Mapping[type[exp.Expr], str] = {
@@ -40,7 +40,6 @@ _RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_di
 _TOTAL = frozenset({"not_negative", "negative", "fits", *((PARTIAL & PLAIN_FUNCTIONS) - {"lpad", "rpad"})})
 """The functions in the schema `dpsql` that take the place of PostgreSQL's."""
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
-_FIELDS = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
 
 
 def spell(node: exp.Expr, arguments: Sequence[Argument] = (), *, queries: bool = False) -> Spelled:
@@ -75,20 +74,6 @@ def _cast(s: Speller, node: exp.Expr) -> str:
     return s.cast(s.of(node.this), render(node.args["to"].copy()), known=known)
 
 
-def _interval(s: Speller, node: exp.Expr) -> str:
-    only(node, "this", "unit")
-    amount, unit = node.this, node.args.get("unit")
-    if not isinstance(amount, exp.Literal) or not amount.is_string:
-        raise UnspeakableError
-    if isinstance(unit, exp.IntervalSpan):
-        first, last = str(unit.this.name).upper(), str(unit.expression.name).upper()
-        if not {first, last} <= _FIELDS:
-            raise UnspeakableError
-        return f"INTERVAL {literal(str(amount.this))} {first} TO {last}"
-    named = "" if unit is None else f" {word(unit)}"
-    return f"INTERVAL {s.string(str(amount.this) + named)}"
-
-
 def _case(s: Speller, node: exp.Expr) -> str:
     subject, default = node.args.get("this"), node.args.get("default")
     parts = ["CASE"] if subject is None else ["CASE", s.of(subject)]
@@ -101,20 +86,6 @@ def _in(s: Speller, node: exp.Expr) -> str:
     query = node.args.get("query")
     among = s.list(node.expressions) if query is None else s.query(query.this)
     return f"({s.of(node.this)} IN ({among}))"
-
-
-def _between(s: Speller, node: exp.Expr) -> str:
-    how = "SYMMETRIC " if node.args.get("symmetric") else ""
-    return f"({s.of(node.this)} BETWEEN {how}{s.of(node.args['low'])} AND {s.of(node.args['high'])})"
-
-
-def _escape(s: Speller, node: exp.Expr) -> str:
-    like = node.this
-    if not isinstance(like, (exp.Like, exp.ILike, exp.SimilarTo)):
-        raise UnspeakableError
-    left, pattern, escape = s.of(like.this), s.of(like.expression), s.of(node.args["expression"])
-    text = f"({left} {_BINARY[type(like)]} {pattern} ESCAPE {escape})"
-    return f"(NOT {text})" if like.args.get("negate") else text
 
 
 def _is(s: Speller, node: exp.Expr) -> str:
@@ -187,7 +158,6 @@ _RULES: Mapping[type, Rule] = {
     exp.Parameter: lambda s, n: s.parameter(n),
     exp.Anonymous: lambda s, n: f"ALL ({s.list(n.expressions)})" if n.name.lower() == "all" else s.call(n),
     exp.Any: lambda s, n: f"ANY ({s.of(n.this)})",
-    exp.Escape: _escape,
     exp.Kwarg: lambda s, n: f"{word(n.this)} => {s.of(n.args['expression'])}",
     exp.CurrentDate: _clock,
     exp.CurrentTimestamp: _clock,
@@ -196,14 +166,11 @@ _RULES: Mapping[type, Rule] = {
     exp.AtTimeZone: lambda s, n: f"({s.of(n.this)} AT TIME ZONE {s.of(n.args['zone'])})",
     exp.Collate: lambda s, n: f"({s.of(n.this)} COLLATE {quoted_name(fold(n.args['expression']))})",
     exp.Substring: _function("substring", "this", "start", "length"),
-    exp.StrPosition: _function("strpos", "this", "substr"),
     exp.Overlay: _function("overlay", "this", "expression", "from_", "for_"),
     exp.Trim: _trim,
     exp.Cast: _cast,
-    exp.Interval: _interval,
     exp.Case: _case,
     exp.In: _in,
-    exp.Between: _between,
     exp.Is: _is,
     exp.Dot: _dot,
     exp.Column: _column,

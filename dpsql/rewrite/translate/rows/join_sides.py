@@ -18,10 +18,10 @@ def join_side(join: exp.Join) -> Join:
     Raises:
         Unsupported: rows of the right side would stay that find none.
     """
-    side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
-    if method or kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT"}:
+    side, kind = (str(join.args.get(k) or "").upper() for k in ("side", "kind"))
+    if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT"}:
         raise Unsupported(
-            f"{' '.join(filter(None, (method, side, kind)))} JOIN of private rows is not supported",
+            f"{' '.join(filter(None, (side, kind)))} JOIN of private rows is not supported",
             because="join-inner-or-left",
             hint=_EITHER if side == "FULL" else "Use JOIN or LEFT JOIN with the protected table on the left.",
         )
@@ -30,8 +30,7 @@ def join_side(join: exp.Join) -> Join:
 
 def is_right(join: exp.Join) -> bool:
     """Return whether all rows of the right side stay."""
-    side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
-    return side == "RIGHT" and kind in {"", "OUTER"} and not method
+    return str(join.args.get("side") or "").upper() == "RIGHT"
 
 
 def require_left(left: Relation, right: Relation) -> None:

@@ -115,16 +115,6 @@ def _interval(t: Translator, value: Operand, node: exp.Expr) -> Operand:
     return value
 
 
-def _between(t: Translator, node: exp.Expr) -> Expr:
-    x, low, high = (node.args[k] for k in ("this", "low", "high"))
-    forward = both(compare_nodes(t, "ge", x, low, node), compare_nodes(t, "le", x, high, node))
-    if not node.args.get("symmetric"):
-        return forward
-    return Apply(
-        "or", (forward, both(compare_nodes(t, "ge", x, high, node), compare_nodes(t, "le", x, low, node))), BOOL
-    )
-
-
 def _logic(op: str) -> Handler:
     def handler(t: Translator, node: exp.Expr) -> Expr:
         args = tuple(boolean(t, part) for part in _chain(node))
@@ -255,7 +245,6 @@ LOGIC_HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.And: _logic("and"),
     exp.Or: _logic("or"),
     exp.Not: _logic("not"),
-    exp.Between: _between,
     exp.Is: _is,
     exp.NullSafeEQ: _distinct_from,
     exp.NullSafeNEQ: _distinct_from,

@@ -18,7 +18,7 @@ _MOST_OPERATIONS = 5_000
 
 _READ: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Is: frozenset({"negate", "unknown"}), exp.Like: frozenset({"negate"}), exp.ILike: frozenset({"negate"}),
-    exp.Between: frozenset({"symmetric"}), exp.Div: frozenset({"typed"}), exp.DPipe: frozenset({"safe"}),
+    exp.Div: frozenset({"typed"}), exp.DPipe: frozenset({"safe"}),
 }  # fmt: skip
 """What the parser may say of a node beside its parts, such as NOT; a version that says more is not believed to say less."""
 

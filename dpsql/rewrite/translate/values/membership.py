@@ -2,7 +2,7 @@
 
 zone <> ALL ('{1,2}')            →  NOT zone IN (1, 2)
 seats > ANY (ARRAY[1, 2])        →  seats > 1 OR seats > 2
-(seats, paid) = (1, 'cash')      →  seats = 1 AND paid = 'cash'
+(seats, paid) < (1, 'cash')      →  seats < 1 OR seats = 1 AND paid < 'cash'
 note LIKE ANY (ARRAY['a%', 'b'])  →  note LIKE 'a%' OR note LIKE 'b'
 """
 
@@ -31,11 +31,11 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
     found = _quantified(right)
     if found is not None:
         array, every = found
-        return _of_array(t, node.this, _items(t, node.this, array), node, op=op, every=every)
+        return _of_array(t, node.this, t.constants.items(array), node, op=op, every=every)
     left, other = _row(node.this), _row(right)
     if left is None and other is None:
         return compare_nodes(t, op, node.this, node.expression, node)
-    if left is None or other is None or len(left) != len(other):
+    if left is None or other is None or op not in _STRICT:  # PostgreSQL compares the others value by value
         raise refused(node, because="rows-alike")
     return _rows(t, op, left, other, node)
 
@@ -48,14 +48,6 @@ def _quantified(node: exp.Expr | None) -> tuple[exp.Expr, bool] | None:
         name = str(node.this).lower()
         return (node.expressions[0].unnest(), name == "all") if name in {"all", "some"} else None
     return None
-
-
-def _items(t: Translator, left: exp.Expr, array: exp.Expr) -> tuple[Const, ...] | None:
-    """Return the constants of an array; `'{1,2}'` is one of what it is compared with."""
-    if isinstance(array, exp.Literal) and array.is_string:
-        elements = exp.DataType.build(f"{t.expression(left).type.spelled}[]", dialect="postgres")
-        array = exp.Cast(this=array.copy(), to=elements)
-    return t.constants.items(array)
 
 
 def _of_array(
@@ -92,9 +84,6 @@ def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
 def _in(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("unnest") or node.args.get("field"):
         raise refused(node, because="list-form")
-    row = _row(node.this)
-    if row is not None and not node.args.get("query"):
-        return _in_rows(t, row, node)
     if node.args.get("query"):
         return _of_array(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
     left, *listed = at_one_clock(t, node.this, *node.expressions)
@@ -122,22 +111,9 @@ def _row(node: exp.Expr | None) -> Sequence[exp.Expr] | None:
     return None
 
 
-def _in_rows(t: Translator, row: Sequence[exp.Expr], node: exp.Expr) -> Expr:
-    """Translate `(a, b) IN ((1, 2), (3, 4))`."""
-    others = [_row(other) for other in node.expressions]
-    if any(other is None or len(other) != len(row) for other in others):
-        raise refused(node, because="rows-alike")
-    return _joined([_rows(t, "eq", row, other, node) for other in others if other is not None], every=False)
-
-
 def _rows(t: Translator, op: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], node: exp.Expr) -> Expr:
     """Compare two rows: by their first values, by the next where those are equal, and so on."""
-    if not left:
-        raise refused(node, because="rows-alike")
-    pairs = list(zip(left, right, strict=True))
-    if op in {"eq", "ne"}:
-        return _joined([compare_nodes(t, op, a, b, node) for a, b in pairs], every=op == "eq")
-    *before, (a, b) = pairs
+    *before, (a, b) = zip(left, right, strict=True)
     found = compare_nodes(t, op, a, b, node)
     for one, other in reversed(before):
         tied = both(compare_nodes(t, "eq", one, other, node), found)
@@ -150,7 +126,7 @@ def _like(t: Translator, node: exp.Expr) -> Expr:
     if found is None:
         return like(t, node)
     array, every = found
-    items = _items(t, node.this, array)
+    items = t.constants.items(array)
     if items is None:
         return Const(None, BOOL)
     each = [_like_one(t, item, node) for item in items]

@@ -79,7 +79,7 @@ def _regular(t: Translator, node: exp.Expr) -> Expr:
     """Translate `~` and `~*`."""
     arg, escaped = t.expression(node.this), node.expression.unnest()
     if function_name(escaped) == "similar_to_escape":
-        return _similar(t, exp.SimilarTo(this=node.this, expression=escaped.expressions[0]), node)
+        return _similar(t, escaped.expressions[0], node)
     text = literal_text(node.expression)
     if not is_open(t, arg) or text is None:
         return through_shadow(t, node)
@@ -99,14 +99,14 @@ def _regular(t: Translator, node: exp.Expr) -> Expr:
     return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
 
 
-def _similar(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
-    """Translate SIMILAR TO, of alternatives that `LIKE` could say; `whole` is it as PostgreSQL writes it.
+def _similar(t: Translator, pattern: exp.Expr, node: exp.Expr) -> Expr:
+    """Translate SIMILAR TO, of alternatives that `LIKE` could say.
 
     x SIMILAR TO 'a|b%'  is  x ~ similar_to_escape('a|b%')
     """
-    arg, text = t.expression(node.this), literal_text(node.expression)
+    arg, text = t.expression(node.this), literal_text(pattern)
     if not is_open(t, arg) or text is None:
-        return through_shadow(t, whole)
+        return through_shadow(t, node)
     not_padded(arg, node)
     if not _SIMILAR_META.isdisjoint(text):
         raise Unsupported(

@@ -260,10 +260,7 @@ MAPPED: Mapping[type[exp.Expr], Handler] = dict.fromkeys(
         exp.RegexpILike,
         exp.Substring,
         exp.Trim,
-        exp.StrPosition,
         exp.DPipe,
-        exp.Escape,
-        exp.SimilarTo,
     ),
     through_shadow,
 )

@@ -73,7 +73,7 @@ def _is_span(t: Translator, node: exp.Expr) -> bool:
     """Return whether what is subtracted is an interval, and no time."""
     if isinstance(node, exp.Parameter):
         return t.constants.argument(node).type == "interval"
-    return any(isinstance(one, exp.Interval) or _is_cast_to_interval(one) for one in node.walk())
+    return any(map(_is_cast_to_interval, node.walk()))
 
 
 def _is_cast_to_interval(node: exp.Expr) -> bool:

@@ -15,14 +15,14 @@ TRANSLATED = {
     "fare ^ 2": "power(fare, 2)",
     "day + 1": "date_add(day, 1)",
     "day - date '2019-03-01'": "date_diff(day, 17956)",
-    "day + interval '1 month'": "shift[1, 0, 0](date_to_timestamp(day))",
-    "day - interval '1 day' * seats": "shift_by[0, -1, 0](date_to_timestamp(day), seats)",
-    "picked - interval '90 minutes'": "shift[0, 0, -5400000000](picked)",
+    "day + 'P1M'::interval": "shift[1, 0, 0](date_to_timestamp(day))",
+    "day - 'P1D'::interval * seats": "shift_by[0, -1, 0](date_to_timestamp(day), seats)",
+    "picked - 'PT1H30M'::interval": "shift[0, 0, -5400000000](picked)",
 }
 REFUSED = {
     "seats + picked": "time-plus-interval",
-    "interval '1 day' * fare": "interval-times-number",
-    "interval '1 day'": "interval-as-value",
+    "'P1D'::interval * fare": "interval-times-number",
+    "'P1D'::interval": "interval-as-value",
 }
 """Each with the code of the rule that it breaks."""
 

@@ -24,8 +24,8 @@ TRANSLATED = {
 REFUSED = {
     "day::time": "cast-to-time",
     "picked::time - dropped::time": "interval-arithmetic",
-    "picked::time + interval '1 hour'": "interval-arithmetic",
-    "interval '1 hour' + picked::time": "interval-arithmetic",
+    "picked::time + 'PT1H'::interval": "interval-arithmetic",
+    "'PT1H'::interval + picked::time": "interval-arithmetic",
     "day + picked::time": "interval-arithmetic",
     "picked::time < seats": "compared-with-time",
     "avg(picked::time)": "function-not-known",

@@ -8,9 +8,6 @@ from tests.rewrite.translate.shown import translated
 
 TRANSLATED = {
     "fare = 5": "eq(fare, 5)",
-    "fare BETWEEN 5 AND '20'": "and(ge(fare, 5), le(fare, 20))",
-    "fare NOT BETWEEN 5 AND 20": "not(and(ge(fare, 5), le(fare, 20)))",
-    "seats BETWEEN SYMMETRIC 5 AND 1": "or(and(ge(seats, 5), le(seats, 1)), and(ge(seats, 1), le(seats, 5)))",
     "shared": "shared",
     "NOT shared": "not(shared)",
     "late IS NOT TRUE": "not(is_true(late))",

@@ -9,7 +9,7 @@ from tests.rewrite.translate.shown import translated
 TRANSLATED = {
     "extract(epoch FROM dropped - picked)": "div(to_double(elapsed(dropped, picked)), 1000000)",
     "extract(hour FROM dropped - picked)": "to_double(mod(div(elapsed(dropped, picked), 3600000000), 24))",
-    "dropped - picked > interval '1 hour'": "gt(elapsed(dropped, picked), 3600000000)",
+    "dropped - picked > 'PT1H'::interval": "gt(elapsed(dropped, picked), 3600000000)",
     "extract(year FROM age(dropped, picked))": "age[year](dropped, picked)",
     "date_bin('15 minutes', picked, timestamp '2019-01-01')": "date_bin[900000000, 1546300800000000](picked)",
 }
