@@ -15,6 +15,7 @@ from dpsql.lexer import literals
 from dpsql.lexer.tokens import TEXTS, Token
 from dpsql.rewrite.bind.binder import Binder
 from dpsql.rewrite.bind.names import with_own_names
+from dpsql.rewrite.bind.negations import with_negations_within
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
 from dpsql.rewrite.bind.plain import in_plain_words
 from dpsql.rewrite.syntax.read.dialect import parsed, render
@@ -50,6 +51,7 @@ class BoundReader:
         in_plain_words(tree)
         if not self._is_read(text, tree):
             return None
+        with_negations_within(tree)
         with_own_names(tree)
         with_tables_in_place(tree)
         return tree
