@@ -116,3 +116,16 @@ SELECT count(*), count(p.n) FROM rides r LEFT JOIN (SELECT rider, count(*) AS n 
 -- a list of pairs of what many share
 --> refused 0A000: is not supported over private rows
 SELECT count(*) FROM rides WHERE (paid, day) IN (SELECT paid, min(day) FROM rides GROUP BY paid);
+
+-- one value of the first of the unit's rows
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*), sum((SELECT s.age FROM rides s WHERE s.rider = r.rider AND s.age >= 0 ORDER BY s.age LIMIT 1)) FROM rides r WHERE r.age < 90;
+
+-- one value of the first of the unit's rows, beside arithmetic in a condition
+--> answered, 1 measurement
+SELECT count(*) FROM rides r, (VALUES (1), (2)) AS v (x) WHERE fare > 2 * (SELECT s.fare FROM rides s WHERE s.rider = r.rider ORDER BY s.fare LIMIT 1) AND x > 1;
+
+-- one value of the first row of others
+--> refused 42501: PARTITION BY the privacy unit
+SELECT sum((SELECT s.age FROM rides s WHERE s.from_zone = r.from_zone ORDER BY s.age LIMIT 1)) FROM rides r;

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Correlated, taken_apart
+from dpsql.rewrite.syntax.forms.correlation import Correlated, reads_rows, taken_apart
 from dpsql.rewrite.syntax.forms.group_values import (
     STRICT,
     has_columns_outside,
@@ -27,6 +27,7 @@ from dpsql.rewrite.syntax.forms.group_values import (
     with_values,
 )
 from dpsql.rewrite.syntax.forms.inner import with_all_public
+from dpsql.rewrite.syntax.forms.laterals import first_beside
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below
 from dpsql.rewrite.syntax.forms.set_operations import put_lists_below
 from dpsql.rewrite.syntax.named.aggregate_names import is_count, top_aggregates
@@ -110,6 +111,8 @@ class _Select:
         inner: exp.Expr = query
         while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
             inner = inner.this
+        if isinstance(inner, exp.Select) and inner.args.get("limit") and self.of_rows:
+            return self._first(inner, query, holder)
         if not isinstance(inner, exp.Select) or any(v for k, v in inner.args.items() if k not in _CLAUSES):
             return None
         width = len(holder.this.expressions) if isinstance(holder, exp.In) and isinstance(holder.this, exp.Tuple) else 1
@@ -126,6 +129,19 @@ class _Select:
             case _:
                 output = inner.expressions[0].unalias()
                 return self._value(inner, parts, output if holder is query else _around(holder, output))
+
+    def _first(self, inner: exp.Select, query: exp.Expr, holder: exp.Expr) -> exp.Expr | None:
+        """Return what stands for one value of the first of a row's own rows."""
+        name = fresh("subquery", tables_in_from(self.select))
+        if isinstance(holder, (exp.Exists, exp.In)) or not reads_rows(inner, self.ctes, self.policy):
+            return None
+        self._without_commas()
+        item = first_beside(self.select, inner, name, self.ctes, self.policy)
+        if item is None:
+            return None
+        self.joined.append(item)
+        column = exp.column(output_name(inner.expressions[0]), name, quoted=True)
+        return column if holder is query else _around(holder, column)
 
     def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
         if not parts.pairs or (self._is_test(holder) and not inner.args.get("group")):
@@ -214,12 +230,15 @@ class _Select:
         pairs = zip(columns, parts.pairs, strict=False)
         on = [exp.EQ(this=column.copy(), expression=out.copy()) for column, (_, out) in pairs]
         item = exp.Subquery(this=table, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-        for join in self.select.args.get("joins") or ():
-            if not any(join.args.get(key) for key in ("side", "kind", "on", "using")):
-                join.set("kind", "CROSS")  # a comma would bind less
+        self._without_commas()
         self.select.append("joins", exp.Join(this=item, side="LEFT", on=exp.and_(*on, copy=False)))
         self.joined.append(item)
         return _Joined(columns[0], columns[len(parts.pairs) :])
+
+    def _without_commas(self) -> None:
+        for join in self.select.args.get("joins") or ():
+            if not any(join.args.get(key) for key in ("side", "kind", "on", "using")):
+                join.set("kind", "CROSS")  # a comma would bind less
 
     def _drops_null(self, holder: exp.Expr) -> bool:
         """Return whether a condition is one that rows must satisfy, to which NULL is as good as FALSE."""

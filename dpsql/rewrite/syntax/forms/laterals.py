@@ -95,6 +95,30 @@ def _columns(select: exp.Select, join: exp.Join) -> list[exp.Column] | None:
     return found
 
 
+def first_beside(select: exp.Select, inner: exp.Select, alias: str, ctes: Ctes, policy: Policy) -> exp.Expr | None:
+    """Join the first of a row's own rows, of which a subquery has one value; return what has come into FROM, if it can be.
+
+    (SELECT fare FROM rides s WHERE s.rider = r.rider ORDER BY picked LIMIT 1)
+    →  l.fare of LEFT JOIN LATERAL (SELECT fare … LIMIT 1) AS l ON true
+    """
+    limit = inner.args["limit"].expression
+    if (
+        not (isinstance(limit, exp.Literal) and limit.name == "1")
+        or len(inner.expressions) != 1
+        or aggregates_of(inner)
+    ):
+        return None
+    named = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+    item = exp.Lateral(this=exp.Subquery(this=inner.copy()), alias=named)
+    join = exp.Join(this=item, side="LEFT", on=exp.true())
+    _as_rows(select, join, inner, ctes, policy)
+    if join.this is item:
+        return None
+    select.append("joins", join)
+    made: exp.Expr = join.this
+    return made
+
+
 def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, policy: Policy) -> None:
     """Join the rows of a LATERAL subquery by what ties them to the row beside, the first of them numbered."""
     if any(value for key, value in inner.args.items() if key not in _ROWS) or inner.find(exp.Window):
