@@ -28,11 +28,13 @@ def shown(expr: Expr) -> str:
 
 
 def tree(sql: str) -> exp.Expr:
-    """Return the parser's tree of an expression."""
+    """Return the parser's tree of an expression over `rides`, whose name is before its columns as PostgreSQL has it."""
     select = sqlglot.parse_one(f"SELECT {sql}", read=Client)
     assert isinstance(select, exp.Select)
     (expression,) = select.expressions
     assert isinstance(expression, exp.Expr)
+    for column in expression.find_all(exp.Column):
+        column.set("table", column.args.get("table") or exp.to_identifier("rides"))
     return expression
 
 

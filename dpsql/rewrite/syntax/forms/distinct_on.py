@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.units import groups_by_unit, output_columns
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "with_", "distinct", "order", "windows"})
@@ -59,7 +57,7 @@ def _order(select: exp.Select) -> exp.Order | None:
 
 
 def _meant(key: exp.Expr, select: exp.Select) -> exp.Expr:
-    """Return what a key is: an output by its place or by its name, as in ORDER BY, or an expression of the rows."""
+    """Return what a key is: an output by its place, as in ORDER BY, or an expression of the rows."""
     outputs: Sequence[exp.Expr] = select.expressions
     if isinstance(key, exp.Paren):
         return _meant(key.this, select)
@@ -70,8 +68,4 @@ def _meant(key: exp.Expr, select: exp.Select) -> exp.Expr:
         and 0 < int(key.name) <= len(outputs)
     ):
         return outputs[int(key.name) - 1].unalias().copy()
-    if isinstance(key, exp.Column) and not key.args.get("table"):
-        named = [one for one in outputs if isinstance(one, exp.Alias) and output_name(one) == fold(key.this)]
-        if len(named) == 1:
-            return named[0].unalias().copy()
     return key.copy()

@@ -44,7 +44,7 @@ def as_two_parts(select: exp.Select, ctes: Ctes) -> bool:
         return False
     if any(value and key not in _CLAUSES for key, value in select.args.items()) or holds(on, exp.Query):
         return False
-    if any(holds(part, exp.Query) or not _are_named(part, select) for part in parts):
+    if any(holds(part, exp.Query) for part in parts):
         return False
     names = _rename(select, parts, _equated(on, sides), sides)
     alias = fresh("either", {fold(table.this) for table in every(select, exp.Table)} | {*sides} | {*ctes})
@@ -89,15 +89,6 @@ def _outside(select: exp.Select) -> Iterator[exp.Expr]:
         if (part := select.args.get(clause)) is not None:
             yield part
     yield from (one.args["on"] for one in select.args["joins"][1:] if one.args.get("on") is not None)
-
-
-def _are_named(part: exp.Expr, select: exp.Select) -> bool:
-    """Return whether each column in it says of what table it is, or is the name of an output that is ordered by."""
-    ordered = {output_name(one) for one in select.expressions} if isinstance(part, exp.Order) else set()
-    return not isinstance(part.unalias(), exp.Star) and all(
-        (column.args.get("table") and not isinstance(column.this, exp.Star)) or fold(column.this) in ordered
-        for column in every(part, exp.Column)
-    )
 
 
 def _place(column: exp.Expr) -> _Place:

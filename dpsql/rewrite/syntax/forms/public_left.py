@@ -52,9 +52,8 @@ def _grouped(select: exp.Select, ctes: Ctes, policy: Policy) -> tuple[tuple[exp.
     """Return the keys and the aggregates of a SELECT; None where something else is shown, or it is ordered by that."""
     grouping, calls = grouping_of(select), aggregates_of(select)
     keys = (*grouping.keys, *determined(select, grouping, ctes, policy))
-    known, names = {render(one) for one in (*keys, *calls)}, {output_name(one) for one in select.expressions}
+    known = {render(one) for one in (*keys, *calls)}
     order = [one.this if isinstance(one, exp.Ordered) else one for one in _elements(select.args.get("order"))]
-    order = [one for one in order if not _is_name(one, names)]
     shown = [*(one.unalias() for one in select.expressions), *order]
     shown += [having.this] if (having := select.args.get("having")) is not None else []
     return (keys, calls) if all(_is_made_of(one, known) for one in shown) else None
@@ -62,11 +61,6 @@ def _grouped(select: exp.Select, ctes: Ctes, policy: Policy) -> tuple[tuple[exp.
 
 def _elements(node: exp.Expr | None) -> Sequence[exp.Expr]:
     return node.expressions if node is not None else ()
-
-
-def _is_name(node: exp.Expr, names: Collection[str]) -> bool:
-    """Return whether an element of ORDER BY is the name of an output."""
-    return isinstance(node, exp.Column) and not node.args.get("table") and fold(node.this) in names
 
 
 def _is_made_of(node: exp.Expr, known: Collection[str]) -> bool:
@@ -204,11 +198,10 @@ def _over(select: exp.Select, values: Mapping[str, exp.Expr], source: exp.Expr, 
         exp.Alias(this=_with(one.unalias(), values), alias=exp.to_identifier(output_name(one), quoted=True))
         for one in select.expressions
     ]
-    order, names = select.args.get("order"), {output_name(one) for one in select.expressions}
+    order = select.args.get("order")
     for part in order.expressions if order is not None else ():
         node = part.this if isinstance(part, exp.Ordered) else part
-        if not _is_name(node, names):
-            node.replace(_with(node, values))
+        node.replace(_with(node, values))
     select.set("expressions", outputs)
     select.set("from_", exp.From(this=source))
     select.set("joins", joins)

@@ -29,7 +29,6 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
     select = scope.select
     _correlate(scope, match)
     outputs = [substituted(node.unalias(), match) for node in select.expressions]
-    aliases = {fold(node.args["alias"]) for node in select.expressions if isinstance(node, exp.Alias)} | set(names)
     having, order = select.args.get("having"), select.args.get("order")
     if scope.keys and not scope.aggregates and not select.args.get("group"):
         select.set("distinct", None)
@@ -41,7 +40,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
         select.set("where", exp.Where(this=substituted(having.this, match)))
     if order is not None:
         for item in order.expressions:
-            item.set("this", _ordering(item.this, match, aliases))
+            item.set("this", _ordering(item.this, match))
     for clause in ("distinct", "windows"):
         _inside(select.args.get(clause), match)
     table = exp.to_identifier(placeholder, quoted=True)
@@ -79,10 +78,9 @@ def _correlate(scope: Scope, match: Match) -> None:
                     column.replace(substituted(column, match))
 
 
-def _ordering(node: exp.Expr, match: Match, aliases: set[str]) -> exp.Expr:
-    """Return an element of ORDER BY: an output by name or number stays, any other expression is looked up."""
-    bare = isinstance(node, exp.Column) and not node.args.get("table") and fold(node.this) in aliases
-    return node if bare or isinstance(node, exp.Literal) else substituted(node, match)
+def _ordering(node: exp.Expr, match: Match) -> exp.Expr:
+    """Return an element of ORDER BY: an output by its place stays, any other expression is looked up."""
+    return node if isinstance(node, exp.Literal) else substituted(node, match)
 
 
 def _inside(clause: object, match: Match) -> None:
@@ -99,13 +97,11 @@ def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp
     name = match(node)
     if name is not None:
         return exp.column(name, table, quoted=table is None)
-    if isinstance(node, (exp.Column, exp.Star)):
+    if isinstance(node, exp.Column):
         raise Unsupported(
             f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
             because="column-not-grouped",
-            hint="Name the columns of GROUP BY instead of *, and aggregate the others."
-            if isinstance(node.this, exp.Star) or isinstance(node, exp.Star)
-            else "Add it to GROUP BY, or aggregate it: count, sum, avg …",
+            hint="Add it to GROUP BY, or aggregate it: count, sum, avg …",
         )
     if not isinstance(node, exp.Query):
         for child in list(node.iter_expressions()):

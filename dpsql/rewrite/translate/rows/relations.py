@@ -132,10 +132,9 @@ class Tracker:
         for join, alias in zip(joins, [*(alias for _, alias in publics[1:]), last], strict=True):
             if join_side(join) is not Join.INNER:
                 raise protected_left()
-            both_sides = Names({**names.tables, alias: tables[alias]}, names.merged)
+            both_sides = Names({**names.tables, alias: tables[alias]})
             t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
-            on, merged = _condition(t, join, names, tables[alias])
-            relation, names = filtered(relation, on), replace(both_sides, merged=merged)
+            relation, names = filtered(relation, _condition(t, join, names, tables[alias])), both_sides
         return relation, names
 
     def _turned_round(
@@ -150,7 +149,7 @@ class Tracker:
         if right.protected.public:
             join_side(join)  # which refuses RIGHT JOIN
         relation, names = self._attach(right, Names({alias: right.columns}), first, join, ctes)
-        return relation, Names({name: names.tables[name] for name in (first[1], alias)}, names.merged)
+        return relation, Names({name: names.tables[name] for name in (first[1], alias)})
 
     def _item(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, str]:
         """Return one element of FROM with its alias."""
@@ -227,27 +226,20 @@ class Tracker:
             require_left(relation, right)
             require_plain(right)
         right = renumbered(right, len(relation.sources), optional=side is Join.LEFT)
-        both_sides = Names({**names.tables, alias: right.columns}, names.merged)
+        both_sides = Names({**names.tables, alias: right.columns})
         t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
-        on, merged = _condition(t, join, names, right.columns)
-        pairs = (left_joined if side is Join.LEFT else inner_joined)(relation, right, on)
-        return pairs, replace(both_sides, merged=merged)
+        on = _condition(t, join, names, right.columns)
+        return (left_joined if side is Join.LEFT else inner_joined)(relation, right, on), both_sides
 
 
-def _condition(
-    t: Translator, join: exp.Join, left: Names, right: Mapping[str, Expr]
-) -> tuple[Expr, Mapping[str, Expr]]:
-    """Return the condition of a join, and the columns that USING has merged so far."""
+def _condition(t: Translator, join: exp.Join, left: Names, right: Mapping[str, Expr]) -> Expr:
+    """Return the condition of a join; USING takes the one column of each side that has a name."""
     on, using = join.args.get("on"), join.args.get("using")
     if not using:
-        return TRUE if on is None else checked(t, on), left.merged
+        return TRUE if on is None else checked(t, on)
     pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
-    found = {name: left.find(exp.column(name, quoted=True)) for name in pairs}
-    missing = [name for name in pairs if name not in right]
-    if missing:
-        raise Unsupported(f'column "{missing[0]}" in USING is not on both sides', because="using-both-sides")
-    conditions = (compare(t, "eq", found[name], right[name], node) for name, node in pairs.items())
-    return both(*conditions), {**left.merged, **found}
+    before = left.all()
+    return both(*(compare(t, "eq", before[name], right[name], node) for name, node in pairs.items()))
 
 
 def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
@@ -255,9 +247,7 @@ def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
     columns: dict[str, Expr] = {}
     for output in query.expressions:
         if isinstance(output, exp.Star):
-            columns |= dict(t.names.all())
-        elif isinstance(output, exp.Column) and isinstance(output.this, exp.Star):
-            columns |= dict(t.names.all(fold(output.args.get("table"))))
+            columns |= t.names.all()
         else:
             columns[output_name(output)] = t.expression(output.unalias())
     return columns

@@ -24,7 +24,6 @@ from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Relation, Source, WindowRows, naming_units, ref
 from dpsql.rewrite.ir.unit_value import UnitValue, Window, WindowFunction
 from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_TWO, STATISTICS, function_name
-from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.translate.rows.aggregates import aggregate
@@ -59,12 +58,11 @@ def windowed(relation: Relation, t: Translator, select: exp.Select, around: Arou
     calls = windows_of(select)
     marks = {f"{render(call)} ": rows.window(t, call) for call in calls}  # as messages show them, unlike any column
     places = {id(call): f"{render(call)} " for call in calls}
-    inside = replace(t, names=Names({**t.names.tables, _WINDOWS: marks}, t.names.merged))
+    inside = replace(t, names=Names({**t.names.tables, _WINDOWS: marks}))
     outputs: dict[str, Expr] = {}
     for output in select.expressions:
-        if output.find(exp.Star) and isinstance(output, (exp.Star, exp.Column)):
-            table = fold(output.args.get("table"))
-            outputs |= {name: rows.seen(expr) for name, expr in t.names.all(table)}
+        if isinstance(output, exp.Star):
+            outputs |= {name: rows.seen(expr) for name, expr in t.names.all().items()}
         else:
             node = output.unalias().transform(lambda one: _marked(one, places), copy=False)
             outputs[output_name(output)] = rows.seen(inside.expression(node))
@@ -73,7 +71,7 @@ def windowed(relation: Relation, t: Translator, select: exp.Select, around: Arou
 
 def _marked(node: exp.Expr, places: Mapping[int, str]) -> exp.Expr:
     name = places.get(id(node))
-    return node if name is None else exp.column(name, quoted=True)
+    return node if name is None else exp.column(name, _WINDOWS, quoted=True)
 
 
 @dataclass(slots=True)

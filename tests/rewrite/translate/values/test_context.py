@@ -40,7 +40,7 @@ def test_a_few_steps_are_not(form: str, policy: Policy, world: World) -> None:
 
 def test_a_word_of_the_parser_that_no_rule_reads_is_refused(translator: Translator) -> None:
     """Another version of the parser may say NOT beside a node: that is not taken for the node without it."""
-    compared = sqlglot.parse_one("seats = 1", read="postgres")
+    compared = sqlglot.parse_one("rides.seats = 1", read="postgres")
     assert translator.expression(compared)
     compared.set("negate", True)
     with pytest.raises(Unsupported) as refusal:

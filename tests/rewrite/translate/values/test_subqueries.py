@@ -6,8 +6,8 @@ from dpsql.rewrite.translate.values.context import Translator
 from tests.rewrite.translate.shown import translated
 
 TRANSLATED = {
-    "(SELECT max(zone_id) FROM zones) + seats": "add(9, seats)",
-    "from_zone IN (SELECT zone_id FROM zones WHERE borough = 'Queens')": "in(from_zone, 1, 4)",
+    "(SELECT max(zones.zone_id) FROM zones) + seats": "add(9, seats)",
+    "from_zone IN (SELECT zones.zone_id FROM zones WHERE zones.borough = 'Queens')": "in(from_zone, 1, 4)",
 }
 
 
