@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.plans.views import with_checked_views
+from dpsql.open_books import OpenBooks
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Table
@@ -32,6 +32,7 @@ from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.system_limits import Shares
+from dpsql.trail.trail import Trail
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.registry import UserEntry
@@ -90,7 +91,7 @@ def gateway_of(
     config: Config,
     public: Public,
     engine: Engine,
-    ledger: Ledger,
+    books: OpenBooks,
     *,
     entropy: Entropy,
     epoch: str,
@@ -103,8 +104,8 @@ def gateway_of(
 
     made = roles_of(config), rows_of(public), oracle(Settings(), ORACLE)
     policy = make_database(shadow, config.policy, *made, epoch=epoch)
-    parts = (policy, engine, ledger, oracle, public.declared, public.rows, entropy)
-    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout))
+    parts = (policy, engine, books.ledger, oracle, public.declared, public.rows, entropy)
+    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, books.trail.newest_first))
 
 
 def contents_of(epoch: int, public: Public) -> str:
@@ -141,7 +142,12 @@ def start_shadow(config: Config, post: Post | None) -> Postgres:
 
 
 def listener_of(
-    config: Config, gateway: Gateway, shadow: Postgres, watched: ShadowSessions, shares: Shares, processes: int
+    config: Config,
+    gateway: Gateway,
+    shadow: Postgres,
+    watched: tuple[ShadowSessions, Trail],
+    shares: Shares,
+    processes: int,
 ) -> Listener:
     """Return what clients connect to; what is kept for them has as much room in several `processes` as in one."""
     return Listener(
@@ -151,7 +157,8 @@ def listener_of(
         config.policy.dataset,
         config.listen.host,
         config.listen.port,
-        watched=watched,
+        watched=watched[0],
+        trail=watched[1],
         secret=kept_secret(secret_file(config.shadow, config.file.parent)),
         tls=certificate_of(config.listen.tls),
         limits=Limits(

@@ -26,6 +26,7 @@
     ├── LedgerFull        53100  the ledger's disk is full: fixed text
     ├── LedgerBusy        55P03  another process keeps the ledger locked: fixed text
     ├── LedgerFailed      58030  the ledger can't be read or written: fixed text
+    ├── AuditFailed       58030  the audit trail can't be written: fixed text
     ├── QueryCanceled     57014  a cancel request or the deadline
     │   └── StatementTimeout     the deadline that the session has set
     ├── EngineLost        08006  the connection broke after data may have been read: fixed text
@@ -189,6 +190,15 @@ class LedgerBusy(
     advice="Try again. Whoever runs dpsql finds out which process holds it: a backup, or a forgotten sqlite3.",
 ):
     """Another process has kept the ledger locked for too long."""
+
+
+class AuditFailed(
+    _FixedError,
+    sqlstate="58030",
+    text="the audit trail can't be written, so nothing is answered",
+    advice="Tell whoever runs dpsql. What was charged meanwhile is stored: asking again is free.",
+):
+    """The line that says what was asked is not on the disk."""
 
 
 class QueryCanceled(_FixedError, sqlstate="57014", text="canceling statement due to user request or time limit"):

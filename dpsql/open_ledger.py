@@ -1,4 +1,4 @@
-"""Opens the ledger that the configuration names."""
+"""Opens the ledger that the configuration names; where the audit trail is beside it."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +37,18 @@ def place_of_ledger(config: Config) -> Path:
             raise ConfigError("a ledger on PostgreSQL is not supported yet; use sqlite:///…")
         case _:
             assert_never(config.ledger)
+
+
+def place_of_trail(config: Config) -> Path:
+    """Return the directory of the configuration's audit trail.
+
+    Raises:
+        ConfigError: as for the ledger, beside which it is.
+    """
+    if config.audit is not None:
+        return config.audit
+    ledger = place_of_ledger(config)
+    return ledger.with_name(f"{ledger.name}.audit")
 
 
 def _dataset(config: Config) -> DataSet:

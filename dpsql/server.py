@@ -13,7 +13,6 @@ from typing import Self
 import psycopg
 
 from dpsql.accounting.sqlite.file import Way
-from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.assembly import contents_of, drop_roles, entries_of, gateway_of, listener_of, roles_of, start_shadow
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
@@ -21,7 +20,7 @@ from dpsql.errors import DpsqlError
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.readiness import Readiness
-from dpsql.open_ledger import open_ledger
+from dpsql.open_books import OpenBooks, open_books
 from dpsql.policy.config import Config, User
 from dpsql.reloading import not_reloaded, reloaded, show_certificates, users_left
 from dpsql.retired import RetiredEngines
@@ -73,7 +72,7 @@ class Server:
         self._engine: Engine
         self._retired = RetiredEngines()
         self._watched = ShadowSessions()
-        self._ledger: SqliteLedger
+        self._books: OpenBooks
         self._shadow: Postgres
         self._oracle: OracleSession
         self._listener: Listener
@@ -213,8 +212,7 @@ class Server:
         self._stack.callback(lambda: self._engine.close())  # noqa: PLW0108  (which it is then)
         self._stack.callback(self._retired.close)
         self._public = read_public(config.policy, self._engine)
-        self._ledger = open_ledger(config, self._way)
-        self._stack.callback(self._ledger.close)
+        self._books = self._stack.enter_context(open_books(config, self._way))
         self._stack.callback(self._on_shadow_thread.shutdown)
         self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)
@@ -235,17 +233,18 @@ class Server:
     def _contents_of(self, config: Config, public: Public, engine: Engine) -> str:
         """Return what the shadow's tables depend on beside the policy; each copy of the records begins an epoch."""
         if engine.edition is not None:
-            self._ledger.begin(engine.edition.epoch)
-        return contents_of(self._ledger.epoch(config.asked_anew), public)
+            self._books.ledger.begin(engine.edition.epoch)
+        return contents_of(self._books.ledger.epoch(config.asked_anew), public)
 
     def _build_gateway(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
         """Make the shadow's database, if it is not there, and return a gateway for it."""
-        parts = (config, public, engine, self._ledger)
+        parts = (config, public, engine, self._books)
         return gateway_of(self._shadow, self._oracle, *parts, entropy=os.urandom, epoch=contents, timeout=_TIMEOUT)
 
     async def _listen(self, gateway: Gateway) -> Listener:
         processes = 1 if self._post is None else len(self._post.doors)
-        listener = listener_of(self._config, gateway, self._shadow, self._watched, self._shares, processes)
+        watched = (self._watched, self._books.trail)
+        listener = listener_of(self._config, gateway, self._shadow, watched, self._shares, processes)
         await listener.start(self._post)
         self._stack.push_async_callback(listener.stop)
         return listener
@@ -284,4 +283,4 @@ class Server:
         vouch = self._listener.vouch
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
         trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
-        return Site(config.policy, roles_of(config), server.connect, self._ledger, os.urandom, clock, trouble)
+        return Site(config.policy, roles_of(config), server.connect, self._books.ledger, os.urandom, clock, trouble)

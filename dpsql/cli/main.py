@@ -7,6 +7,7 @@ import typer
 
 from dpsql.cli.commands import (
     adopt,
+    audit,
     budget,
     check,
     demo,
@@ -57,6 +58,7 @@ for _command in (
     init.init,
     user.user,
     budget.budget,
+    audit.audit,
     refresh.refresh,
     reload.reload,
     unlock.unlock,

@@ -8,7 +8,7 @@ a `Release` is put into the text.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -18,7 +18,13 @@ from dpsql.engines.kinds import unique_as_declared
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.gateway.aiming import Drawn, following
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
-from dpsql.gateway.catalogue.virtual_tables import ACCOUNTS, AccountsStatement, accounts_statement, with_accounts
+from dpsql.gateway.catalogue.virtual_tables import (
+    ACCOUNTS,
+    AccountsStatement,
+    Books,
+    accounts_statement,
+    with_accounts,
+)
 from dpsql.gateway.explaining.explain import explain
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
@@ -55,6 +61,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     untold,
 )
 from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.trail.chain import ChainedLine
 from dpsql.watchdog import ended_when_overdue, undivided
 
 
@@ -73,6 +80,8 @@ class GatewayDependencies:
     refresh: Period
     timeout: float
     """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
+    trail: Callable[[], Iterable[ChainedLine]]
+    """Returns the audit trail's lines, the newest first."""
 
 
 class Gateway:
@@ -129,8 +138,8 @@ class Gateway:
         match request.question.parsed:
             case AccountsStatement() as accounts:
                 payer = account(self._deps.policy, request.asker)
-                read = self._reader(request)
-                return Reply(with_accounts(accounts, read, payer, self._deps.ledger, request.cancellation))
+                books = Books(self._deps.ledger, self._deps.trail, request.cancellation)
+                return Reply(with_accounts(accounts, self._reader(request), payer, books))
             case AskedStatement():
                 pass
         analyzed = self.analyzed(request)

@@ -198,6 +198,7 @@ class Measuring:
                 for paid in (part, *(part.paying(amount) for amount in priced.aim.amounts if is_declared(part)))
             }
             known = self.ledger.paid(payer, parts, cancellation)
+        request.receipt.note(known or ())
         return {key: (parts[key], release) for key, release in (known or {}).items()}
 
     @contextmanager
@@ -219,6 +220,7 @@ class Measuring:
         with self.ledger.open_statement(
             payer, request.question.text, ready.items, ready.prepare, request.cancellation
         ) as statement:
+            request.receipt.note((item.key for item in ready.items), statement.charge.cost)
             if statement.failed is not None:
                 raise statement.failed.error()
             yield PaidPlan(ready, statement, dict(statement.stored))

@@ -1,15 +1,19 @@
 """What the wire asks of the gateway: the question in a statement, and the request for its answer."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Protocol, TypeVar
 
+from dpsql.accounting.composition import compose
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement
 from dpsql.gateway.rehearsal import Rehearsal
+from dpsql.policy.model import Privacy
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.syntax.whole.analyze import AskedStatement
 
 _T = TypeVar("_T")
+UNCHARGED = Privacy(Fraction(0), Fraction(0))
 Work = Callable[[], _T]
 """Work that may take long, for a thread of its own."""
 
@@ -31,6 +35,21 @@ class Question:
         return self.parsed.probes
 
 
+@dataclass(slots=True)
+class Receipt:
+    """What an answer has cost, and what it was read from: filled in as that happens, so that it is known of failures too."""
+
+    cost: Privacy = UNCHARGED
+    releases: tuple[str, ...] = ()
+    """The keys of stored and of paid releases."""
+
+    def note(self, keys: Iterable[str], cost: Privacy | None = None) -> None:
+        """Note releases, and what was charged for them."""
+        self.releases = tuple(dict.fromkeys((*self.releases, *keys)))
+        if cost is not None:
+            self.cost = compose((self.cost, cost))
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """All that an answer depends on, but for the policy and the data."""
@@ -40,6 +59,8 @@ class Request:
     settings: Settings
     asker: Asker
     cancellation: Cancellation
+    receipt: Receipt = field(default_factory=Receipt, compare=False)
+    """Where it is noted what was charged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,8 @@ class Config:
     """When the epoch advances by itself."""
     web: Listen | None = None
     """Where the pages are; None: there are none."""
+    audit: Path | None = None
+    """The directory of the audit trail, where it is not beside the ledger."""
     snapshot: SnapshotConfig | None = None
     """Where the copy is that answers for the engine; None: the engine answers itself."""
 

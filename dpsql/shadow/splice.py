@@ -39,7 +39,12 @@ def _element(type_: str) -> str:
 
 
 def _array(values: Sequence[Text], type_: str) -> str:
-    return shadow_literal("{" + ",".join(map(_item, values)) + "}") + f"::{type_}[]"
+    return f"{shadow_literal(array_text(values))}::{type_}[]"
+
+
+def array_text(values: Sequence[Text]) -> str:
+    """Return an array as PostgreSQL reads it."""
+    return "{" + ",".join(map(_item, values)) + "}"
 
 
 def _item(value: Text) -> str:

@@ -22,15 +22,16 @@ class Address:
     port: int
     dataset: str
     tls: bool
-    vouch: Callable[[str, str, str], Awaitable[bool]] = field(repr=False)
-    """Returns whether a password is a user's, who will log in from an address."""
+    vouch: Callable[[str, str, str, str], Awaitable[bool]] = field(repr=False)
+    """Returns whether a password is a user's, who will log in from an address as an application."""
 
-    async def connect(self, user: str, password: str) -> "SqlClient":
+    async def connect(self, user: str, password: str, visitor: str) -> "SqlClient":
         """Log in; see `Connect`."""
         if not user or not password:
             raise LoginRefused
         host = "127.0.0.1" if self.host in _ANY else self.host
-        if not await self.vouch(user, password, host):
+        application = f"dpsql web for {visitor}"
+        if not await self.vouch(user, password, host, application):
             raise LoginRefused
         # The connection never leaves this machine, so its certificate need not be verified.
         mode = "require" if self.tls else "disable"
@@ -43,7 +44,7 @@ class Address:
                 password=password,
                 sslmode=mode,
                 connect_timeout=_PATIENCE,
-                application_name="dpsql web",
+                application_name=application,
                 autocommit=True,
             )
         except (psycopg.Error, ValueError) as error:

@@ -31,7 +31,7 @@ async def enter(request: Request, context: PageContext) -> Response:
         refused.headers["Retry-After"] = str(math.ceil(wait))
         return refused
     try:
-        client = await context.site.connect(user, password)
+        client = await context.site.connect(user, password, address)
     except LoginRefused:
         return context.page(request, "login.html", status=401, error=_WRONG, user=user)
     except Refused as refusal:

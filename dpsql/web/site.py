@@ -44,8 +44,11 @@ class LoginRefused(Exception):
     """The name and the password do not belong together."""
 
 
-Connect = Callable[[str, str], Awaitable[VisitorClient]]
-"""Logs in at the server with a name and a password; raises `LoginRefused`, or `Refused` with the reason."""
+Connect = Callable[[str, str, str], Awaitable[VisitorClient]]
+"""Logs in at the server with a name and a password, for a visitor from an address.
+
+Raises `LoginRefused`, or `Refused` with the reason.
+"""
 
 
 class LedgerReader(Protocol):

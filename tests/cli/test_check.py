@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from dpsql.cli.main import app
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.prepared import DuckPrepared
-from dpsql.open_ledger import open_ledger
+from dpsql.open_ledger import open_ledger, place_of_trail
 from dpsql.policy.load import load
 from dpsql.shadow.server.postgres import Postgres
 from tests.policy.fix_config import write_files
@@ -207,3 +207,15 @@ def test_what_serve_would_not_start_with_is_a_failure(tmp_path: Path) -> None:
     ledger.write_bytes(b"no ledger at all" * 100)
     done = checked(free)
     assert (done.exit_code, f"ledger {ledger} can't be read" in done.stderr) == (1, True)
+
+
+def test_a_trail_that_serve_could_not_write_is_told(tmp_path: Path) -> None:
+    """Here somebody has planted a link in it."""
+    path = write_files(tmp_path)
+    _make(tmp_path / "taxi.duckdb", TRIPS)
+    place = place_of_trail(load(path, {}))
+    place.mkdir(parents=True, mode=0o700)
+    (place / "head").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").touch()
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert (done.exit_code, "is a symbolic link" in done.stderr) == (1, True), done.output

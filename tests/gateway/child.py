@@ -41,6 +41,7 @@ def answer(directory: Path, ledger: Ledger, stop: str) -> None:
             os.urandom,
             Period.NEVER,
             timeout=9.0,
+            trail=tuple,
         )
     )
     for number in range(10**6):

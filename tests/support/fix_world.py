@@ -189,7 +189,7 @@ class World:
         facts = (self.public.declared, self.public.rows)
         return Gateway(
             GatewayDependencies(
-                policy or self.policy, engine, ledger, self.oracle, *facts, entropy, Period.NEVER, timeout=60.0
+                policy or self.policy, engine, ledger, self.oracle, *facts, entropy, Period.NEVER, 60.0, tuple
             )
         )
 

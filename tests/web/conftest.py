@@ -75,7 +75,7 @@ class Server:
     trouble: str | None = None
     renews: date | None = None
 
-    async def connect(self, user: str, password: str) -> "Connection":
+    async def connect(self, user: str, password: str, _: str) -> "Connection":
         """Let in who has the password."""
         if self.refusal is not None:
             raise self.refusal

@@ -9,6 +9,7 @@ from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.trail.trail import Trail
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
@@ -16,6 +17,7 @@ from dpsql.wire.server.acceptor import Silence
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.registry import UserEntry
 from tests.support.fix_shadow import USERS
+from tests.support.no_trail import NoTrail
 
 
 @contextmanager
@@ -28,6 +30,7 @@ def listening(
     *,
     iterations: int = 1,
     left: LeftBehind | None = None,
+    trail: Trail | None = None,
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
     """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on.
 
@@ -43,6 +46,7 @@ def listening(
         0,
         watched=ShadowSessions() if left is None else ShadowSessions(left),
         secret=b"of the tests",
+        trail=NoTrail() if trail is None else trail,
         tls=tls,
         limits=limits,
         silence=silence,

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from dpsql import control
 from dpsql.accounting.mark import mark_path, read_mark
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import open_ledger, place_of_ledger
+from dpsql.open_ledger import open_ledger, place_of_ledger, place_of_trail
 from dpsql.policy.config import Config, SqliteLedgerConfig
-from dpsql.private_files import open_private
+from dpsql.private_files import open_private, see_directory
 from dpsql.wire.server.acceptor import listen
 from dpsql.wire.server.tls import certificate_of
 
@@ -23,7 +23,7 @@ def see_that_serve_would_start(config: Config) -> str:
 
     Raises:
         ConfigError: a certificate can't be used, or the ledger.
-        OSError: an address is taken, and not by the server of this configuration.
+        OSError: an address is taken, and not by the server of this configuration; or the audit trail is another account's.
     """
     addresses = [config.listen] if config.web is None else [config.listen, config.web]
     for address in addresses:
@@ -33,6 +33,7 @@ def see_that_serve_would_start(config: Config) -> str:
         for opened in listen(address.host, address.port):
             opened.close()
     _try_ledger(config)
+    _try_trail(config)
     return "it is served now; " * served + "its addresses and its ledger can be used"
 
 
@@ -53,6 +54,15 @@ def _try_ledger(config: Config) -> None:
             open_ledger(replace(config, ledger=SqliteLedgerConfig(copy))).close()
         except ConfigError as wrong:
             raise ConfigError(wrong.message.replace(str(copy), str(path)), hint=wrong.hint) from None
+
+
+def _try_trail(config: Config) -> None:
+    """See that what there is of the audit trail could be written."""
+    place = place_of_trail(config)
+    if place.exists():
+        see_directory(place)
+    if (head := place / "head").exists():
+        os.close(open_private(head, os.O_RDWR))
 
 
 def _copy(path: Path, copy: Path) -> None:

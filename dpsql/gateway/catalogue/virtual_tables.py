@@ -1,15 +1,16 @@
-"""The tables `dpsql.budget` and `dpsql.charges`: what a role may still spend and what it has spent, asked in SQL."""
+"""The tables `dpsql.budget`, `dpsql.charges` and `dpsql.audit`: what a role may spend and has spent, and who asked what."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from sqlglot import exp
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.errors import DpsqlError, Unsupported
+from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.gateway.plans.placeholders import placeholder
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
@@ -21,16 +22,18 @@ from dpsql.rewrite.syntax.whole.analyze import asked_statement
 from dpsql.rewrite.syntax.whole.found import Kind
 from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
+from dpsql.trail.chain import ChainedLine
 
-ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b'
+ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|audit)\b'
 """What finds the names of the tables in a text."""
 _NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
-_MOST_CHARGES = 10_000
+_MOST = 10_000
+"""Charges, or lines of the audit trail, that are shown."""
 _LONGEST = 2_000
 """Characters of a statement that are shown."""
 _LONGEST_READ = 32_000
 """Characters of a statement that is read."""
-_TABLES = ("budget", "charges")
+_TABLES = ("budget", "charges", "audit")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
     "epsilon_spent": "numeric", "epsilon_left": "numeric", "delta_total": "numeric", "delta_spent": "numeric",
@@ -40,6 +43,18 @@ _CHARGES = {
     "charge_id": "bigint", "made_at": "timestamp with time zone", "user_name": "text", "unit_kind": "text",
     "epsilon": "numeric", "delta": "numeric", "statement": "text",
 }  # fmt: skip
+# Not how long a statement took: that may tell of records what no noise covers.
+_AUDIT = {
+    "line": "bigint", "made_at": "timestamp with time zone", "event": "text", "user_name": "text", "role_name": "text",
+    "address": "text", "application": "text", "statement": "text", "parameters": "text[]", "verdict": "text",
+    "sqlstate": "text", "rule": "text", "epsilon": "numeric", "delta": "numeric", "releases": "text[]",
+}  # fmt: skip
+_FIELDS = (
+    "time", "event", "user", "role", "address", "application", "statement", "parameters", "verdict", "code", "rule",
+    "epsilon", "delta", "releases",
+)  # fmt: skip
+_MOST_SHOWN, _LONGEST_SHOWN = 100, 200
+"""Parameters of a statement that are shown, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +76,7 @@ def accounts_statement(text: str) -> AccountsStatement | None:
         return None
     if len(text) > _LONGEST_READ:
         raise Unsupported(
-            f"a statement that reads dpsql.budget or dpsql.charges has at most {_LONGEST_READ:,} characters",
+            f"a statement that reads dpsql.budget, dpsql.charges or dpsql.audit has at most {_LONGEST_READ:,} characters",
             because="accounts-in-long-statement",
             hint="Send it by itself.",
         )
@@ -69,20 +84,31 @@ def accounts_statement(text: str) -> AccountsStatement | None:
     return None if asked is None else AccountsStatement(text, asked.probes)
 
 
-def with_accounts(
-    asked: AccountsStatement, read: ReadQuery, account: Account, ledger: Ledger, cancellation: Cancellation
-) -> str:
-    """Return the statement over what the ledger says now, of the account's own role."""
+@dataclass(frozen=True, slots=True)
+class Books:
+    """What the tables are read from."""
+
+    ledger: Ledger
+    trail: Callable[[], Iterable[ChainedLine]]
+    """Returns the audit trail's lines, the newest first."""
+    cancellation: Cancellation
+
+
+def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, books: Books) -> str:
+    """Return the statement over what the books say now: of the account's own role, and to owners the audit trail of all.
+
+    Raises:
+        AccessDenied: it reads the audit trail for a role that is no owner.
+    """
     try:
         statement = parse(asked.text, read) or written(asked.text, _TABLES, _kind, read)
     except DpsqlError:
         statement = None
     if statement is None:
         return asked.text  # of which PostgreSQL says what it is
-    contents = {
-        "budget": _budget(account, ledger, cancellation),
-        "charges": _charges(account, ledger, cancellation),
-    }
+    tables = {"budget": _budget, "charges": _charges, "audit": _audit}
+    named = {fold(t.this) for query in statement.queries for t in query.tree.find_all(exp.Table) if _is_ours(t)}
+    contents = {name: rows(account, books) for name, rows in tables.items() if name in named}
     return statement.text([_with_contents(query, contents) for query in statement.queries])
 
 
@@ -107,8 +133,8 @@ def _is_ours(table: exp.Table) -> bool:
     return fold(table.args.get("db")) == "dpsql" and fold(table.this) in _TABLES
 
 
-def _budget(account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
-    balance, role = ledger.balance(account, cancellation), account.role
+def _budget(account: Account, books: Books) -> str:
+    balance, role = books.ledger.balance(account, books.cancellation), account.role
     whole, spent, left = role.budget.total, balance.role_spent, balance.role_left
     row: Sequence[str | None] = (
         role.protects,
@@ -130,8 +156,8 @@ def _brief(statement: str) -> str:
     return statement if len(statement) <= _LONGEST else f"{statement[:_LONGEST]}…"
 
 
-def _charges(account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
-    entries = ledger.entries(account.role.name, _MOST_CHARGES, cancellation)
+def _charges(account: Account, books: Books) -> str:
+    entries = books.ledger.entries(account.role.name, _MOST, books.cancellation)
     rows = [
         (
             str(i),
@@ -145,3 +171,27 @@ def _charges(account: Account, ledger: Ledger, cancellation: Cancellation) -> st
         for i, e in enumerate(reversed(entries), 1)
     ]
     return splice.table(tuple(_CHARGES), tuple(_CHARGES.values()), rows)
+
+
+def _audit(account: Account, books: Books) -> str:
+    if not account.role.owner:
+        raise AccessDenied(
+            "dpsql.audit is for owners: it has the statements of all roles",
+            because="audit-for-owners",
+            hint="dpsql.charges has those of your own role that cost something.",
+        )
+    lines = reversed(tuple(islice(books.trail(), _MOST)))
+    rows = [(str(line.link.number), *(_cell(line.fields.get(name)) for name in _FIELDS)) for line in lines]
+    return splice.table(tuple(_AUDIT), tuple(_AUDIT.values()), rows)
+
+
+def _cell(value: object) -> str | None:
+    """Return a field as PostgreSQL reads it, long ones cut short."""
+    match value:
+        case None:
+            return None
+        case list():
+            shown = [None if one is None else str(one)[:_LONGEST_SHOWN] for one in value[:_MOST_SHOWN]]
+            return splice.array_text(shown)
+        case _:
+            return _brief(str(value))

@@ -279,6 +279,8 @@ class ConfigShape(StrictShape):
     """The PostgreSQL without records; shadow in the state's directory unless given."""
     ledger: Scalar | None = None
     """What was spent: sqlite:///file or postgresql://…; <dataset>/ledger.db in the state's directory unless given."""
+    audit: Scalar | None = None
+    """The directory of the audit trail, a line for each statement and log-in; beside the ledger unless given."""
     budget: dict[str, DatasetBudgetShape] | None = None
     """What all roles together may spend, per unit kind."""
     roles: dict[str, RoleShape] | None = None

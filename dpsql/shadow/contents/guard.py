@@ -93,6 +93,12 @@ CREATE TABLE dpsql.charges (
   statement text);
 COMMENT ON TABLE dpsql.charges IS 'what your role has spent';
 
+CREATE TABLE dpsql.audit (
+  line bigint, made_at timestamp with time zone, event text, user_name text, role_name text, address text,
+  application text, statement text, parameters text[], verdict text, sqlstate text, rule text, epsilon numeric,
+  delta numeric, releases text[]);
+COMMENT ON TABLE dpsql.audit IS 'who asked what, and what became of it: for owners';
+
 CREATE TABLE dpsql.declared (
   table_name text, place integer, column_name text, type text, lower_bound text, upper_bound text,
   "values" text[], nullable boolean, description text);

@@ -9,9 +9,10 @@ from typing import TypeVar
 from dpsql.errors import DpsqlError, InternalError, ProtocolError, Refusal, SyntaxFailed, Unsupported
 from dpsql.gateway.request import Answers, Question
 from dpsql.lexer.split import statements
-from dpsql.question import Asker, Cancellation
+from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.allowance import Allowance
+from dpsql.wire.intercept.audited import SessionAudit
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
@@ -47,18 +48,19 @@ class SessionContext:
         backend: Backend,
         interceptor: Interceptor,
         answers: Answers,
-        asker: Asker,
+        audit: SessionAudit,
         write: Callable[[bytes], None],
         allowance: Allowance,
     ) -> None:
-        """`write` sends to the client, `allowance` counts what is kept for it."""
+        """`write` sends to the client, `allowance` counts what is kept for it, `audit` what it asks."""
         self.backend = backend
         self.allowance = allowance
         self.names = PreparedStatements(allowance)
-        self.runner = Runner(backend, interceptor, write)
+        self.audit = audit
+        self.runner = Runner(backend, interceptor, write, audit)
         self._interceptor = interceptor
         self._answers = answers
-        self._asker = asker
+        self._asker = audit.asker
         self._asked: tuple[str, str] | None = None
 
     def ready(self, in_transaction: bool) -> None:

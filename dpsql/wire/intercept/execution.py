@@ -3,20 +3,24 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
-from dpsql.errors import DpsqlError, InternalError, Refusal
+from dpsql.errors import AuditFailed, DpsqlError, InternalError, Refusal, ShuttingDown
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
+from dpsql.wire.intercept.audited import AuditedStatement, SessionAudit, written_parameters
 from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import stopped
-from dpsql.wire.intercept.interceptor import EXPLAIN, Interceptor, failed_probe
+from dpsql.wire.intercept.interceptor import EXPLAIN, Answer, Interceptor, failed_probe
 from dpsql.wire.intercept.prepared import Execution
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
 
 _LOG = logging.getLogger("dpsql.wire")
 _T = TypeVar("_T")
+_Told = Callable[[], None]
+"""Tells the client an error."""
 _NOBODYS = ("53", "57", "58")
 """Classes of errors that no statement causes: too little memory, a cancel, the system."""
 
@@ -24,8 +28,10 @@ _NOBODYS = ("53", "57", "58")
 class Runner:
     """Runs private statements for one session."""
 
-    def __init__(self, backend: Backend, interceptor: Interceptor, write: Callable[[bytes], None]) -> None:
-        self._backend = backend
+    def __init__(
+        self, backend: Backend, interceptor: Interceptor, write: Callable[[bytes], None], audit: SessionAudit
+    ) -> None:
+        self._backend, self._audit = backend, audit
         self._interceptor = interceptor
         self.write = write
         self.working: Cancellation | None = None
@@ -46,38 +52,63 @@ class Runner:
     async def install(self, run: Execution, codec: str) -> bytes | None:
         """Bind the answer to `run.portal`; return the statement's row description, b"" if it has no rows.
 
-        None when the client was sent an error and the shadow ignores what comes before the next Sync.
+        None when the client was sent an error and the shadow ignores what comes before the next Sync. Before the client
+        hears anything the statement's line is in the audit trail.
         """
         cancellation = self.working = Cancellation()
         try:
-            described = await self._install(run, codec, cancellation)
+            found = await self._audited(run, codec, cancellation)
         finally:
             self.working = None
-        if described is not None and cancellation.requested:  # it came while the shadow had nothing to do
+        if not isinstance(found, Answer):
+            found()
+            return None
+        if cancellation.requested:  # it came while the shadow had nothing to do
             refuse(self._backend, stopped(cancellation))
             return None
-        return described
+        for told in found.notices:
+            self.write(messages.notice(told))
+        return found.described
 
-    async def _install(self, run: Execution, codec: str, cancellation: Cancellation) -> bytes | None:
+    async def _audited(self, run: Execution, codec: str, cancellation: Cancellation) -> Answer | _Told:
+        """Return the answer that was installed, or what tells the client why not, once its line is on the disk."""
+        asked = AuditedStatement(run.text, run.execute, parameters=written_parameters(run.rest, codec))
         try:
-            answer = await self._interceptor.answer(self._backend, run, codec, cancellation)
+            self._audit.check()
+        except AuditFailed as failed:  # a line would wait for the disk with all others
+            return partial(self.refuse, failed, run.offset)
+        try:
+            found = await self._install(run, codec, cancellation, asked)
+        except BaseException:
+            asked.failed(ShuttingDown.sqlstate)
+            self._audit.note(asked)
+            raise
+        try:
+            await self._audit.write(asked)
+        except AuditFailed as failed:
+            return partial(self.refuse, failed, run.offset)
+        return found
+
+    async def _install(
+        self, run: Execution, codec: str, cancellation: Cancellation, asked: AuditedStatement
+    ) -> Answer | _Told:
+        try:
+            answer = await self._interceptor.answer(self._backend, run, codec, cancellation, asked)
         except ShadowRefusedError as refused:
-            self.tell(_placed(refused, run))
-            return None
+            asked.failed(refused.sqlstate)
+            return partial(self.tell, _placed(refused, run))
         except DpsqlError as failed:
-            self.refuse(failed, run.offset)
-            return None
+            asked.failed(failed.sqlstate, failed.because)
+            return partial(self.refuse, failed, run.offset)
         try:
             await self._interceptor.install(self._backend, answer, run, codec)
         except ShadowRefusedError as refused:
-            self.tell(_of_answer(refused))
-            return None
+            asked.failed(refused.sqlstate)
+            return partial(self.tell, _of_answer(refused))
         except InternalError as failed:
-            refuse(self._backend, failed)
-            return None
-        for told in answer.notices:
-            self.write(messages.notice(told))
-        return answer.described
+            asked.failed(failed.sqlstate)
+            return partial(refuse, self._backend, failed)
+        return answer
 
     async def arguments(self, named: ExecuteNamed, codec: str, offset: int) -> tuple[str | None, ...] | None:
         """Evaluate the arguments of an EXECUTE; None when the client was sent an error instead."""

@@ -16,6 +16,7 @@ from dpsql.gateway.request import Answers, Reply, Request
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
+from dpsql.wire.intercept.audited import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import kept, seconds
 from dpsql.wire.intercept.own_messages import Asked, described, forget_probe, ran
@@ -81,8 +82,10 @@ class Interceptor:
         self._workers = workers
         self._types = types
 
-    async def answer(self, backend: Backend, asked: Execution, codec: str, cancellation: Cancellation) -> Answer:
-        """Return what the shadow shall run.
+    async def answer(
+        self, backend: Backend, asked: Execution, codec: str, cancellation: Cancellation, line: AuditedStatement
+    ) -> Answer:
+        """Return what the shadow shall run; what that has cost is noted in the statement's `line`.
 
         Raises:
             ShadowRefusedError: whatever PostgreSQL finds wrong with the statement, position included.
@@ -98,9 +101,10 @@ class Interceptor:
         columns = await self._types.columns(backend, described, codec) if described else ()
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
         texts = tuple(None if value is None else value.decode(codec) for value in arguments)
+        line.parameters = texts
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
         with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
-            request = Request(asked.question, bound, settings, self._asker, cancellation)
+            request = Request(asked.question, bound, settings, self._asker, cancellation, line.receipt)
             reply = await self._on_worker(request, Trial(backend, asked, texts, codec))
         if reply is None:
             return Answer(asked.text, (), b"")

@@ -58,6 +58,8 @@ class Execution:
     """Whether the client's own statement is in the portal already, and describes the answer."""
     offset: int | None
     """Where the statement begins in what the client sent; None when errors can't point there."""
+    execute: str | None = None
+    """The EXECUTE that named the statement, where one did."""
 
     @property
     def text(self) -> str:

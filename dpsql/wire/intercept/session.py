@@ -94,9 +94,8 @@ class Session:
             case b"C":
                 self._close(frame)
             case b"F":
-                await simple.refuse_alone(
-                    self._context, Unsupported("function calls by message are not supported", because="call-by-message")
-                )
+                refused = Unsupported("function calls by message are not supported", because="call-by-message")
+                await simple.refuse_alone(self._context, refused, "")
             case _:
                 raise ProtocolError("unexpected message")
 
@@ -112,13 +111,17 @@ class Session:
         try:
             text = await self._context.text(messages.query_text(frame.body))
             parts = await simple.parts(self._context, text)
+            self._context.audit.check()
         except ProtocolError:
             raise
         except DpsqlError as failed:
-            await simple.refuse_alone(self._context, failed)
+            await simple.refuse_alone(self._context, failed, _shown(messages.query_text(frame.body)))
             return
         if parts is None:
-            self._backend.send(frame.raw, PendingReply(MessageKind.QUERY))
+            passing = self._context.audit.passing(text)
+            self._backend.send(
+                frame.raw, PendingReply(MessageKind.QUERY, error=passing.refused, confirmed=passing.taken)
+            )
         else:
             await simple.run(self._context, parts)
 
@@ -127,19 +130,25 @@ class Session:
         try:
             text = await self._context.text(statement)
             found = await self._context.inspect_alone(text)
+            self._context.audit.check()
+            if isinstance(found, RefusedStatement):
+                # Not even parsed: EXECUTE would run it under its name.
+                raise found.refusal.error()
         except DpsqlError as failed:
+            self._context.audit.refused(_shown(statement), failed)
             refuse(self._backend, failed)
-            return
-        if isinstance(found, RefusedStatement):
-            # Not even parsed: EXECUTE would run it under its name.
-            refuse(self._backend, found.refusal.error())
             return
         prepared = None if found is None else Prepared(text, oids, found)
         if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
             return
-        self._backend.send(
-            frame.raw, PendingReply(MessageKind.PARSE, confirmed=lambda: self._names.parsed(name, prepared))
-        )
+        passing = self._context.audit.passing(text)
+
+        def parsed() -> None:
+            self._names.parsed(name, prepared)
+            if prepared is None or not isinstance(prepared.statement, Question | ExecuteNamed):
+                passing.taken()  # the others have a line each time that they are executed
+
+        self._backend.send(frame.raw, PendingReply(MessageKind.PARSE, error=passing.refused, confirmed=parsed))
 
     async def _bind(self, frame: Frame) -> None:
         portal, statement, rest = messages.strings(frame.body, 2)
@@ -205,7 +214,7 @@ class Session:
                 self._context.run_deallocate(frame.raw, deallocate, codec)
             case ExecuteNamed() as execute:
                 await self._execute_named(frame, name, portal, execute, codec)
-            case RefusedStatement(refusal):
+            case RefusedStatement(refusal):  # which `_parse` has not let pass
                 refuse(self._backend, refusal.error())
             case _ as never:
                 assert_never(never)
@@ -215,14 +224,18 @@ class Session:
     ) -> None:
         named = await self._context.named(execute, codec)
         if named is None:
-            self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE))
+            passing = self._context.audit.passing(execute.text)
+            self._backend.send(
+                frame.raw, PendingReply(MessageKind.EXECUTE, error=passing.refused, confirmed=passing.taken)
+            )
             return
         arguments = await self._context.runner.arguments(execute, codec, 0)
         if arguments is None:
             return
         values = messages.bind_texts(arguments, codec).removesuffix(b"\0\0")
         formats = portal.rest[len(messages.bind_parameters(portal.rest)[0]) :]
-        await self._answer(frame, Execution(*named, name, values + formats, bound=True, offset=None), codec)
+        run = Execution(*named, name, values + formats, bound=True, offset=None, execute=execute.text)
+        await self._answer(frame, run, codec)
 
     async def _answer(self, frame: Frame, run: Execution, codec: str) -> None:
         if await self._context.runner.install(run, codec) is None:
@@ -235,3 +248,8 @@ class Session:
     def _again(self, frame: Frame, portal: bytes) -> None:
         """Execute a portal that needs no answer, or holds it already."""
         self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, tag=self._names.tags.get(portal)))
+
+
+def _shown(statement: bytes) -> str:
+    """Return a statement for the audit trail, which may not be readable."""
+    return statement.decode("utf-8", "replace")

@@ -144,6 +144,7 @@ async def _parses(context: SessionContext, found: tuple[Part, ...]) -> bool:
         await context.backend.ask(*((MessageKind.PARSE, ask) for ask in asked))
     except ShadowRefusedError as refused:
         part, prefix = read[len(refused.replies)]
+        context.audit.note_taken(part.text, refused.sqlstate)
         context.runner.tell(moved(refused.body, part.start - len(prefix)))
         return False
     except (DpsqlError, SkippedError, UnicodeError):  # the client hears it when the statement's turn comes
@@ -158,11 +159,12 @@ def _kind(part: Part) -> str | None:
         return None
 
 
-async def refuse_alone(context: SessionContext, failed: DpsqlError) -> None:
+async def refuse_alone(context: SessionContext, failed: DpsqlError, text: str) -> None:
     """Answer a message that is a transaction of its own with an error."""
     await context.settle()
     if context.backend.replies.skipping:
         return
+    context.audit.refused(text, failed)
     refuse(context.backend, failed)
     context.backend.send(messages.SYNC, PendingReply(MessageKind.SYNC))
 
@@ -195,6 +197,7 @@ async def _run_part(context: SessionContext, part: Part) -> None:
         case ExecuteNamed() as execute:
             await _execute_named(context, part, execute, codec)
         case RefusedStatement(refusal):
+            context.audit.refused(part.text, refusal.error())
             context.runner.refuse(refusal.error(), part.start)
         case _ as never:
             assert_never(never)
@@ -203,8 +206,11 @@ async def _run_part(context: SessionContext, part: Part) -> None:
 def _bind(context: SessionContext, part: Part, codec: str) -> None:
     """Parse, bind and describe a statement that the shadow runs as it is."""
     error = _moving(part)
-    parse = messages.parse_message(b"", part.text.encode(codec))
-    context.backend.send(parse, PendingReply(MessageKind.PARSE, hide=b"1", error=error))
+    parse, passing = messages.parse_message(b"", part.text.encode(codec)), context.audit.passing(part.text)
+    owed = PendingReply(
+        MessageKind.PARSE, hide=b"1", error=lambda body: error(passing.refused(body)), confirmed=passing.taken
+    )
+    context.backend.send(parse, owed)
     context.backend.send(
         messages.bind_message(b"", b"", _NOTHING), PendingReply(MessageKind.BIND, hide=b"2", error=error)
     )
@@ -234,7 +240,8 @@ async def _execute_named(context: SessionContext, part: Part, execute: ExecuteNa
     arguments = await context.runner.arguments(execute, codec, part.start)
     if arguments is not None:
         rest = messages.bind_texts(arguments, codec)
-        await _answer(context, Execution(*named, b"", rest, bound=False, offset=None), codec)
+        run = Execution(*named, b"", rest, bound=False, offset=None, execute=execute.text)
+        await _answer(context, run, codec)
 
 
 def _moving(part: Part) -> Callable[[bytes], bytes]:

@@ -10,6 +10,7 @@ from dpsql.errors import DpsqlError, InternalError, ShuttingDown
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.intercept.allowance import Allowance
+from dpsql.wire.intercept.audited import SessionAudit
 from dpsql.wire.intercept.context import SessionContext
 from dpsql.wire.intercept.interceptor import Interceptor
 from dpsql.wire.intercept.session import Session
@@ -202,10 +203,10 @@ class Connection:
             raise session_ends.user_changed()
         self._allowance = self._allowance or Allowance(registry.kept, user)
         asker = registry.asker(user)
+        audit = SessionAudit(registry.trail, asker, self._transport.address, backend.replies.parameters)
         interceptor = Interceptor(registry.answers, asker, registry.workers, registry.types)
-        self._context = SessionContext(
-            backend, interceptor, registry.answers, asker, self._transport.write, self._allowance
-        )
+        write = self._transport.write
+        self._context = SessionContext(backend, interceptor, registry.answers, audit, write, self._allowance)
         self._context.check()
         return dict(backend.replies.parameters)
 

@@ -5,16 +5,18 @@ import contextlib
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from dpsql.errors import ShuttingDown, TooManyClients
+from dpsql.errors import AuthFailed, ShuttingDown, TooManyClients
 from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import ShadowAddress
 from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.trail.trail import Trail
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server import session_ends
 from dpsql.wire.server.acceptor import Acceptor, Silence
+from dpsql.wire.server.audited_log_in import LogInAudit
 from dpsql.wire.server.connection import Connection
 from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor, UserEntry
 from dpsql.wire.server.siblings import Post, Siblings
@@ -39,14 +41,13 @@ class Listener:
         *,
         watched: ShadowSessions,
         secret: bytes,
+        trail: Trail,
         tls: Certificate | None = None,
         limits: Limits = Limits(),  # noqa: B008 # a frozen value
         silence: Silence = Silence(),  # noqa: B008
     ) -> None:
         """Port 0 lets the system choose one; `port` tells which. `secret` is the same after a restart."""
-        self.host = host
-        self.port = port
-        self._shadow = shadow
+        self.host, self.port, self._shadow = host, port, shadow
         self._planning = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-plan")
         self._measuring = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-measure")
         self._registry = ConnectionRegistry(
@@ -59,6 +60,7 @@ class Listener:
             measuring=self._measuring,
             tls=tls,
             limits=limits,
+            trail=trail,
         )
         self._acceptor = Acceptor(
             self._registry.pending,
@@ -69,7 +71,7 @@ class Listener:
         self._watch: asyncio.Task[None] | None = None
         self._open: dict[asyncio.Task[None], Connection] = {}
 
-    async def vouch(self, user: str, password: str, address: str) -> bool:
+    async def vouch(self, user: str, password: str, address: str, application: str) -> bool:
         """Return whether a password is a user's; if it is, earlier failures as that user from `address` count no more.
 
         The pages ask, and log in from there themselves: for whoever guesses on them no log-in fails here, where all that
@@ -78,6 +80,8 @@ class Listener:
         right = await asyncio.to_thread(self._registry.verifier(user).is_of, password)
         if right:
             self._registry.attempts.succeeded(user, address)
+        else:
+            LogInAudit(self._registry.trail, user, address, application).refused(AuthFailed())
         return right
 
     async def start(self, post: Post | None = None) -> None:

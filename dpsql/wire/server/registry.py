@@ -18,6 +18,7 @@ from dpsql.gateway.request import Answers
 from dpsql.question import Asker, Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.trail.trail import Trail
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
 from dpsql.wire.intercept.workers import Workers
@@ -119,6 +120,7 @@ class ConnectionRegistry:
         measuring: Executor,
         tls: Certificate | None,
         limits: Limits,
+        trail: Trail,
     ) -> None:
         """`secret` makes the salts of unknown names; were it another after a restart, unknown names could be told from users.
 
@@ -129,6 +131,7 @@ class ConnectionRegistry:
         self.workers = Workers(planning, measuring)
         self.tls = tls
         self.limits = limits
+        self.trail = trail
         self.kept = Kept(limits)
         self.pending: PendingConnections[ClientTransport] = PendingConnections(limits.unauthenticated, time.monotonic)
         failures = (limits.failures_per_user, limits.failures_per_address, limits.failure_window)

@@ -1,0 +1,112 @@
+"""`dpsql audit`: who asked what, and whether all that was written down is as it was written."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dpsql.accounting.sqlite.upkeep import newest_lines
+from dpsql.cli.support.exit_codes import with_exit_code
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.show import table_of
+from dpsql.errors import ConfigError
+from dpsql.open_ledger import place_of_ledger, place_of_trail
+from dpsql.policy.config import Config
+from dpsql.policy.load import load
+from dpsql.trail.chain import ChainedLine
+from dpsql.trail.folder import files_of
+from dpsql.trail.reading import TrailExamination, examine_trail, newest_first
+from dpsql.trail.record import RELEASE_DIGITS
+
+_USUAL = 50
+_COLUMNS = ("time", "user", "role", "address", "event", "verdict", "code", "epsilon", "statement")
+_NAMES = ("time (UTC)", "user", "role", "address", "event", "verdict", "code", "ε", "statement")
+
+
+@with_exit_code
+def audit(
+    config: ConfigFile = DEFAULT_CONFIG,
+    user: Annotated[str | None, typer.Option("--user", "-u", help="Of this user only.")] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            "--since", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"], help="From then on (UTC)."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help=f"The last ones; {_USUAL} unless --since is given.")
+    ] = None,
+    directory: Annotated[Path | None, typer.Option("--directory", help="A copy of the trail's directory.")] = None,
+    *,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="See that no line was changed and none is gone, instead of printing any.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
+) -> None:
+    """Print the audit trail, a line for each statement and log-in, or verify it."""
+    loaded = load(config)
+    place = directory or place_of_trail(loaded)
+    if not files_of(place):
+        raise ConfigError(f"there is no audit trail in {place}", hint="It begins when dpsql serve is started.")
+    if verify:
+        _verify(loaded, place, copied=directory is not None)
+        return
+    most = limit or (None if since else _USUAL)
+    found = [dict(line.fields) for line in reversed(tuple(islice(_wanted(place, user, since), most)))]
+    if as_json:
+        for fields in found:
+            typer.echo(json.dumps(fields))
+    else:
+        Console().print(table_of(_NAMES, [tuple(_cell(fields, name) for name in _COLUMNS) for fields in found]))
+
+
+def _wanted(place: Path, user: str | None, since: datetime | None) -> Iterator[ChainedLine]:
+    lines = newest_first(place)
+    if since is not None:
+        first = since.replace(tzinfo=UTC)
+        lines = takewhile(lambda line: datetime.fromisoformat(str(line.fields["time"])) >= first, lines)
+    return (line for line in lines if user is None or line.fields.get("user") == user)
+
+
+def _cell(fields: Mapping[str, object], name: str) -> str:
+    """Return what a table has of a field; no control character of somebody's statement may reach the terminal."""
+    text = str(fields.get(name, fields.get("about", "") if name == "statement" else ""))
+    if name == "time":
+        text = text[:19].replace("T", " ")
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _verify(loaded: Config, place: Path, *, copied: bool) -> None:
+    """Say that the trail is whole.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    found = examine_trail(place)
+    if found.wrong or found.first is None:
+        told = "\n".join(f"{place}: {line}" for line in found.wrong or ("no line is as it was written",))
+        raise ConfigError(told, hint="Compare it with a copy that was made before: dpsql audit --verify --directory …")
+    begins = "" if found.first.link.number == 1 else f" from line {found.first.link.number:,} on"
+    typer.echo(f"{place}: whole, {found.lines:,} lines{begins}")
+    typer.echo(f"the last is line {found.last.number:,} with the hash {found.last.hash}")
+    if not copied and (missing := _without_a_line(loaded, found, str(found.first.fields["time"]))):
+        typer.echo(
+            f"{missing:,} charges of the ledger since then have no line: a kill came before their answers went out"
+        )
+
+
+def _without_a_line(loaded: Config, found: TrailExamination, since: str) -> int:
+    """Return how many charges since the trail began no line names."""
+    ledger = place_of_ledger(loaded)
+    if not ledger.exists():
+        return 0
+    first = datetime.fromisoformat(since)
+    return sum(
+        entry.time >= first and entry.key[:RELEASE_DIGITS] not in found.releases
+        for entry in newest_lines(ledger, None, 2**62)
+    )

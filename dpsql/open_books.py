@@ -1,0 +1,41 @@
+"""Opens what a server writes for good: the ledger, and the audit trail."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.open_ledger import open_ledger, place_of_trail
+from dpsql.policy.config import Config
+from dpsql.trail.record import AuditEvent, AuditRecord
+from dpsql.trail.trail import AuditTrail
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBooks:
+    """A ledger and an audit trail that are open."""
+
+    ledger: SqliteLedger
+    trail: AuditTrail
+
+
+@contextmanager
+def open_books(config: Config, way: Way) -> Iterator[OpenBooks]:
+    """Give both while a server runs; the trail says when it has started and when it stops.
+
+    Raises:
+        ConfigError: one of them can't be used.
+    """
+    about = f"dpsql {version('dpsql')} serves {config.policy.dataset}, policy {config.policy.fingerprint}"
+    with (
+        closing(open_ledger(config, way)) as ledger,
+        closing(AuditTrail(place_of_trail(config), lambda: datetime.now(UTC))) as trail,
+    ):
+        trail.note(AuditRecord(trail.now(), AuditEvent.START, about=about))
+        try:
+            yield OpenBooks(ledger, trail)
+        finally:
+            trail.note(AuditRecord(trail.now(), AuditEvent.STOP, about=about))

@@ -1,0 +1,60 @@
+"""The chain: each line has the hash of the line before it, and its own, which no change of a byte keeps right.
+
+{"line":2,"time":…,"event":"statement",…,"previous":"<hash of line 1>","hash":"<SHA-256 of all before this key>"}
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_LINE = re.compile(rb'(\{"line":.*),"hash":"([0-9a-f]{64})"\}', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A line's place in the chain."""
+
+    number: int
+    hash: str
+
+
+BEGINNING = Link(0, "0" * 64)
+"""What the first line follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedLine:
+    """A line that is as it was written."""
+
+    link: Link
+    previous: str
+    fields: Mapping[str, object]
+
+    def follows(self, before: Link) -> bool:
+        """Return whether it is the line after another."""
+        return self.link.number == before.number + 1 and self.previous == before.hash
+
+
+def chained(fields: Mapping[str, object], before: Link) -> tuple[bytes, Link]:
+    """Return the line that follows another, with its end, and its link."""
+    number = before.number + 1
+    whole = json.dumps(
+        {"line": number, **fields, "previous": before.hash}, ensure_ascii=False, separators=(",", ":")
+    ).encode()
+    body = whole[:-1]  # the brace comes after the hash
+    link = Link(number, hashlib.sha256(body).hexdigest())
+    return body + f',"hash":"{link.hash}"}}\n'.encode(), link
+
+
+def read_line(raw: bytes) -> ChainedLine | None:
+    """Return a line, without its end, if it is as it was written; else None."""
+    found = _LINE.fullmatch(raw)
+    if found is None or hashlib.sha256(found[1]).hexdigest() != found[2].decode():
+        return None
+    try:
+        fields = json.loads(found[1] + b"}")
+        return ChainedLine(Link(int(fields.pop("line")), found[2].decode()), str(fields.pop("previous")), fields)
+    except (ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,92 @@
+"""The trail as it is read: from its end for people, from its beginning to see that nothing was changed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpsql.trail.chain import BEGINNING, ChainedLine, Link, read_line
+from dpsql.trail.folder import Head, files_of, read_head
+
+_PIECE = 2**16
+
+
+@dataclass(slots=True)
+class TrailExamination:
+    """What a trail holds, and what is wrong with it."""
+
+    lines: int = 0
+    first: ChainedLine | None = None
+    """What came before was removed, whole files at a time."""
+    last: Link = BEGINNING
+    wrong: list[str] = field(default_factory=list)
+    releases: set[str] = field(default_factory=set)
+    """The releases that lines name."""
+    changed: bool = False
+    """Whether the line before was changed."""
+
+
+def newest_first(directory: Path) -> Iterator[ChainedLine]:
+    """Yield the lines from the last one on; what was changed is left out."""
+    for path in reversed(files_of(directory)):
+        for raw in _backwards(path):
+            found = read_line(raw)
+            if found is not None:
+                yield found
+
+
+def examine_trail(directory: Path) -> TrailExamination:
+    """Read all of a trail: whether each line is as it was written, and none is missing after the first.
+
+    It may be written meanwhile.
+    """
+    head, found = read_head(directory), TrailExamination()
+    for path in files_of(directory):
+        for place, raw in enumerate(_forwards(path), start=1):
+            _examine(found, f"{path.name}, line {place}", read_line(raw), head)
+    if head is None and found.lines:
+        found.wrong.append("the file head is gone or damaged, which says where the trail ends")
+    if head is not None and head.line > found.last.number:
+        last = found.last.number or "gone, too"
+        found.wrong.append(f"the end is gone: there were {head.line:,} lines, and the last one is {last}")
+    return found
+
+
+def _examine(found: TrailExamination, where: str, line: ChainedLine | None, head: Head | None) -> None:
+    """Take one more line into account."""
+    if line is None:
+        found.wrong.append(f"{where} was changed")
+        found.changed = True
+        return
+    before, number = found.last.number, line.link.number
+    lost = number - before - 1
+    if found.lines and not line.follows(found.last) and not (found.changed and lost == 1):
+        gone = f"lines {before + 1:,} to {number - 1:,} are gone before it" if lost > 0 else "it does not follow"
+        found.wrong.append(f"{where}: {gone}")
+    if head is not None and head.line == number and head.hash != line.link.hash:
+        found.wrong.append(f"{where} is another one than was written")
+    releases = line.fields.get("releases")
+    found.releases.update(map(str, releases) if isinstance(releases, list) else ())
+    found.first, found.last, found.lines, found.changed = found.first or line, line.link, found.lines + 1, False
+
+
+def _forwards(path: Path) -> Iterator[bytes]:
+    """Yield a file's lines; half of one at its end is being written, or was not finished."""
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield line[:-1]
+
+
+def _backwards(path: Path) -> Iterator[bytes]:
+    """Yield a file's lines from the last one on."""
+    with path.open("rb") as file:
+        at, rest = file.seek(0, 2), b""
+        while at > 0:
+            size = min(_PIECE, at)
+            at -= size
+            file.seek(at)
+            first, *lines = (file.read(size) + rest).split(b"\n")
+            yield from (line for line in reversed(lines) if line)
+            rest = first
+        if rest:
+            yield rest

@@ -1,0 +1,119 @@
+"""What one line of the audit trail says.
+
+A statement and its parameters are the client's own words. All else is known without the data, or is a release's name:
+errors are there by their codes only, since a text of PostgreSQL's may quote a value.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from dpsql.accounting.ledger import presentable
+from dpsql.accounting.privacy_loss import show_up
+from dpsql.errors import AuditFailed
+from dpsql.policy.model import Privacy
+
+_LONGEST = 100_000
+"""Characters of a text that are kept."""
+RELEASE_DIGITS = 16
+"""Hexadecimal digits by which a release is named: those that its charge's key in the ledger begins with."""
+_SYSTEM = ("08", "57", "58", "XX", "53100", "55P03")
+"""Errors that no statement is at fault for: connections, cancels, disks, bugs."""
+
+
+class AuditEvent(StrEnum):
+    """What a line is about."""
+
+    STATEMENT = "statement"
+    LOG_IN = "log-in"
+    START = "start"
+    STOP = "stop"
+
+
+class AuditVerdict(StrEnum):
+    """What became of a statement or a log-in."""
+
+    ANSWERED = "answered"
+    """It was paid for, and its releases were handed on."""
+    FREE = "free"
+    """It was about the records, and cost nothing: its releases are stored, or nothing was measured."""
+    PUBLIC = "public"
+    """It was about no record: the shadow took it."""
+    ACCEPTED = "accepted"
+    """A log-in's."""
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """One line, before it has its place in the chain."""
+
+    time: datetime
+    event: AuditEvent
+    user: str = ""
+    role: str | None = None
+    address: str = ""
+    application: str = ""
+    statement: str | None = None
+    execute: str | None = None
+    """The EXECUTE that named the statement; its arguments may compute with released values, which stay out."""
+    parameters: tuple[str | None, ...] | None = None
+    verdict: AuditVerdict | None = None
+    code: str | None = None
+    """The SQLSTATE of an error."""
+    rule: str | None = None
+    cost: Privacy | None = None
+    """What was charged."""
+    seconds: float | None = None
+    releases: tuple[str, ...] = ()
+    """The keys of the releases that it was answered from, or has paid for."""
+    about: str | None = None
+    """What a start served."""
+
+    def fields(self) -> Mapping[str, object]:
+        """Return what the line has, in its order; what does not apply is left out."""
+        cost = self.cost
+        every: Mapping[str, object] = {
+            "time": self.time.astimezone(UTC).isoformat(timespec="microseconds"),
+            "event": self.event,
+            "user": _kept(self.user) if self.user else None,
+            "role": self.role,
+            "address": self.address or None,
+            "application": _kept(self.application) if self.application else None,
+            "statement": None if self.statement is None else _kept(self.statement),
+            "execute": None if self.execute is None else _kept(self.execute),
+            "parameters": None if not self.parameters else [None if p is None else _kept(p) for p in self.parameters],
+            "verdict": self.verdict,
+            "code": self.code,
+            "rule": self.rule,
+            "epsilon": None if cost is None else show_up(cost.epsilon),
+            "delta": None if cost is None else show_up(cost.delta),
+            "milliseconds": None if self.seconds is None else round(self.seconds * 1000, 1),
+            "releases": [key[:RELEASE_DIGITS] for key in self.releases] or None,
+            "about": self.about,
+        }
+        return {name: value for name, value in every.items() if value is not None}
+
+    def unwritten(self) -> "AuditRecord":
+        """Return what is to be written later, where it could not be at once: the client has heard so instead."""
+        if self.verdict in (AuditVerdict.ANSWERED, AuditVerdict.FREE):
+            return replace(self, verdict=AuditVerdict.FAILED, code=AuditFailed.sqlstate)
+        if self.verdict is AuditVerdict.ACCEPTED:
+            return replace(self, verdict=AuditVerdict.REFUSED, code=AuditFailed.sqlstate)
+        return self
+
+
+def verdict_of(sqlstate: str, cost: Privacy) -> AuditVerdict:
+    """Return whether an error refused a statement, or failed it: after a charge, or for no fault of the statement's."""
+    return AuditVerdict.FAILED if cost.epsilon or sqlstate.startswith(_SYSTEM) else AuditVerdict.REFUSED
+
+
+def _kept(text: str) -> str:
+    """Return a text as it can be written down; of a very long one the beginning, its length and its hash."""
+    shown = presentable(text).strip()
+    if len(shown) <= _LONGEST:
+        return shown
+    return f"{shown[:_LONGEST]}… ({len(shown)} characters, SHA-256 {hashlib.sha256(shown.encode()).hexdigest()})"

@@ -1,0 +1,170 @@
+"""The trail that a server writes: one thread adds lines for all sessions, and those who wait share a sync.
+
+Promise: nothing is lost in silence. Where lines can't be written they are kept, and no statement is taken and nobody let
+in until they are; the server's log says so.
+"""
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from dpsql.accounting.sqlite.trouble import ROOM
+from dpsql.errors import AuditFailed, ConfigError
+from dpsql.trail.chain import ChainedLine
+from dpsql.trail.folder import TrailFolder
+from dpsql.trail.reading import newest_first
+from dpsql.trail.record import AuditRecord
+
+_LOG = logging.getLogger("dpsql.trail")
+_TOGETHER = 0.2
+"""Seconds that a line waits for others, if nobody waits for it."""
+_AGAIN = 1.0
+"""Seconds until what could not be written is tried again."""
+_MOST = 1_000
+"""Lines that are written at a time."""
+
+
+class Trail(Protocol):
+    """What a session needs of the trail."""
+
+    def now(self) -> datetime:
+        """Return the present time."""
+
+    def check(self) -> None:
+        """See that lines can be written.
+
+        Raises:
+            AuditFailed: they can't.
+        """
+
+    def write(self, record: AuditRecord) -> "Future[None]":
+        """Add a line; the result is there once it is on the disk, or AuditFailed."""
+
+    def note(self, record: AuditRecord) -> None:
+        """Add a line which nobody waits for."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    record: AuditRecord
+    written: "Future[None] | None"
+
+
+class AuditTrail:
+    """The lines of one process, added to a directory that others may write to as well."""
+
+    def __init__(self, directory: Path, clock: Callable[[], datetime]) -> None:
+        """Open the trail, or begin it.
+
+        Raises:
+            ConfigError: its directory can't be used.
+        """
+        self._clock = clock
+        self._directory = directory
+        try:
+            self._folder = TrailFolder(directory)
+        except OSError as error:
+            raise ConfigError(
+                f"the audit trail {directory} can't be written: {error.strerror or error}",
+                hint="audit names a directory that dpsql may make and write to.",
+            ) from error
+        self._turn = threading.Condition()
+        self._waiting: list[_Waiting] = []
+        self._hurry = self._stopping = self._failing = False
+        self._thread = threading.Thread(target=self._run, name="dpsql-trail", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what is left, and stop."""
+        with self._turn:
+            self._stopping = True
+            self._turn.notify()
+        self._thread.join()
+        self._folder.close()
+
+    def now(self) -> datetime:
+        """Return the present time."""
+        return self._clock()
+
+    def check(self) -> None:
+        """See that lines can be written; see `Trail`."""
+        if self._failing:
+            raise AuditFailed
+        try:
+            free = shutil.disk_usage(self._directory).free
+        except OSError as error:
+            _LOG.error("the audit trail can't be written: %s", error)
+            raise AuditFailed from None
+        if free < ROOM:
+            _LOG.error("the audit trail can't be written: %s bytes are free on its disk", free)
+            raise AuditFailed
+
+    def newest_first(self) -> Iterator[ChainedLine]:
+        """Yield the lines of all processes, the newest first."""
+        return newest_first(self._directory)
+
+    def write(self, record: AuditRecord) -> "Future[None]":
+        """Add a line, whose result is there once it is on the disk; see `Trail`."""
+        written: Future[None] = Future()
+        written.set_running_or_notify_cancel()  # whoever waits may go; the line is written
+        self._add(_Waiting(record, written))
+        return written
+
+    def note(self, record: AuditRecord) -> None:
+        """Add a line which nobody waits for; see `Trail`."""
+        self._add(_Waiting(record, None))
+
+    def _add(self, line: _Waiting) -> None:
+        with self._turn:
+            self._waiting.append(line)
+            self._hurry = self._hurry or line.written is not None
+            self._turn.notify()
+
+    def _run(self) -> None:
+        while lines := self._taken():
+            try:
+                self._folder.add([one.record.fields() for one in lines], self.now().date())
+            except OSError as error:
+                self._keep(lines, error)
+            else:
+                self._wrote(lines)
+
+    def _taken(self) -> list[_Waiting]:
+        """Wait for lines and return them; none when all are written and nobody adds any more."""
+        with self._turn:
+            if self._failing:
+                self._turn.wait_for(lambda: self._stopping, _AGAIN)
+            self._turn.wait_for(lambda: self._waiting or self._stopping)
+            self._turn.wait_for(lambda: self._hurry or self._stopping, _TOGETHER)
+            if self._failing and self._stopping:
+                _LOG.error("%d lines of the audit trail could not be written", len(self._waiting))
+                return []
+            lines, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+            self._hurry = any(one.written is not None for one in self._waiting)
+            return lines
+
+    def _keep(self, lines: list[_Waiting], error: OSError) -> None:
+        """Keep what could not be written, and tell whoever waits for it; it is tried again."""
+        if not self._failing:
+            _LOG.error("the audit trail can't be written, and no statement is taken until it can: %s", error)
+        kept = [one if one.written is None else _Waiting(one.record.unwritten(), None) for one in lines]
+        with self._turn:
+            self._failing = True
+            self._waiting = kept + self._waiting
+        for one in lines:
+            if one.written is not None:
+                one.written.set_exception(AuditFailed())
+
+    def _wrote(self, lines: list[_Waiting]) -> None:
+        if self._failing:
+            _LOG.warning("the audit trail is written again")
+            self._failing = False
+        for one in lines:
+            if one.written is not None:
+                one.written.set_result(None)
