@@ -14,6 +14,7 @@ _SLIDES = (
     "It is shared by all roles, and each charge counts for {window} days{free}; questions that were answered before stay "
     "available."
 )
+_NONE = compose(())
 _MINUTE = timedelta(minutes=1)
 
 
@@ -42,13 +43,20 @@ class Balance:
     """How many measurements the role has paid for today (UTC)."""
     closed: bool = False
     """Whether the account is closed, since measurements have failed."""
+    granted: Privacy = _NONE
+    """What the role was granted in its current period, beside its budget."""
     room_from: Callable[[Privacy], datetime | None] = field(default=lambda _: None, repr=False, compare=False)
     """From when on so much of the data set's budget is free, if nothing more is spent; None if it never is, or is now."""
 
     @property
     def role_left(self) -> Privacy:
         """Return what the role may still spend in this period, were it alone."""
-        return left_of(self.account.role.budget.total, self.role_spent)
+        return left_of(self.role_total, self.role_spent)
+
+    @property
+    def role_total(self) -> Privacy:
+        """Return what the role may spend in this period in all, were it alone."""
+        return compose((self.account.role.budget.total, self.granted))
 
     @property
     def dataset_left(self) -> Privacy:

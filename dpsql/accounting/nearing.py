@@ -22,7 +22,7 @@ def nearing(balance: Balance, role_cost: Privacy, dataset_cost: Privacy) -> tupl
     """
     role = balance.account.role
     own, shared = f'the budget of role "{role.name}"', f'the data set\'s budget for privacy unit "{role.protects}"'
-    told = tuple(_passed(own, role.budget.total, balance.role_spent, role_cost, _renews(balance)))
+    told = tuple(_passed(own, balance.role_total, balance.role_spent, role_cost, _renews(balance)))
     of_all = tuple(_passed(shared, balance.account.dataset.total, balance.dataset_spent, dataset_cost, _SHARED))
     for line in (*told, *of_all):
         _LOG.warning("a budget nears its end: %s", line)

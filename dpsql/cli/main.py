@@ -57,7 +57,6 @@ for _command in (
     check.check_config,
     init.init,
     user.user,
-    budget.budget,
     audit.audit,
     refresh.refresh,
     reload.reload,
@@ -67,5 +66,6 @@ for _command in (
     mcp.mcp,
 ):
     app.command(_command.__module__.rpartition(".")[2])(_command)
+app.add_typer(budget.budget_app)
 app.add_typer(ledger.ledger_app)
 app.add_typer(epsilon.make_epsilon_app(planned), name="epsilon")

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.usual_price import questions_left, usual_price
 from dpsql.epsilon.advising.belief import belief_after
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.epsilon.rounding import down_to_digits, percent
@@ -111,13 +112,17 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
     role, spent = balance.account.role, (balance.role_spent, balance.role_left)
     renews = f"renews on {balance.renews} (UTC)" if balance.renews else "does not renew"
     note = f"protects each {role.protects}; {renews}; at most ε = {show_down(role.per_query.epsilon)} a question"
+    price = usual_price(lines, role)
+    note += (
+        f"; enough for {questions_left(balance.role_left, price):,} more at the usual ε = {show_down(price.epsilon)}"
+    )
     note += "; closed, because measurements have failed" if balance.closed else ""
     if not balance.renews:
-        return _bar(role.name, note, role.budget.total, spent, _risk(balance.role_spent.epsilon), "ever")
+        return _bar(role.name, note, balance.role_total, spent, _risk(balance.role_spent.epsilon), "ever")
     ever = max(_cost(lines), balance.role_spent.epsilon)
     least = "at least " if len(lines) == _RECENT else ""
     now = f"{_risk(ever)}: {least}ε = {_brief(ever)} in all its periods so far"
-    return _bar(role.name, note, role.budget.total, spent, now, f"each {role.budget.period}, and they add up")
+    return _bar(role.name, note, balance.role_total, spent, now, f"each {role.budget.period}, and they add up")
 
 
 def _bar(name: str, note: str, budget: Privacy, amounts: tuple[Privacy, Privacy], now: str, often: str) -> Bar:

@@ -1,11 +1,12 @@
 """`dpsql budget`, `dpsql refresh` and `dpsql unlock`."""
 
+import json
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
@@ -42,9 +43,66 @@ def test_budget_shows_what_is_spent_and_left(config: Path) -> None:
     rows = [line.strip("│ ").split("│") for line in done.stdout.splitlines() if line.startswith("│")]
     renews = renewal(Period.WEEK, datetime.now(UTC))
     assert [[cell.strip() for cell in row] for row in rows] == [
-        ["owner", "passenger", "ε 0.25", "ε 4.75, δ 1e-6", str(renews), "open"],
+        ["owner", "passenger", "ε 0.25", "ε 4.75, δ 1e-6", "19 at ε 0.25", str(renews), "open"],
         ["passenger", "all time", "ε 0.25", "ε 9.75, δ 1e-5"],
     ]
+
+
+def _budget(config: Path, *words: str) -> Result:
+    return RUN.invoke(app, ["budget", *words, "--config", str(config)])
+
+
+def test_budget_for_programs(config: Path) -> None:
+    """All amounts, as decimals in texts."""
+    shown = json.loads(_budget(config, "show", "--json").stdout)
+    owner = shown["roles"]["owner"]
+    assert (owner["spent"]["epsilon"], owner["left"]["epsilon"], owner["questions_left"]) == ("0.25", "4.75", 19)
+    assert shown["unit_kinds"]["passenger"]["left"] == {"epsilon": "9.75", "delta": "1e-5"}
+
+
+def test_a_grant_lets_a_role_spend_more(config: Path) -> None:
+    """Until its period ends; that all roles together have less is said."""
+    done = _budget(config, "grant", "owner", "--epsilon", "10", "--reason", "the yearly report")
+    assert done.exit_code == 0, done.output
+    renews = renewal(Period.WEEK, datetime.now(UTC))
+    assert f'role "owner" may spend ε 10 more, until {renews}: it has ε 14.75, δ 1e-6 left' in done.stdout
+    assert "all roles together have ε 9.75, δ 1e-5 left, and that stays so" in done.stdout
+    assert json.loads(_budget(config, "show", "--json").stdout)["roles"]["owner"]["granted"]["epsilon"] == "10"
+
+
+def test_a_correction_is_charged(config: Path) -> None:
+    """To a role and to the data set, or to this alone."""
+    done = _budget(config, "correct", "owner", "--epsilon", "1", "--reason", "a table\nwas published")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        'role "owner" and unit kind "passenger" are charged ε 1: a table was published\n',
+    )
+    done = _budget(config, "correct", "--unit", "passenger", "--epsilon", "1/2", "--delta", "1e-6", "--reason", "lost")
+    assert (done.exit_code, done.stdout) == (0, 'unit kind "passenger" is charged ε 0.5, δ 1e-6: lost\n')
+    shown = json.loads(_budget(config, "show", "--json").stdout)
+    assert shown["roles"]["owner"]["left"]["epsilon"] == "3.75"
+    assert shown["unit_kinds"]["passenger"]["left"] == {"epsilon": "8.25", "delta": "9e-6"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("grant", "nobody", "--epsilon", "1", "--reason", "r"), 'there is no role "nobody"\nHINT: Roles: owner'),
+        (("grant", "owner", "--epsilon", "-1", "--reason", "r"), "--epsilon -1 --delta 0 is no amount to add"),
+        (("grant", "owner", "--epsilon", "much", "--reason", "r"), "is no amount to add\nHINT: ε is more than 0"),
+        (("grant", "owner", "--epsilon", "1", "--delta", "1", "--reason", "r"), "is no amount to add"),
+        (("correct", "owner", "--epsilon", "0", "--reason", "r"), "No charge is taken back"),
+        (("correct", "owner", "--epsilon", "1", "--reason", " \x1b "), "--reason says nothing"),
+        (("correct", "--epsilon", "1", "--reason", "r"), "a correction is for a role, or with --unit for a unit kind"),
+        (("correct", "--unit", "driver", "--epsilon", "1", "--reason", "r"), "HINT: Units: passenger"),
+    ],
+)
+def test_what_is_no_amendment_is_refused(config: Path, words: tuple[str, ...], said: str) -> None:
+    """With a sentence, exit 1, and nothing written."""
+    before = _budget(config, "show", "--json").stdout
+    done = _budget(config, *words)
+    assert (done.exit_code, said in done.stderr) == (1, True), done.output
+    assert _budget(config, "show", "--json").stdout == before
 
 
 def test_refresh_begins_the_next_epoch(config: Path) -> None:

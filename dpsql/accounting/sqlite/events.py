@@ -18,7 +18,8 @@ AND id > (SELECT coalesce(max(id), 0) FROM events WHERE role = ?1 AND what = 'op
 """
 _SINCE = """
 SELECT time, user, role, what, cause, statement FROM events
-WHERE role = ?1 AND id > (SELECT coalesce(max(id), 0) FROM events WHERE role = ?1 AND what = 'opened') ORDER BY id
+WHERE role = ?1 AND what <> 'granted'
+AND id > (SELECT coalesce(max(id), 0) FROM events WHERE role = ?1 AND what = 'opened') ORDER BY id
 """
 
 

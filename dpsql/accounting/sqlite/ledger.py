@@ -31,19 +31,9 @@ from dpsql.accounting.privacy_loss import first_day, issue, renewal
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
 from dpsql.accounting.sliding import counts_for
-from dpsql.accounting.sqlite import events, lines
+from dpsql.accounting.sqlite import amendments, events, lines, releases
 from dpsql.accounting.sqlite.file import SqliteFile, Way
 from dpsql.accounting.sqlite.looks import Looks
-from dpsql.accounting.sqlite.releases import (
-    enter_charges,
-    entitle,
-    find_stored,
-    forget,
-    keep,
-    mark,
-    to_be_paid,
-    unmeasured,
-)
 from dpsql.accounting.sqlite.schema import last_epoch
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period, Privacy
@@ -183,14 +173,27 @@ class SqliteLedger:
         with self._file.read() as connection:
             return events.since_opening(connection, role)
 
+    def grant(self, role: str, amount: Privacy, reason: str) -> None:
+        """Let a role spend so much more in its present period; the data set's budget stays what it is."""
+        with self._file.write() as connection:
+            amendments.enter_grant(connection, role, amount, presentable(reason), self._now())
+
+    def correct(self, role: str, kind: str, amount: Privacy, reason: str) -> None:
+        """Charge what was told without a charge: to a unit kind's budget and to a role's, or to none's if it is empty."""
+        with self._file.write() as connection:
+            self._catch_up(connection)
+            at = self._charged_at.now(self._totals.latest)
+            last = amendments.enter_correction(connection, role, kind, amount, presentable(reason), at)
+        self._file.note(last)
+
     def _missing(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
     ) -> frozenset[str]:
         """Return the keys that have to be measured; who can't pay for them does not get so far as to ask the engine."""
         with self._file.read(cancellation, since) as connection:
-            found = [find_stored(connection, account, item) for item in items]
-            to_be_paid(self._balance(connection, account, self._now()), found)
-        return unmeasured(found)
+            found = [releases.find_stored(connection, account, item) for item in items]
+            releases.to_be_paid(self._balance(connection, account, self._now()), found)
+        return releases.unmeasured(found)
 
     def _pay(
         self,
@@ -206,18 +209,18 @@ class SqliteLedger:
         with self._file.write(cancellation, since) as connection:
             self._file.check_owner(connection)
             now = self._now()
-            found = [find_stored(connection, account, item) for item in items]
-            if not ready.issuperset(unmeasured(found)):
+            found = [releases.find_stored(connection, account, item) for item in items]
+            if not ready.issuperset(releases.unmeasured(found)):
                 return None
             balance = self._balance(connection, account, now)
-            due = to_be_paid(balance, found)
+            due = releases.to_be_paid(balance, found)
             at = self._charged_at.now(self._totals.latest)
-            last = enter_charges(connection, account, text, at, due) if due else None
+            last = releases.enter_charges(connection, account, text, at, due) if due else None
         bought = [each for each in due if each.stored]
         if bought:
             # Whoever looks finds what the role may have only once its charge lasts.
             with self._file.write(durable=False) as connection:
-                entitle(connection, account, bought)
+                releases.entitle(connection, account, bought)
         if last is not None:
             self._file.note(last)
         cost = compose(each.item.cost for each in due)
@@ -241,20 +244,23 @@ class SqliteLedger:
         """
         # After a power cut it is measured, and charged, again.
         with self._file.write(cancellation, durable=False) as connection:
-            return keep(connection, account, key, release, beside)
+            return releases.keep(connection, account, key, release, beside)
 
     def _mark(self, account: Account, text: str, key: str, failure: Failure) -> None:
         """Store that a measurement failed; where another process was first, with a release, that stays."""
         role = account.role.name
         with self._file.write() as connection:
-            mark(connection, account, key, failure.how)
+            releases.mark(connection, account, key, failure.how)
             closed = events.enter_failure(connection, account, text, self._now(), failure)
         if closed:
             _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
 
-    def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
+    def _catch_up(self, connection: sqlite3.Connection) -> None:
         for number, entry in lines.after(connection, self._totals.last):
             self._totals.enter(number, entry)
+
+    def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
+        self._catch_up(connection)
         period, together = account.role.budget.period, self._totals.on_kind(account.role.protects)
         budget, span = account.dataset, counts_for(account.dataset.window or 0)
         begins = None if budget.window is None else self._charged_at.now(self._totals.latest) - span
@@ -273,12 +279,13 @@ class SqliteLedger:
             renewal(period, now),
             self._totals.lines(account.role.name, now.date()),
             events.is_closed(connection, account.role.name),
+            amendments.granted(connection, account.role.name, first_day(period, now), renewal(period, now)),
             room_from,
         )
 
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:
         # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.
-        forget(connection)
+        releases.forget(connection)
         self._looks = Looks(self._file)
         connection.execute(_EPOCH, (self._now().isoformat(), reason))
         number, _ = last_epoch(connection)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from dpsql.accounting.sqlite.amendments import CORRECTION
 from dpsql.accounting.sqlite.upkeep import newest_lines
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
@@ -107,6 +108,6 @@ def _without_a_line(loaded: Config, found: TrailExamination, since: str) -> int:
         return 0
     first = datetime.fromisoformat(since)
     return sum(
-        entry.time >= first and entry.key[:RELEASE_DIGITS] not in found.releases
+        entry.time >= first and entry.note != CORRECTION and entry.key[:RELEASE_DIGITS] not in found.releases
         for entry in newest_lines(ledger, None, 2**62)
     )

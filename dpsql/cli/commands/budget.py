@@ -1,38 +1,206 @@
-"""`dpsql budget`: what every role has spent and has left."""
+"""`dpsql budget`: what every role has spent and has left, more for a role, and what was told without a charge."""
 
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated
+
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpsql.accounting.balance import Account
+from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.usual_price import LINES, questions_left, usual_price
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
+from dpsql.policy.config import Config
 from dpsql.policy.load import load
-from dpsql.policy.model import Privacy
+from dpsql.policy.model import DatasetBudget, Policy, Privacy
+
+budget_app = typer.Typer(name="budget", help="See what was spent, and amend it.", invoke_without_command=True)
+_AsJson = Annotated[bool, typer.Option("--json", help="One object.")]
+_Reason = Annotated[str, typer.Option("--reason", help="Why, for whoever reads the ledger.")]
+_Epsilon = Annotated[str, typer.Option("--epsilon", "-e", help="How much ε.")]
+_Delta = Annotated[str, typer.Option("--delta", "-d", help="How much δ.")]
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A role's balance, and what its questions cost."""
+
+    balance: Balance
+    usual: Privacy
+
+    @property
+    def questions(self) -> int:
+        """Return for how many more questions both budgets pay."""
+        left = (self.balance.role_left, self.balance.dataset_left)
+        return min(questions_left(each, self.usual) for each in left)
+
+
+@budget_app.callback()
+def usual_command(context: typer.Context, config: ConfigFile = DEFAULT_CONFIG, *, as_json: _AsJson = False) -> None:
+    """Show the budgets where nothing else is said."""
+    if context.invoked_subcommand is None:
+        show_budgets(config, as_json=as_json)
+
+
+@budget_app.command("show")
 @with_exit_code
-def budget(config: ConfigFile = DEFAULT_CONFIG) -> None:
+def show_budgets(config: ConfigFile = DEFAULT_CONFIG, *, as_json: _AsJson = False) -> None:
     """Print what each role has spent in its period, and what the roles of each unit kind have spent together."""
     loaded = load(config)
-    roles = Table("role", "protects", "spent", "left", "renews", "account", header_style="bold")
-    kinds = Table("data set, unit kind", "in", "spent", "left", header_style="bold")
-    with open_ledger(loaded) as ledger:
-        balances = [
-            ledger.balance(Account("", role, loaded.policy.budgets[role.protects]))
-            for role in loaded.policy.roles.values()
-        ]
-    for balance in balances:
-        role, renews = balance.account.role, str(balance.renews or "never")
-        account = "closed" if balance.closed else "open"
-        _add(roles, role.name, role.protects, _amount(balance.role_spent), _amount(balance.role_left), renews, account)
-    for kind, balance in {balance.account.role.protects: balance for balance in balances}.items():
+    standings = tuple(_standings(loaded))
+    kinds = {one.balance.account.role.protects: one.balance for one in standings}
+    if as_json:
+        roles = {one.balance.account.role.name: _role(one) for one in standings}
+        typer.echo(json.dumps({"roles": roles, "unit_kinds": {kind: _kind(b) for kind, b in kinds.items()}}, indent=2))
+        return
+    names = ("role", "protects", "spent", "left", "questions left", "renews", "account")
+    spent = Table(*names, header_style="bold")
+    together = Table("data set, unit kind", "in", "spent", "left", header_style="bold")
+    for one in standings:
+        balance, role = one.balance, one.balance.account.role
+        amounts = (_amount(balance.role_spent), _amount(balance.role_left))
+        questions = f"{one.questions:,} at ε {show_down(one.usual.epsilon)}"
+        renews, account = str(balance.renews or "never"), "closed" if balance.closed else "open"
+        _add(spent, role.name, role.protects, *amounts, questions, renews, account)
+    for kind, balance in kinds.items():
         window = balance.account.dataset.window
         often = "all time" if window is None else f"{window} days"
-        _add(kinds, kind, often, _amount(balance.dataset_spent), _amount(balance.dataset_left))
-    Console().print(roles, kinds)
+        _add(together, kind, often, _amount(balance.dataset_spent), _amount(balance.dataset_left))
+    Console().print(spent, together)
+
+
+@budget_app.command()
+@with_exit_code
+def grant(
+    role: Annotated[str, typer.Argument(help="Who may spend more.")],
+    epsilon: _Epsilon,
+    reason: _Reason,
+    delta: _Delta = "0",
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Let a role spend more in its present period; what all roles may spend together stays what it is."""
+    loaded, amount, reason = load(config), _privacy(epsilon, delta), _reason(reason)
+    _see_role(loaded.policy, role)
+    with open_ledger(loaded) as ledger:
+        ledger.grant(role, amount, reason)
+        balance = ledger.balance(_account(loaded.policy, role))
+    until = f"until {balance.renews}" if balance.renews else "and the budget does not renew"
+    typer.echo(f'role "{role}" may spend {_amount(amount)} more, {until}: it has {_amount(balance.role_left)} left')
+    shared = balance.dataset_left
+    if shared.epsilon < balance.role_left.epsilon or shared.delta < balance.role_left.delta:
+        typer.echo(
+            f"all roles together have {_amount(shared)} left, and that stays so: the configuration says how much"
+        )
+
+
+@budget_app.command()
+@with_exit_code
+def correct(
+    epsilon: _Epsilon,
+    reason: _Reason,
+    role: Annotated[str | None, typer.Argument(help="Whose budget pays, and the data set's with it.")] = None,
+    delta: _Delta = "0",
+    unit: Annotated[str | None, typer.Option("--unit", help="Without a role: the unit kind that was told of.")] = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Charge what was told without a charge: lost with a ledger, or published elsewhere. What was told stays told."""
+    loaded, amount, reason = load(config), _privacy(epsilon, delta), _reason(reason)
+    policy = loaded.policy
+    if (role is None) == (unit is None):
+        raise ConfigError("a correction is for a role, or with --unit for a unit kind", hint=f"Units: {_kinds(policy)}")
+    if role is not None:
+        _see_role(policy, role)
+    kind = unit or policy.roles[role or ""].protects
+    if kind not in policy.budgets:
+        raise ConfigError(f'there is no budget for unit kind "{kind}"', hint=f"Units: {_kinds(policy)}")
+    with open_ledger(loaded) as ledger:
+        ledger.correct(role or "", kind, amount, reason)
+    who = f'role "{role}" and unit kind "{kind}" are' if role else f'unit kind "{kind}" is'
+    typer.echo(f"{who} charged {_amount(amount)}: {reason}")
+
+
+def _standings(loaded: Config) -> Iterator[_Standing]:
+    with open_ledger(loaded) as ledger:
+        for name, role in loaded.policy.roles.items():
+            price = usual_price(ledger.entries(name, LINES), role)
+            yield _Standing(ledger.balance(_account(loaded.policy, name)), price)
+
+
+def _account(policy: Policy, role: str) -> Account:
+    return Account("", policy.roles[role], policy.budgets[policy.roles[role].protects])
+
+
+def _see_role(policy: Policy, role: str) -> None:
+    if role not in policy.roles:
+        raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(policy.roles)}")
+
+
+def _kinds(policy: Policy) -> str:
+    return ", ".join(policy.budgets)
+
+
+def _privacy(epsilon: str, delta: str) -> Privacy:
+    """Return an amount, of which something is more than nothing.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        amount = Privacy(Fraction(epsilon), Fraction(delta))
+    except (ValueError, ZeroDivisionError):
+        amount = Privacy(Fraction(0), Fraction(0))
+    if amount.epsilon <= 0 or not 0 <= amount.delta < 1:
+        raise ConfigError(
+            f"--epsilon {epsilon} --delta {delta} is no amount to add",
+            hint="ε is more than 0 and δ from 0 to less than 1. No charge is taken back: what was told stays told.",
+        )
+    return amount
+
+
+def _reason(text: str) -> str:
+    """Return a reason that says something, in one line."""
+    said = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    if not said:
+        raise ConfigError("--reason says nothing", hint="Whoever reads the ledger later wants to know why.")
+    return said
+
+
+def _role(one: _Standing) -> Mapping[str, object]:
+    balance, role = one.balance, one.balance.account.role
+    return {
+        "protects": role.protects,
+        "period": role.budget.period.value,
+        "renews": None if balance.renews is None else str(balance.renews),
+        "total": _numbers(balance.role_total),
+        "granted": _numbers(balance.granted),
+        "spent": _numbers(balance.role_spent),
+        "left": _numbers(balance.role_left),
+        "usual_price": _numbers(one.usual),
+        "questions_left": one.questions,
+        "account": "closed" if balance.closed else "open",
+    }
+
+
+def _kind(balance: Balance) -> Mapping[str, object]:
+    budget: DatasetBudget = balance.account.dataset
+    return {
+        "window_days": budget.window,
+        "total": _numbers(budget.total),
+        "spent": _numbers(balance.dataset_spent),
+        "left": _numbers(balance.dataset_left),
+    }
+
+
+def _numbers(privacy: Privacy) -> Mapping[str, str]:
+    return {"epsilon": show_down(privacy.epsilon), "delta": show_down(privacy.delta)}
 
 
 def _add(table: Table, *cells: str) -> None:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.usual_price import LINES, questions_left, usual_price
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.gateway.plans.placeholders import placeholder
 from dpsql.policy.model import Period
@@ -37,7 +38,7 @@ _TABLES = ("budget", "charges", "audit")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
     "epsilon_spent": "numeric", "epsilon_left": "numeric", "delta_total": "numeric", "delta_spent": "numeric",
-    "delta_left": "numeric", "per_query_epsilon": "numeric",
+    "delta_left": "numeric", "per_query_epsilon": "numeric", "usual_epsilon": "numeric", "questions_left": "bigint",
 }  # fmt: skip
 _CHARGES = {
     "charge_id": "bigint", "made_at": "timestamp with time zone", "user_name": "text", "unit_kind": "text",
@@ -135,7 +136,8 @@ def _is_ours(table: exp.Table) -> bool:
 
 def _budget(account: Account, books: Books) -> str:
     balance, role = books.ledger.balance(account, books.cancellation), account.role
-    whole, spent, left = role.budget.total, balance.role_spent, balance.role_left
+    whole, spent, left = balance.role_total, balance.role_spent, balance.role_left
+    usual = usual_price(books.ledger.entries(role.name, LINES, books.cancellation), role)
     row: Sequence[str | None] = (
         role.protects,
         None if role.budget.period is Period.NEVER else role.budget.period.value,
@@ -147,6 +149,8 @@ def _budget(account: Account, books: Books) -> str:
         show_down(spent.delta),
         show_down(left.delta),
         show_down(role.per_query.epsilon),
+        show_down(usual.epsilon),
+        str(questions_left(left, usual)),
     )
     return splice.table(tuple(_BUDGET), tuple(_BUDGET.values()), [row])
 

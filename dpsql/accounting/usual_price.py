@@ -1,0 +1,35 @@
+"""What a role's questions usually cost, and for how many more of them there is enough."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from fractions import Fraction
+from statistics import median_high
+
+from dpsql.accounting.composition import compose
+from dpsql.accounting.ledger import Entry
+from dpsql.policy.model import Privacy, Role
+
+LINES = 500
+"""The newest lines of a role, by which its usual price is known."""
+
+
+def usual_price(entries: Iterable[Entry], role: Role) -> Privacy:
+    """Return the price in the middle of those that a role has paid for statements of late.
+
+    Until it has paid any: the most that one may cost.
+    """
+    statements: defaultdict[tuple[datetime, str, str], list[Privacy]] = defaultdict(list)
+    for entry in entries:
+        if entry.user:  # else an operator's correction
+            statements[entry.time, entry.user, entry.statement].append(entry.cost)
+    paid = [compose(costs) for costs in statements.values()]
+    if not paid:
+        return Privacy(role.per_query.epsilon, role.per_query.delta)
+    return Privacy(median_high([cost.epsilon for cost in paid]), median_high([cost.delta for cost in paid]))
+
+
+def questions_left(left: Privacy, price: Privacy) -> int:
+    """Return how many questions at a price an amount pays for."""
+    pairs = ((left.epsilon, price.epsilon), (left.delta, price.delta))
+    return min(int(Fraction(amount) // each) for amount, each in pairs if each)

@@ -1,0 +1,35 @@
+"""What a question usually costs."""
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from dpsql.accounting.ledger import Entry
+from dpsql.accounting.usual_price import questions_left, usual_price
+from dpsql.policy.model import Policy, Privacy
+
+_NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def _entry(minute: int, epsilon: str, user: str = "ana") -> Entry:
+    cost = Privacy(Fraction(epsilon))
+    return Entry(_NOON + timedelta(minutes=minute), user, "owner", "passenger", "SELECT", "", "", cost, measured=True)
+
+
+def test_it_is_the_price_in_the_middle(policy: Policy) -> None:
+    """Of statements, whose measurements count together; operators' corrections do not."""
+    entries = [_entry(1, "1/8"), _entry(1, "1/8"), _entry(2, "1"), _entry(3, "1/16"), _entry(4, "9", user="")]
+    assert usual_price(entries, policy.roles["owner"]) == Privacy(Fraction(1, 4))
+
+
+def test_who_has_paid_nothing_pays_what_a_statement_may_cost(policy: Policy) -> None:
+    """At the most."""
+    role = policy.roles["owner"]
+    assert usual_price([], role) == Privacy(role.per_query.epsilon, role.per_query.delta)
+
+
+def test_what_is_left_pays_for_whole_questions() -> None:
+    """Of ε and of δ."""
+    left = Privacy(Fraction(1), Fraction(1, 1000))
+    assert questions_left(left, Privacy(Fraction(3, 10))) == 3
+    assert questions_left(left, Privacy(Fraction(3, 10), Fraction(1, 2000))) == 2
+    assert questions_left(Privacy(Fraction(0)), Privacy(Fraction(3, 10))) == 0
