@@ -143,6 +143,21 @@ def test_a_failure_tells_nobody_what_was_read(
     assert "raise_error" in caplog.text
 
 
+def test_a_failure_names_its_cause(
+    engine: SparkEngine, folder: Path, charge: Charge, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In words of ours: a file that is garbage when it is read, after it was taken."""
+    sql = f"SELECT count(*) FROM {engine.named('people')} WHERE \"name\" > ''"
+    assert engine.columns("people")
+    with engine.ready([sql], timeout=30, cancellation=Cancellation()) as prepared:
+        for file in (folder / "people").glob("*.parquet"):
+            file.write_bytes(b"Ada, and nothing else that Parquet would know")
+        with pytest.raises(EngineFailed):
+            prepared.run(sql, charge)
+    assert "a file can't be read; statement: SELECT" in caplog.text
+    assert "Ada" not in caplog.text
+
+
 def test_what_is_ready_may_end_after_the_engine_was_closed(engine: SparkEngine, charge: Charge) -> None:
     """A reload closes the engine that it replaces, under measurements that are paid."""
     with engine.ready(["SELECT '1'"], timeout=30, cancellation=Cancellation()) as prepared:
@@ -175,6 +190,8 @@ def test_a_server_that_is_not_there_is_a_failure() -> None:
     with pytest.raises(NoEngine) as caught:
         SparkEngine("sc://127.0.0.1:1/;token=hidden", {})
     assert "hidden" not in f"{caught.value}{caught.value.hint}"
+    assert "Connection refused" in (caught.value.hint or "")
+    assert "(UNAVAILABLE)" in (caught.value.hint or "")
 
 
 def test_without_the_client_it_is_said_what_to_install() -> None:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from dpsql.engines.base import NoEngine
+from dpsql.engines.spark.causes import error_class, status_of
 from dpsql.engines.spark.deadline import answered_within
 from dpsql.engines.spark.settings import SPARK_SETTINGS, not_ours
 from dpsql.errors import ConfigError
@@ -148,12 +149,12 @@ class SparkConnection:
 
 def is_gone(error: Exception) -> bool:
     """Return whether an error is the end of a connection or a session, or of the hope for one."""
-    return _code(error) in _GONE or error_class(error).startswith("INVALID_HANDLE")
+    return status_of(error) in _GONE or error_class(error).startswith("INVALID_HANDLE")
 
 
 def is_late(error: Exception) -> bool:
     """Return whether an error is the end of somebody's patience, and says nothing of the connection."""
-    return _code(error) == "DEADLINE_EXCEEDED"
+    return status_of(error) == "DEADLINE_EXCEEDED"
 
 
 def is_missing(error: Exception) -> bool:
@@ -162,17 +163,6 @@ def is_missing(error: Exception) -> bool:
         what in f"{error_class(error)} {error}"
         for what in ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "No such file")
     )
-
-
-def _code(error: Exception) -> str:
-    """Return what gRPC calls an error."""
-    code = getattr(error, "getGrpcStatusCode", lambda: None)()
-    return getattr(code, "name", "")
-
-
-def error_class(error: Exception) -> str:
-    """Return what Spark calls an error: unlike its text, this can't quote a row."""
-    return str(getattr(error, "getCondition", lambda: None)() or "")
 
 
 def backquoted(sql: str) -> str:

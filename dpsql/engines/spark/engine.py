@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from dpsql.engines.base import Edition, NoEngine
+from dpsql.engines.spark.causes import own_cause
 from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone, is_late
 from dpsql.engines.spark.deadline import answered_within, seconds_left
 from dpsql.engines.spark.prepared import SparkPrepared
@@ -153,14 +154,17 @@ class SparkEngine:
 
 
 @contextmanager
-def _told(what: str = "the Spark server can't be asked") -> Iterator[None]:
+def _told(what: str | None = None) -> Iterator[None]:
     """Tell whoever starts or reloads dpsql why the server can't be asked."""
     try:
         yield
     except SparkUnsettledError as error:
         raise ConfigError(f"the Spark server does not keep the settings of a session: {error}") from None
     except client().error as error:
-        raise NoEngine(what, hint=(str(error).splitlines() or ["It does not say why."])[0]) from None
+        hint = f"Spark says: {own_cause(error)}"
+        if what is None:
+            raise NoEngine("the Spark server can't be asked", hint=hint) from None
+        raise NoEngine(what, hint=hint) from None
 
 
 @contextmanager
@@ -173,11 +177,10 @@ def _uncharged(cancellation: Cancellation) -> Iterator[None]:
     except (client().error, ValueError) as error:  # of a channel that is closed
         if cancellation.requested:
             raise QueryCanceled from None
-        first = (str(error).splitlines() or [""])[0]
         if is_gone(error):
-            _LOG.error("the engine can't be reached: %s", first)
+            _LOG.error("the engine can't be reached: %s", own_cause(error))
             raise EngineAway from None
-        _LOG.error("the engine does not take a measurement: %s", first)
+        _LOG.error("the engine does not take a measurement: %s", own_cause(error))
     else:
         return
     raise EngineNotReady

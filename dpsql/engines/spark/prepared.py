@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.spark.client import SparkConnection, client, error_class, is_gone
+from dpsql.engines.spark.causes import safe_cause
+from dpsql.engines.spark.client import SparkConnection, client, is_gone
 from dpsql.engines.spark.deadline import answered_within
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
@@ -47,9 +48,7 @@ class SparkPrepared:
             except Exception as error:  # noqa: BLE001  (whatever it is, its text is not for the client)
                 if stopped.is_set():
                     raise QueryCanceled from None
-                # Spark's own text may quote a value.
-                called = f"{type(error).__name__} {error_class(error)}".strip()
-                _LOG.error("the engine failed: %s; statement: %s", called, sql)
+                _LOG.error("the engine failed: %s; statement: %s", safe_cause(error), sql)
                 raise (EngineLost if is_gone(error) else EngineFailed) from None
         if changed is not None:
             # One scan may have seen what was there before, and another what is there now.
@@ -63,7 +62,7 @@ class SparkPrepared:
             with answered_within(_GRACE):
                 self.connection.session.interruptTag(self.tag)
         except client().error as error:
-            _LOG.warning("a cancel did not reach the engine: %s", type(error).__name__)
+            _LOG.warning("a cancel did not reach the engine: %s", safe_cause(error))
 
     def _fetched(self, sql: str) -> Sequence[EngineRow]:
         """Return all rows; every column is a whole number or a text."""
