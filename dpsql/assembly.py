@@ -105,7 +105,7 @@ def gateway_of(
     made = roles_of(config), rows_of(public), oracle(Settings(), ORACLE)
     policy = make_database(shadow, config.policy, *made, epoch=epoch)
     parts = (policy, engine, books.ledger, oracle, public.declared, public.rows, entropy)
-    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, books.trail.newest_first))
+    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *books.for_gateway))
 
 
 def contents_of(epoch: int, public: Public) -> str:

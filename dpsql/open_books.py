@@ -1,6 +1,6 @@
 """Opens what a server writes for good: the ledger, and the audit trail."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,16 +10,29 @@ from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.open_ledger import open_ledger, place_of_trail
 from dpsql.policy.config import Config
+from dpsql.stage_times import StageTimes
+from dpsql.trail.chain import ChainedLine
 from dpsql.trail.record import AuditEvent, AuditRecord
 from dpsql.trail.trail import AuditTrail
 
 
 @dataclass(frozen=True, slots=True)
 class OpenBooks:
-    """A ledger and an audit trail that are open."""
+    """A ledger and an audit trail that are open, and what is kept of times until the server stops."""
 
     ledger: SqliteLedger
     trail: AuditTrail
+    times: StageTimes
+
+    @property
+    def each(self) -> tuple[SqliteLedger, AuditTrail, StageTimes]:
+        """Return all of them."""
+        return self.ledger, self.trail, self.times
+
+    @property
+    def for_gateway(self) -> tuple[Callable[[], Iterator[ChainedLine]], StageTimes]:
+        """Return what the gateway reads of the trail, and where it counts times."""
+        return self.trail.newest_first, self.times
 
 
 @contextmanager
@@ -36,6 +49,6 @@ def open_books(config: Config, way: Way) -> Iterator[OpenBooks]:
     ):
         trail.note(AuditRecord(trail.now(), AuditEvent.START, about=about))
         try:
-            yield OpenBooks(ledger, trail)
+            yield OpenBooks(ledger, trail, StageTimes())
         finally:
             trail.note(AuditRecord(trail.now(), AuditEvent.STOP, about=about))

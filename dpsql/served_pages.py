@@ -1,5 +1,6 @@
 """The pages beside a server, if its configuration wants them."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dpsql.policy.config import Config
@@ -17,11 +18,16 @@ class ServedPages:
     def __init__(self) -> None:
         """Begin without any."""
         self._pages: Pages | None = None
+        self._certificate: Certificate | None = None
 
     @property
     def url(self) -> str | None:
         """Return their address; None if there are none."""
         return None if self._pages is None else self._pages.url
+
+    def ends(self) -> datetime | None:
+        """Return when their certificate ends; None where there is none."""
+        return None if self._certificate is None else self._certificate.ends
 
     async def open(self, config: Config, site: Site, most: int) -> None:
         """Serve a site to at most so many connections, if the configuration has an address for it.
@@ -34,13 +40,14 @@ class ServedPages:
             return
         from dpsql.web.serving import Pages  # noqa: PLC0415  (where there are no pages, a sixth of the start is saved)
 
-        shown = certificate_of(web.tls)
+        shown = self._certificate = certificate_of(web.tls)
         pages = Pages(web, site, most=most, tls=None if shown is None else shown.context)
         await pages.start()
         self._pages = pages
 
     def show(self, tls: Certificate | None) -> None:
         """Show another certificate to those who come from now on."""
+        self._certificate = tls
         if self._pages is not None:
             self._pages.show(None if tls is None else tls.context)
 

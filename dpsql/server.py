@@ -20,17 +20,18 @@ from dpsql.errors import DpsqlError
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.readiness import Readiness
+from dpsql.metrics.sources import Sources
 from dpsql.open_books import OpenBooks, open_books
 from dpsql.policy.config import Config, User
 from dpsql.reloading import not_reloaded, reloaded, show_certificates, users_left
 from dpsql.retired import RetiredEngines
 from dpsql.rewrite.syntax.read.dialect import check_parser
+from dpsql.served_metrics import served_metrics
 from dpsql.served_pages import ServedPages
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.shadow.watch.warden import Warden
 from dpsql.shadow_thread import ShadowThread
@@ -87,11 +88,6 @@ class Server:
     def address(self) -> tuple[str, int]:
         """Return the host and port that clients connect to."""
         return self._listener.host, self._listener.port
-
-    @property
-    def sandbox(self) -> Sandbox:
-        """Return how far the kernel confines the shadow."""
-        return self._shadow.sandbox
 
     async def __aenter__(self) -> Self:
         """Start everything.
@@ -224,10 +220,13 @@ class Server:
         self._listener = await self._listen(await self._on_shadow_thread(self._build_gateway, *parts))
         self._stack.callback(asyncio.get_running_loop().create_task(self._watch_shadow()).cancel)
         self._stack.push_async_callback(self._pages.stop)
-        if self._post is None or not self._post.number:
+        serving, number = lambda: (self._config, self._engine), 0 if self._post is None else self._post.number
+        if not number:
             await self._pages.open(config, self._site(), self._shares.pages)
+        sources = Sources(serving, *self._books.each, self._listener, self._site().trouble, self._pages.ends)
+        self._stack.enter_context(served_metrics(config.metrics, number, sources))
         if config.snapshot is not None:
-            keeper = SnapshotKeeper(lambda: (self._config, self._engine), self._serve_copy)
+            keeper = SnapshotKeeper(serving, self._serve_copy)
             self._stack.push_async_callback(keeper.stop)
 
     def _contents_of(self, config: Config, public: Public, engine: Engine) -> str:

@@ -22,9 +22,9 @@ ORDER = (
     frozenset({"dpsql"}),
     frozenset({"local"}),
     frozenset({"server", "supervisor"}),
-    frozenset({"open_books", "reloading", "served_pages"}),
+    frozenset({"open_books", "reloading", "served_metrics", "served_pages"}),
     frozenset({"assembly"}),
-    frozenset({"agents", "web"}),
+    frozenset({"agents", "metrics", "web"}),
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
@@ -49,6 +49,7 @@ ORDER = (
             "remembered",
             "scratch",
             "shadow_thread",
+            "stage_times",
         }
     ),
 )

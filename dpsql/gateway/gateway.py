@@ -9,6 +9,7 @@ a `Release` is put into the text.
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -61,6 +62,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     untold,
 )
 from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.stage_times import StageTimes
 from dpsql.trail.chain import ChainedLine
 from dpsql.watchdog import ended_when_overdue, undivided
 
@@ -82,6 +84,7 @@ class GatewayDependencies:
     """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
     trail: Callable[[], Iterable[ChainedLine]]
     """Returns the audit trail's lines, the newest first."""
+    times: StageTimes
 
 
 class Gateway:
@@ -181,7 +184,8 @@ class Gateway:
         """Return what a statement asks of protected tables, bound by PostgreSQL; None where it asks nothing of them."""
         known = self._known.analyzed(request)
         if known is None:
-            found, volatile = ended_when_overdue(partial(self._bound, request), request.cancellation)
+            with self._deps.times.timed("bind"):
+                found, volatile = ended_when_overdue(partial(self._bound, request), request.cancellation)
             known = (found,)
             if not volatile:
                 self._known.keep_analyzed(request, known)
@@ -203,7 +207,8 @@ class Gateway:
         if known is not None and (found := known.priced(request)) is not None:
             return found
         plan = None if known is None else known.plan
-        priced, volatile = ended_when_overdue(partial(self._planned, analyzed, request, plan), request.cancellation)
+        with self._deps.times.timed("plan"):
+            priced, volatile = ended_when_overdue(partial(self._planned, analyzed, request, plan), request.cancellation)
         if not volatile:
             self._known.keep(request, known, priced)
         return priced
@@ -247,13 +252,18 @@ class Gateway:
 
         These are the stages from `ready` on, in their order.
         """
-        measuring, reading = self._measuring, self._reading(request)
-        with measuring.ready(priced, request, epoch) as ready, measuring.charge(ready) as paid:
+        measuring, reading, times = self._measuring, self._reading(request), self._deps.times
+        with ExitStack() as held:
+            with times.timed("ready and charge"):
+                ready = held.enter_context(measuring.ready(priced, request, epoch))
+                paid = held.enter_context(measuring.charge(ready))
             for waiting in paid.left:
                 part = reading.completed(priced, waiting, paid.drawn)
                 with paid.failing_alike(part):
-                    exact = measuring.run(paid, part)
-                    release = measuring.release(exact).to_bytes()
+                    with times.timed("run"):
+                        exact = measuring.run(paid, part)
+                    with times.timed("release"):
+                        release = measuring.release(exact).to_bytes()
                 paid.keep(part, release)
         return paid.releases, paid.statement.nearing
 

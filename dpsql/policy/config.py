@@ -148,6 +148,8 @@ class Config:
     """When the epoch advances by itself."""
     web: Listen | None = None
     """Where the pages are; None: there are none."""
+    metrics: Listen | None = None
+    """Where Prometheus reads the figures; None: nowhere."""
     audit: Path | None = None
     """The directory of the audit trail, where it is not beside the ledger."""
     snapshot: SnapshotConfig | None = None

@@ -7,7 +7,8 @@ in until they are; the server's log says so.
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +20,7 @@ from dpsql.errors import AuditFailed, ConfigError
 from dpsql.trail.chain import ChainedLine
 from dpsql.trail.folder import TrailFolder
 from dpsql.trail.reading import newest_first
-from dpsql.trail.record import AuditRecord
+from dpsql.trail.record import AuditEvent, AuditRecord
 
 _LOG = logging.getLogger("dpsql.trail")
 _TOGETHER = 0.2
@@ -76,6 +77,7 @@ class AuditTrail:
             ) from error
         self._turn = threading.Condition()
         self._waiting: list[_Waiting] = []
+        self._counts: Counter[tuple[str, str, str]] = Counter()
         self._hurry = self._stopping = self._failing = False
         self._thread = threading.Thread(target=self._run, name="dpsql-trail", daemon=True)
         self._thread.start()
@@ -120,8 +122,21 @@ class AuditTrail:
         """Add a line which nobody waits for; see `Trail`."""
         self._add(_Waiting(record, None))
 
-    def _add(self, line: _Waiting) -> None:
+    @property
+    def writable(self) -> bool:
+        """Return whether lines could be written when that was tried last."""
+        return not self._failing
+
+    def counts(self) -> Mapping[tuple[str, str, str], int]:
+        """Return how many lines this process has added: by event, role (of statements) and verdict."""
         with self._turn:
+            return dict(self._counts)
+
+    def _add(self, line: _Waiting) -> None:
+        record = line.record
+        role = record.role or "" if record.event is AuditEvent.STATEMENT else ""
+        with self._turn:
+            self._counts[record.event, role, record.verdict or ""] += 1
             self._waiting.append(line)
             self._hurry = self._hurry or line.written is not None
             self._turn.notify()

@@ -12,6 +12,7 @@ from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.request import Request
 from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, ColumnDescription, Settings
+from dpsql.stage_times import StageTimes
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import answered
@@ -42,6 +43,7 @@ def answer(directory: Path, ledger: Ledger, stop: str) -> None:
             Period.NEVER,
             timeout=9.0,
             trail=tuple,
+            times=StageTimes(),
         )
     )
     for number in range(10**6):

@@ -239,4 +239,4 @@ def test_whole_sandbox_is_the_default(config: Config, caplog: pytest.LogCaptureF
 
 async def _sandbox_of(config: Config) -> Sandbox:
     async with Server(config) as server:
-        return server.sandbox
+        return server._shadow.sandbox

@@ -32,6 +32,7 @@ from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.stage_times import StageTimes
 from dpsql.wire.intercept.interceptor import temporary
 from tests.support import clusters
 from tests.support.memory import Memory
@@ -189,7 +190,16 @@ class World:
         facts = (self.public.declared, self.public.rows)
         return Gateway(
             GatewayDependencies(
-                policy or self.policy, engine, ledger, self.oracle, *facts, entropy, Period.NEVER, 60.0, tuple
+                policy or self.policy,
+                engine,
+                ledger,
+                self.oracle,
+                *facts,
+                entropy,
+                Period.NEVER,
+                60.0,
+                tuple,
+                StageTimes(),
             )
         )
 

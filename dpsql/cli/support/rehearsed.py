@@ -14,6 +14,7 @@ from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger, place_of_ledger, place_of_trail
 from dpsql.policy.config import Config, SqliteLedgerConfig
 from dpsql.private_files import open_private, see_directory
+from dpsql.served_metrics import see_that_there_is_a_client
 from dpsql.wire.server.acceptor import listen
 from dpsql.wire.server.tls import certificate_of
 
@@ -25,7 +26,9 @@ def see_that_serve_would_start(config: Config) -> str:
         ConfigError: a certificate can't be used, or the ledger.
         OSError: an address is taken, and not by the server of this configuration; or the audit trail is another account's.
     """
-    addresses = [config.listen] if config.web is None else [config.listen, config.web]
+    addresses = [address for address in (config.listen, config.web, config.metrics) if address is not None]
+    if config.metrics is not None:
+        see_that_there_is_a_client()
     for address in addresses:
         certificate_of(address.tls)
     served = control.is_served(config.file)

@@ -21,7 +21,15 @@ from dpsql.policy.config import (
 )
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path
-from dpsql.policy.load.shapes import ConfigShape, EngineShape, ListenShape, ShadowShape, TlsShape, WebShape
+from dpsql.policy.load.shapes import (
+    ConfigShape,
+    EngineShape,
+    ListenShape,
+    MetricsShape,
+    ShadowShape,
+    TlsShape,
+    WebShape,
+)
 
 _STATE = ".dpsql"
 _RESOURCES = frozenset({"memory", "threads", "spill"})
@@ -145,7 +153,7 @@ def _beside(operation: Operation, given: str | None, usual: str) -> File:
     return operation.base / (given or File(operation.shape.state or _STATE) / usual)
 
 
-def listen_of(shape: ListenShape | WebShape, path: Path, operation: Operation) -> Listen:
+def listen_of(shape: ListenShape | MetricsShape | WebShape, path: Path, operation: Operation) -> Listen:
     """Check an address, and that the certificate's files are there."""
     tls = None if shape.tls is None else _tls(shape.tls, (*path, "tls"), operation)
     return Listen(shape.host, shape.port, tls, shape.processes if isinstance(shape, ListenShape) else 1)

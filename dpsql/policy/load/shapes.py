@@ -243,6 +243,13 @@ class WebShape(AddressShape):
     """The port; 0 is any free one."""
 
 
+class MetricsShape(AddressShape):
+    """Where Prometheus reads the figures of the server: of budgets and times too, without a log-in."""
+
+    port: Port = 9439
+    """The port; 0 is any free one. Of several processes each has the next."""
+
+
 class ShadowShape(StrictShape):
     """Where the PostgreSQL is that holds the declared tables without records."""
 
@@ -271,6 +278,8 @@ class ConfigShape(StrictShape):
     """When the epoch advances and answers are measured anew: daily, weekly, monthly or never (UTC)."""
     listen: ListenShape = ListenShape()
     """Where clients connect; 127.0.0.1:5439 unless given."""
+    metrics: MetricsShape | None = None
+    """Where Prometheus reads the figures of the server (the extra `metrics`); off unless given."""
     web: WebShape | None = None
     """Where the pages are; off unless given."""
     state: Scalar | None = None

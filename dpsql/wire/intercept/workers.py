@@ -4,7 +4,7 @@ Those that read and plan share one interpreter, so that two of a user's would ta
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TypeVar
 
@@ -26,6 +26,12 @@ class Workers:
         self.reading, self.planning = Turns(planning, 1), Turns(planning, 1)
         self.measuring = Turns(measuring, _MEASURED)
 
+    @property
+    def waiting(self) -> Mapping[str, int]:
+        """Return how many statements wait, for each kind of work."""
+        kinds = {"reading": self.reading, "planning": self.planning, "measuring": self.measuring}
+        return {name: turns.waiting for name, turns in kinds.items()}
+
 
 class Turns:
     """Runs at most `share` statements of one user at a time."""
@@ -34,6 +40,12 @@ class Turns:
         self._threads = threads
         self._share = share
         self._turns: dict[str, asyncio.Semaphore] = {}
+        self._waiting: set[object] = set()
+
+    @property
+    def waiting(self) -> int:
+        """Return how many statements wait for their turn, or for a thread."""
+        return len(self._waiting)
 
     async def run(self, user: str, work: Callable[[], _T], cancellation: Cancellation) -> _T:
         """Return what `work` returns, when it is the user's turn and a thread is free.
@@ -44,11 +56,21 @@ class Turns:
         turn = self._turns.get(user)
         if turn is None:
             turn = self._turns[user] = asyncio.Semaphore(self._share)
-        await _taken(turn, cancellation)
+        place = object()
+
+        def begun() -> _T:
+            self._waiting.discard(place)
+            return work()
+
+        self._waiting.add(place)
         try:
-            return await self._ran(work, cancellation)
+            await _taken(turn, cancellation)
+            try:
+                return await self._ran(begun, cancellation)
+            finally:
+                turn.release()
         finally:
-            turn.release()
+            self._waiting.discard(place)
 
     async def _ran(self, work: Callable[[], _T], cancellation: Cancellation) -> _T:
         submitted = self._threads.submit(work)

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
 
 from dpsql.errors import AuthFailed, ShuttingDown, TooManyClients
 from dpsql.gateway.request import Answers
@@ -25,6 +27,17 @@ _WORKERS = 16
 _EVERY = 1.0  # seconds between two checks for overdue statements
 _LAST_TURNS = 0.02  # seconds
 _LAST_WORDS = 2.0  # seconds for cancelled statements to report it
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """How many clients there are, and how many statements wait."""
+
+    unauthenticated: int
+    sessions: int
+    in_shadow: int
+    waiting: Mapping[str, int]
+    """By what they wait for."""
 
 
 class Listener:
@@ -70,6 +83,17 @@ class Listener:
         )
         self._watch: asyncio.Task[None] | None = None
         self._open: dict[asyncio.Task[None], Connection] = {}
+
+    def traffic(self) -> Traffic:
+        """Return what goes on; from any thread."""
+        there, pending = tuple(self._open.values()), len(self._registry.pending)
+        in_shadow = sum(connection.shadow_key is not None for connection in there)
+        return Traffic(pending, max(len(there) - pending, 0), in_shadow, self._registry.workers.waiting)
+
+    @property
+    def certificate_ends(self) -> datetime | None:
+        """Return when the certificate that is shown ends; None where there is none."""
+        return None if self._registry.tls is None else self._registry.tls.ends
 
     async def vouch(self, user: str, password: str, address: str, application: str) -> bool:
         """Return whether a password is a user's; if it is, earlier failures as that user from `address` count no more.

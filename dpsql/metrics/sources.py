@@ -1,0 +1,28 @@
+"""What the figures are read from, each time that somebody asks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from dpsql.accounting.ledger import Ledger
+from dpsql.engines.base import Engine
+from dpsql.policy.config import Config
+from dpsql.stage_times import StageTimes
+from dpsql.trail.trail import AuditTrail
+from dpsql.wire.server.listener import Listener
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """A server that runs."""
+
+    serving: Callable[[], tuple[Config, Engine]]
+    """Returns what is served now."""
+    ledger: Ledger
+    trail: AuditTrail
+    times: StageTimes
+    listener: Listener
+    trouble: Callable[[], str | None]
+    """Returns why private questions would not be answered now."""
+    page_certificate: Callable[[], datetime | None]
+    """Returns when the certificate of the pages ends."""
