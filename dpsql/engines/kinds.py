@@ -12,6 +12,9 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import representable
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
+_IN_BRACKETS = re.compile(r"^(enum|varchar|character varying|character)\(.*\)$|\(\d+\)", re.DOTALL)
+_ENUMERATION = re.compile(r"enum\((.*)\)", re.DOTALL | re.IGNORECASE)
+_LABEL = re.compile(r"'((?:[^']|'')*)'")
 LOOSE = " (nondeterministic collation)"
 """Stands behind the type of a column of PostgreSQL's whose collation takes different texts for one."""
 
@@ -19,7 +22,7 @@ LOOSE = " (nondeterministic collation)"
 def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
     """Return whether a column of the engine's type `found` can be read as the declared type, `written` in full."""
     plain = found.lower().removesuffix(LOOSE)
-    kind = re.sub(r"^(enum|varchar|character varying|character)\(.*\)$|\(\d+\)", r"\1", plain)
+    kind = _IN_BRACKETS.sub(r"\1", plain)
     if declared.is_integer:
         return kind in _integers(declared, dialect)
     if not declared.is_number:
@@ -37,6 +40,12 @@ def fits_column(column: Column, found: str, dialect: Dialect) -> bool:
     if column.in_numbers:
         return fits(SqlType.BIGINT, SqlType.BIGINT.value, found, dialect) or found.lower() in dialect.stored_types.wide
     return fits(column.type, column.declared, found, dialect)
+
+
+def labels_of(found: str) -> frozenset[str] | None:
+    """Return the labels of an engine's enumeration; None of another type."""
+    inside = _ENUMERATION.fullmatch(found.removesuffix(LOOSE))
+    return None if inside is None else frozenset(label.replace("''", "'") for label in _LABEL.findall(inside[1]))
 
 
 def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:

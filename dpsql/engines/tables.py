@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from dpsql.engines.base import Engine, NoEngine
-from dpsql.engines.kinds import fits_column, identifies, unique_as_declared
+from dpsql.engines.kinds import fits_column, identifies, labels_of, unique_as_declared
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey, is_unique
 from dpsql.question import Cancellation
@@ -57,7 +57,15 @@ def _mistakes(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iter
         elif column.name in units and not identifies(column.type, kind, engine.dialect):
             why = "which takes different texts for one" if column.type.is_text else "which rounds"
             yield f"{named} identifies a privacy unit, but the engine has {kind}, {why}"
+        else:
+            yield from (f"{named} has no {label!r} in the engine's enumeration" for label in _unknown(column, kind))
     yield from _not_enforced(table, tables, engine)
+
+
+def _unknown(column: Column, kind: str) -> list[str]:
+    """Return the declared values that no row can have, since the engine's enumeration lacks them: spelt wrong, mostly."""
+    labels = labels_of(kind)
+    return [] if labels is None else [str(value) for value in column.values or () if str(value) not in labels]
 
 
 def _not_enforced(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iterator[str]:

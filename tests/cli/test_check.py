@@ -219,3 +219,14 @@ def test_a_trail_that_serve_could_not_write_is_told(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").touch()
     done = RUN.invoke(app, ["check", "--config", str(path)])
     assert (done.exit_code, "is a symbolic link" in done.stderr) == (1, True), done.output
+
+
+def test_a_label_that_the_engine_lacks_is_a_failure_of_check_and_of_serve(tmp_path: Path) -> None:
+    """Both say the same, before anything is served."""
+    path = write_files(tmp_path, {"schemas/trips.yaml": ("payment: {type: text", "payment: {type: enum")})
+    with duckdb.connect(tmp_path / "taxi.duckdb") as connection:
+        connection.execute("CREATE TYPE payment AS ENUM ('cash', 'card')")
+    _make(tmp_path / "taxi.duckdb", TRIPS.replace("payment TEXT", "payment payment"))
+    for command in ("check", "serve"):
+        done = RUN.invoke(app, [command, "--config", str(path)])
+        assert (done.exit_code, "has no 'no' in the engine's enumeration" in done.stderr) == (1, True), done.output

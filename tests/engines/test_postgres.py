@@ -8,11 +8,14 @@ import pytest
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
+from dpsql.engines.kinds import fits, labels_of
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import ConfigError, EngineNotReady
+from dpsql.policy.model import SqlType
 from dpsql.shadow.server.postgres import Postgres
 from tests.engines.asking import asked
 from tests.engines.reader import READER, reading
+from tests.support.dialects import POSTGRES
 
 Make = Callable[[str], PostgresEngine]
 
@@ -45,9 +48,14 @@ def test_types_are_those_that_stand_behind_domains(postgres: Make) -> None:
     """A domain is read as its base type, an enumeration as what it is."""
     engine = postgres("""
         CREATE DOMAIN money_amount AS numeric(10, 2);
-        CREATE TYPE colour AS ENUM ('red', 'blue');
-        CREATE TABLE t (a money_amount, b colour, c varchar(3))""")
-    assert engine.columns("t") == {"a": "numeric(10,2)", "b": "enum", "c": "character varying(3)"}
+        CREATE TYPE colour AS ENUM ('red', 'it''s \n(2)', 'a\\b');
+        CREATE TYPE nothing AS ENUM ();
+        CREATE TABLE t (a money_amount, b colour, c varchar(3), d nothing)""")
+    types = engine.columns("t")
+    assert (types["a"], types["c"]) == ("numeric(10,2)", "character varying(3)")
+    assert labels_of(types["b"]) == frozenset({"red", "it's \n(2)", "a\\b"})
+    assert labels_of(types["d"]) == frozenset()
+    assert all(fits(SqlType.ENUM, "enum", types[name], POSTGRES) for name in "bd")
 
 
 def test_a_superuser_is_refused(server: Postgres) -> None:

@@ -1,6 +1,7 @@
 """Which types of an engine may stand behind a declared one, and what is told when they may not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.kinds import fits, fits_column, identifies
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Column, SqlType
+from dpsql.policy.model import Column, SqlType, Table
 from dpsql.rewrite.dialects.base import Dialect
 from tests.support.dialects import DUCKDB, POSTGRES
 from tests.support.fix_shadow import POLICY
@@ -36,6 +37,17 @@ def test_every_mistake_is_told(duck: Callable[[str], DuckDb]) -> None:
         ': column "distance" of table "trips": the engine has no such column',
         ': the engine has no table "secrets"',
     ]
+
+
+def test_a_label_that_the_engine_lacks_is_told(duck: Callable[[str], DuckDb]) -> None:
+    """No row has it: it is spelt wrong, mostly, and the rows of the right one would count for nothing."""
+    mood = Column("mood", SqlType.ENUM, "mood", values=("sad", "glad", "it's"))
+    policy = replace(POLICY, tables={"t": Table("t", {"mood": mood}, {}, public=True)})
+    made = "CREATE TYPE mood AS ENUM ('sad', 'it''s', 'good'); CREATE TABLE t (mood {})"
+    with pytest.raises(ConfigError) as caught:
+        check_tables(policy, duck(made.format("mood")))
+    assert caught.value.message == ': column "mood" of table "t" has no \'glad\' in the engine\'s enumeration'
+    check_tables(policy, duck(made.format("VARCHAR")))
 
 
 @pytest.mark.parametrize(

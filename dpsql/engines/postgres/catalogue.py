@@ -19,7 +19,9 @@ CROSS JOIN LATERAL (
 """
 _CATALOGUE = """
 SELECT t.name, c.nspname, a.attname,
-  CASE y.typtype WHEN 'e' THEN 'enum' WHEN 'd' THEN format_type(y.typbasetype, y.typtypmod)
+  CASE y.typtype WHEN 'e' THEN 'enum(' || (
+      SELECT coalesce(string_agg('''' || replace(e.enumlabel, '''', '''''') || '''', ', ' ORDER BY e.enumsortorder), '')
+      FROM pg_enum e WHERE e.enumtypid = y.oid) || ')' WHEN 'd' THEN format_type(y.typbasetype, y.typtypmod)
     ELSE format_type(a.atttypid, a.atttypmod) END
     || CASE WHEN EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
       THEN '{loose}' ELSE '' END,
