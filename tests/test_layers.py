@@ -126,6 +126,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "wire.server.registry": "the keys by which a session is cancelled",
         "secret": "what makes the salts of unknown names",
         "demo.setting": "the passwords of the demo's users",
+        "cli.commands.user": "passwords that it makes up",
         "web.sessions": "the keys of those who are logged in",
         "local": "the password of a connection to a server of our own",
         "shadow.server.cluster": "the password of the shadow's roles, which only dpsql knows",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from fractions import Fraction
 
 from dpsql.accounting.composition import compose, left_of
 from dpsql.accounting.privacy_loss import show_down
@@ -47,11 +48,21 @@ class Balance:
     """What the role was granted in its current period, beside its budget."""
     room_from: Callable[[Privacy], datetime | None] = field(default=lambda _: None, repr=False, compare=False)
     """From when on so much of the data set's budget is free, if nothing more is spent; None if it never is, or is now."""
+    user_spent: Fraction = Fraction(0)
+    """The ε that the account's user has spent of the role's in its current period."""
 
     @property
     def role_left(self) -> Privacy:
         """Return what the role may still spend in this period, were it alone."""
         return left_of(self.role_total, self.role_spent)
+
+    @property
+    def user_left(self) -> Privacy:
+        """Return what the account's user may still spend of it."""
+        left, share = self.role_left, self.account.role.shares.get(self.account.user)
+        return (
+            left if share is None else Privacy(min(left.epsilon, max(share - self.user_spent, Fraction(0))), left.delta)
+        )
 
     @property
     def role_total(self) -> Privacy:
@@ -92,6 +103,15 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
             f'the budget of role "{role.name}" has {short}',
             because="role-budget",
             hint=f"Ask with a smaller dpsql.epsilon, or a question that was answered before; {wait}.",
+        )
+    share = role.shares.get(balance.account.user)
+    if share is not None and role_cost.epsilon > share - balance.user_spent:
+        left = show_down(max(share - balance.user_spent, Fraction(0)))
+        raise BudgetExhausted(
+            f'user "{balance.account.user}" has ε = {left} left of {show_down(share)} in the budget of role "{role.name}", '
+            f"the statement asks for ε = {show_down(role_cost.epsilon)}",
+            because="user-share",
+            hint="Ask with a smaller dpsql.epsilon, or a question that was answered before.",
         )
     _afford_of_dataset(balance, dataset_cost)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from datetime import date, datetime
+from fractions import Fraction
 
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
@@ -12,12 +13,13 @@ _NOTHING = compose(())
 
 
 class RunningTotals:
-    """What every role spent on each day, and what was measured of each unit kind."""
+    """What every role and each of its users spent on each day, and what was measured of each unit kind."""
 
     def __init__(self) -> None:
         self.last = 0
         """The number of the last line that was entered."""
         self._days: defaultdict[str, dict[date, Privacy]] = defaultdict(dict)
+        self._users: defaultdict[tuple[str, str], dict[date, Fraction]] = defaultdict(dict)
         self._lines: Counter[tuple[str, date]] = Counter()
         self._kinds: defaultdict[str, SlidingTotal] = defaultdict(SlidingTotal)
         self.latest: datetime | None = None
@@ -30,6 +32,8 @@ class RunningTotals:
         days, day = self._days[entry.role], entry.time.date()
         days[day] = compose((days.get(day, _NOTHING), entry.cost))
         self._lines[entry.role, day] += 1
+        theirs = self._users[entry.role, entry.user]
+        theirs[day] = theirs.get(day, Fraction(0)) + entry.cost.epsilon
         if entry.measured:
             self._kinds[entry.kind].enter(entry.time, entry.cost)
 
@@ -39,6 +43,10 @@ class RunningTotals:
         Days to come count too, so that a clock that was set back frees nothing.
         """
         return compose(cost for day, cost in self._days[role].items() if day >= since)
+
+    def by_user(self, role: str, user: str, since: date) -> Fraction:
+        """Return the ε of a role's that a user spent since a day, with days to come."""
+        return sum((cost for day, cost in self._users[role, user].items() if day >= since), Fraction(0))
 
     def lines(self, role: str, since: date) -> int:
         """Return how many measurements the role has paid for since a day, with those of days to come."""

@@ -56,7 +56,6 @@ for _command in (
     explain.explain_statement,
     check.check_config,
     init.init,
-    user.user,
     audit.audit,
     refresh.refresh,
     reload.reload,
@@ -68,4 +67,5 @@ for _command in (
     app.command(_command.__module__.rpartition(".")[2])(_command)
 app.add_typer(budget.budget_app)
 app.add_typer(ledger.ledger_app)
+app.add_typer(user.user_app)
 app.add_typer(epsilon.make_epsilon_app(planned), name="epsilon")

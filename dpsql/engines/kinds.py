@@ -42,7 +42,7 @@ def fits_column(column: Column, found: str, dialect: Dialect) -> bool:
     return fits(column.type, column.declared, found, dialect)
 
 
-def labels_of(found: str) -> frozenset[str] | None:
+def engine_labels(found: str) -> frozenset[str] | None:
     """Return the labels of an engine's enumeration; None of another type."""
     inside = _ENUMERATION.fullmatch(found.removesuffix(LOOSE))
     return None if inside is None else frozenset(label.replace("''", "'") for label in _LABEL.findall(inside[1]))

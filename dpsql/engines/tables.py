@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from dpsql.engines.base import Engine, NoEngine
-from dpsql.engines.kinds import fits_column, identifies, labels_of, unique_as_declared
+from dpsql.engines.kinds import engine_labels, fits_column, identifies, unique_as_declared
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey, is_unique
 from dpsql.question import Cancellation
@@ -64,7 +64,7 @@ def _mistakes(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iter
 
 def _unknown(column: Column, kind: str) -> list[str]:
     """Return the declared values that no row can have, since the engine's enumeration lacks them: spelt wrong, mostly."""
-    labels = labels_of(kind)
+    labels = engine_labels(kind)
     return [] if labels is None else [str(value) for value in column.values or () if str(value) not in labels]
 
 

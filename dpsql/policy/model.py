@@ -247,6 +247,8 @@ class Role:
     """Whether its answers have public groups that may be empty, unless the session sets `dpsql.empty_groups`."""
     preview: Preview = Preview.REFUSE
     """Whether it sees made-up rows where a tool previews a protected table."""
+    shares: Mapping[str, Fraction] = field(default_factory=dict)
+    """By user: the most ε of its budget that this one may spend in its period; all of it for who is not here."""
 
     def may_use(self, table: str) -> bool:
         """Return whether it may use a protected table or view."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpsql.policy.config import User
-from dpsql.policy.load.document import Document, parse_document
+from dpsql.policy.load.document import Document, Tree, parse_document
 from dpsql.policy.load.expand import expand
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.shaped import shaped
@@ -32,6 +32,7 @@ def remaining_users(
     if document is None or not isinstance(document.root.get("users"), dict):
         return None
     written, declared = document.root["users"], document.root.get("roles", {})
+    assert isinstance(written, dict)
     given = shaped(ConfigShape, expand(document, path.parent, environment, Mistakes()), Mistakes()).users
     left: dict[str, User] = {}
     for name, user in served.items():
@@ -39,9 +40,14 @@ def remaining_users(
         named = None if shape is None else shape.role
         role = user.role if named is None or named not in {*roles, *declared} else named
         password = user.verifier if shape is None or shape.password is None else shape.password
-        if name in written and role in roles:
+        if name in written and not _is_disabled(written[name]) and role in roles:
             left[name] = replace(user, role=role, verifier=password)
     return left
+
+
+def _is_disabled(user: Tree) -> bool:
+    """Return whether a user may not log in: also where what is said of it is neither true nor false."""
+    return isinstance(user, dict) and user.get("disabled", "false") != "false"
 
 
 def _document(path: Path) -> Document | None:

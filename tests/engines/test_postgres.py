@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
-from dpsql.engines.kinds import fits, labels_of
+from dpsql.engines.kinds import engine_labels, fits
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import ConfigError, EngineNotReady
 from dpsql.policy.model import SqlType
@@ -53,8 +53,8 @@ def test_types_are_those_that_stand_behind_domains(postgres: Make) -> None:
         CREATE TABLE t (a money_amount, b colour, c varchar(3), d nothing)""")
     types = engine.columns("t")
     assert (types["a"], types["c"]) == ("numeric(10,2)", "character varying(3)")
-    assert labels_of(types["b"]) == frozenset({"red", "it's \n(2)", "a\\b"})
-    assert labels_of(types["d"]) == frozenset()
+    assert engine_labels(types["b"]) == frozenset({"red", "it's \n(2)", "a\\b"})
+    assert engine_labels(types["d"]) == frozenset()
     assert all(fits(SqlType.ENUM, "enum", types[name], POSTGRES) for name in "bd")
 
 

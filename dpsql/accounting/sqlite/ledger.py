@@ -281,6 +281,7 @@ class SqliteLedger:
             events.is_closed(connection, account.role.name),
             amendments.granted(connection, account.role.name, first_day(period, now), renewal(period, now)),
             room_from,
+            self._totals.by_user(account.role.name, account.user, first_day(period, now)),
         )
 
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:

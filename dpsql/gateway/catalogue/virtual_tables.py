@@ -136,7 +136,7 @@ def _is_ours(table: exp.Table) -> bool:
 
 def _budget(account: Account, books: Books) -> str:
     balance, role = books.ledger.balance(account, books.cancellation), account.role
-    whole, spent, left = balance.role_total, balance.role_spent, balance.role_left
+    whole, spent, left = balance.role_total, balance.role_spent, balance.user_left
     usual = usual_price(books.ledger.entries(role.name, LINES, books.cancellation), role)
     row: Sequence[str | None] = (
         role.protects,

@@ -14,7 +14,7 @@ from dpsql.policy.load.expand import expand
 from dpsql.policy.load.fingerprint import fingerprint
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_of, shadow_of, snapshot_of
-from dpsql.policy.load.roles import Access, budgets_of, read_roles, users_of
+from dpsql.policy.load.roles import Access, budgets_of, read_roles, shared, users_of
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
 from dpsql.policy.load.shapes import ConfigShape
@@ -76,7 +76,7 @@ def _config(path: Path, access: Access) -> Config | None:
     tables = access.schemas.tables
     operation = Operation(access.document, shape, path.parent, access.mistakes)
     budgets = budgets_of(access)
-    roles, users = read_roles(access, budgets), users_of(access)
+    roles, users = shared(read_roles(access, budgets), access), users_of(access)
     engine, ledger = engine_of(operation), ledger_of(operation)
     if shape.dataset is None or engine is None or ledger is None:
         return None

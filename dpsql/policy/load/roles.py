@@ -1,7 +1,7 @@
 """Budgets, roles and users: who may spend how much of what is protected."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.policy.config import User
@@ -67,9 +67,18 @@ def users_of(access: Access) -> dict[str, User]:
         access.check_name(("users", name))
         if shape.role is not None and not access.document.has(("roles", shape.role)):
             access.wrong(("users", name, "role"), f'is "{shape.role}", which is no role{suggestion(shape.role, known)}')
-        elif shape.role is not None and shape.password is not None:
+        elif shape.role is not None and shape.password is not None and not shape.disabled:
             users[name] = User(name, shape.role, shape.password)
     return users
+
+
+def shared(roles: Mapping[str, Role], access: Access) -> dict[str, Role]:
+    """Return the roles with what single users may spend of their budgets."""
+    of: dict[str, dict[str, Fraction]] = {name: {} for name in roles}
+    for name, shape in access.shape.users.items():
+        if shape.epsilon is not None and shape.role is not None and shape.role in roles:
+            of[shape.role][name] = shape.epsilon
+    return {name: replace(role, shares=of[name]) for name, role in roles.items()}
 
 
 def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, DatasetBudget]) -> Role | None:

@@ -52,17 +52,11 @@ Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum
 Processes = Annotated[int, _text(scalars.processes), _schema("integer", minimum=1, maximum=64)]
 Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
 Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
+_ONE = {"type": "string", "minLength": 1}
 OneOrMore = Annotated[
     tuple[str, ...],
     PlainValidator(_names),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "minLength": 1},
-                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "uniqueItems": True},
-            ]
-        }
-    ),
+    WithJsonSchema({"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1, "uniqueItems": True}]}),
 ]
 Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
 VerifierText = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
@@ -178,6 +172,10 @@ class UserShape(StrictShape):
     """The role that pays."""
     password: VerifierText | None = None
     """A SCRAM verifier, as `dpsql user` makes it; never the password itself."""
+    epsilon: Positive | None = None
+    """The most ε of the role's budget that this user may spend in its period; all of it unless given."""
+    disabled: Flag = False
+    """Whether the user may not log in."""
 
 
 class EngineShape(StrictShape):
@@ -244,10 +242,10 @@ class WebShape(AddressShape):
 
 
 class MetricsShape(AddressShape):
-    """Where Prometheus reads the figures of the server: of budgets and times too, without a log-in."""
+    """Where Prometheus reads the figures of the server, of several processes each at the next port."""
 
     port: Port = 9439
-    """The port; 0 is any free one. Of several processes each has the next."""
+    """The port; 0 is any free one."""
 
 
 class ShadowShape(StrictShape):

@@ -1,0 +1,121 @@
+"""The users in the text of a configuration, changed where they stand: all else, comments too, stays as it was written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.errors import ConfigError
+from dpsql.policy.load.document import Span, Tree, parse_document, spans_of
+from dpsql.policy.load.mistakes import Mistakes
+
+_USERS = "users"
+_HINT = "Change it by hand, and run dpsql check."
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenUser:
+    """A user as the file has it."""
+
+    role: str
+    password: str
+    disabled: bool
+    epsilon: str | None
+
+
+def users_in(text: str) -> Mapping[str, WrittenUser]:
+    """Return the users of a configuration, those included who may not log in.
+
+    Raises:
+        ConfigError: it can't be read.
+    """
+    users = _tree(text).get(_USERS, {})
+    if not isinstance(users, dict):
+        return {}
+    return {name: _written(user) for name, user in users.items() if isinstance(user, dict)}
+
+
+def with_user(text: str, name: str, line: str, user: Mapping[str, str]) -> str:
+    """Return the text with one more user: `line` is how it is written, `user` what it says.
+
+    Raises:
+        ConfigError: the file is not written so that this can be done.
+    """
+    span = spans_of(text).get((_USERS,))
+    match span:
+        case None:
+            new = f"{text}{'' if text.endswith(chr(10)) else chr(10)}{_USERS}:\n  {line}\n"
+        case Span(start, end, _, None):
+            rest = text[end:] if text[start:end] in ("{}", "") else ""
+            new = f"{text[:start].rstrip(' ')}\n  {line}{rest}"
+        case Span(end=end, in_braces=True):
+            new = f"{text[: end - 1].rstrip()}, {line}{text[end - 1 :]}"
+        case Span(first=(at, column)):
+            new = f"{text[:at]}{line}\n{' ' * column}{text[at:]}"
+        case _:
+            new = text
+    users = _tree(text).get(_USERS, {})
+    return _checked(text, new, {**(users if isinstance(users, dict) else {}), name: dict(user)})
+
+
+def with_key(text: str, name: str, key: str, value: str, written: str) -> str:
+    """Return the text with a user's key set to a value, which is `written` in some way.
+
+    Raises:
+        ConfigError: there is no such user, or the file is not written so that this can be done.
+    """
+    spans, users = spans_of(text), _tree(text).get(_USERS, {})
+    user = users.get(name) if isinstance(users, dict) else None
+    if not isinstance(users, dict) or not isinstance(user, dict):
+        known = ", ".join(users) if isinstance(users, dict) else ""
+        raise ConfigError(f'there is no user "{name}"', hint=f"Users: {known or 'none'}.")
+    there, around = spans.get((_USERS, name, key)), spans.get((_USERS, name))
+    if there is not None:
+        new = f"{text[: there.start]}{written}{text[there.end :]}"
+    elif around is not None and around.first is not None:
+        at, column = around.first
+        behind = ", " if around.in_braces else f"\n{' ' * column}"
+        new = f"{text[:at]}{key}: {written}{behind}{text[at:]}"
+    else:
+        new = text
+    return _checked(text, new, {**users, name: {**user, key: value}})
+
+
+def amount(text: str) -> Fraction:
+    """Read how much ε a user may spend.
+
+    Raises:
+        ConfigError: it is no such amount.
+    """
+    try:
+        found = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(0)
+    if found <= 0:
+        raise ConfigError(f"--epsilon {text} is no amount", hint="It is more than 0.")
+    return found
+
+
+def _written(user: Mapping[str, Tree]) -> WrittenUser:
+    epsilon = user.get("epsilon")
+    return WrittenUser(
+        str(user.get("role", "")),
+        str(user.get("password", "")),
+        str(user.get("disabled", "false")).lower() != "false",
+        None if epsilon is None else str(epsilon),
+    )
+
+
+def _tree(text: str) -> Mapping[str, Tree]:
+    mistakes = Mistakes()
+    document = parse_document(text, "the configuration", mistakes)
+    mistakes.settle()
+    return {} if document is None else document.root
+
+
+def _checked(old: str, new: str, users: Mapping[str, Tree]) -> str:
+    """Return the new text if it says what it should, and of all else what the old one said."""
+    mistakes = Mistakes()
+    document = parse_document(new, "the configuration", mistakes)
+    if document is None or mistakes.found or document.root != {**_tree(old), _USERS: users}:
+        raise ConfigError("users: is written in a way that can't be changed here", hint=_HINT)
+    return new
