@@ -11,6 +11,8 @@ from dpsql.cli.main import app
 from dpsql.policy.load.document import parse_document
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.shadow.server.postgres import OWNER, Postgres
+from tests.docs.hospital import DDL as HOSPITAL
+from tests.docs.hospital import ROWS
 
 RUN = CliRunner()
 DDL = (
@@ -18,6 +20,7 @@ DDL = (
     " who UUID)"
 )
 RECORD = "Ada Lovelace"
+CHOSEN = "  # with max_rows: N, where nearly all have no more rows; else it is chosen for each statement"
 
 
 @pytest.fixture
@@ -30,15 +33,15 @@ def duckdb_file(tmp_path: Path) -> Path:
     return path
 
 
-def _expected(name_type: str) -> str:
+def _expected(name_type: str, more: str = "") -> str:
     return (
         "columns:\n"
-        f'  "full name": {{type: {name_type}}}\n'
-        '  "null": {type: integer}\n'
-        "  born: {type: date}\n"
-        '  pay: {type: "numeric(10,2)"}\n'
-        "  seen: {type: timestamptz}\n"
-        "  who: {type: uuid}\n"
+        f'  "full name": {{type: {name_type}{more}}}\n'
+        f'  "null": {{type: integer{more}}}\n'
+        f"  born: {{type: date{more}}}\n"
+        f'  pay: {{type: "numeric(10,2)"{more}}}\n'
+        f"  seen: {{type: timestamptz{more}}}\n"
+        f"  who: {{type: uuid{more}}}\n"
     )
 
 
@@ -61,7 +64,7 @@ def test_from_postgres(postgres: Postgres, tmp_path: Path) -> None:
     done = RUN.invoke(app, ["init", url, "--directory", str(tmp_path)])
     assert done.exit_code == 0, done.output
     text = (tmp_path / "people.yaml").read_text()
-    assert text.endswith(_expected("character varying(20)"))
+    assert text.endswith(_expected("character varying(20)", ", nullable: true"))
     assert RECORD not in text
 
 
@@ -118,9 +121,71 @@ def test_labels_are_written_where_they_were_declared(postgres: Postgres, tmp_pat
     RUN.invoke(app, ["init", url, "--directory", str(tmp_path), "--table", "felt"])
     lines = (tmp_path / "felt.yaml").read_text().splitlines()
     assert lines[-2:] == [
-        """  a: {type: enum, values: ["so so", "it's", "\\"x\\""]}""",
-        "  b: {type: timestamp}",
+        """  a: {type: enum, values: ["so so", "it's", "\\"x\\""], nullable: true}""",
+        "  b: {type: timestamp, nullable: true}",
     ]
+
+
+@pytest.fixture(scope="module")
+def hospital(postgres: Postgres) -> str:
+    """How to connect to a hospital's database."""
+    with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE hospital")
+    with psycopg.connect(postgres.dsn("hospital"), autocommit=True) as connection:
+        connection.execute(f"{HOSPITAL}{ROWS.format(patients=50)}".encode())
+        connection.execute("CREATE TABLE shifts (admission_id bigint, lab_id bigint, taken timestamp)")
+        connection.execute("ALTER TABLE shifts ADD FOREIGN KEY (lab_id, taken) REFERENCES labs")
+    return postgres.dsn("hospital")
+
+
+def test_what_postgresql_knows_is_written(hospital: str, tmp_path: Path) -> None:
+    """Keys, references and whose rows they lead to; base types of domains, comments, NULLs; what was left out is said."""
+    done = RUN.invoke(app, ["init", hospital, "-d", str(tmp_path), "--unit", "patient=patients.patient_id"])
+    assert done.exit_code == 0, done.output
+    said = done.stdout.splitlines()
+    assert "labs: its 2 partitions are read through it" in said
+    assert "patients: left out, since dpsql has no such type: photo (bytea)" in said
+    assert any(line.startswith("Left out are the tables of other schemas: billing.") for line in said)
+    written = {path.stem: path.read_text().splitlines() for path in tmp_path.iterdir()}
+    assert set(written) == {"admissions", "departments", "labs", "patients", "shifts"}
+    for table, lines in {
+        "patients": (
+            'description: "one row per person"',
+            "key: patient_id",
+            "  patient: {column: patient_id, max_rows: 1}",
+            '  sex: {type: enum, values: ["female", "male", "other"], nullable: true}',
+            '  region: {type: character varying(20), description: "where they live"}',
+            "  # photo is left out: dpsql has no type for bytea",
+        ),
+        "admissions": (
+            f"  patient: {{column: patient_id}}{CHOSEN}",
+            '  department_id: {type: smallint, references: "departments.department_id"}',
+            '  cost: {type: "numeric(10,2)", nullable: true}',
+        ),
+        "labs": (
+            "key: [lab_id, taken]",
+            f"  patient: {{through: admission_id}}{CHOSEN}",
+            '  admission_id: {type: bigint, references: "admissions.admission_id"}',
+        ),
+        "shifts": ("references:", "  labs: {lab_id: lab_id, taken: taken}"),
+        "departments": ("# privacy_units:", "key: department_id"),
+    }.items():
+        assert [line for line in lines if line not in written[table]] == []
+
+
+def test_references_to_tables_that_are_not_written_are_left_out(hospital: str, tmp_path: Path) -> None:
+    """They would be no declared tables."""
+    done = RUN.invoke(app, ["init", hospital, "-d", str(tmp_path), "--table", "admissions"])
+    assert done.exit_code == 0
+    assert "references" not in (tmp_path / "admissions.yaml").read_text()
+
+
+def test_a_unit_that_is_no_column_is_refused(hospital: str, tmp_path: Path) -> None:
+    """Before anything is written."""
+    for unit in ("patients.patient_id", "patient=patients.id", "patient=people.patient_id"):
+        done = RUN.invoke(app, ["init", hospital, "-d", str(tmp_path / "new"), "--unit", unit])
+        assert (done.exit_code, f"--unit {unit} is no kind=table.column" in done.stderr) == (1, True)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_table_named_like_a_path(tmp_path: Path) -> None:

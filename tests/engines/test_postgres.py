@@ -47,13 +47,16 @@ def test_only_constraints_that_hold_for_every_row_count(postgres: Make) -> None:
 def test_types_are_those_that_stand_behind_domains(postgres: Make) -> None:
     """A domain is read as its base type, an enumeration as what it is."""
     engine = postgres("""
-        CREATE DOMAIN money_amount AS numeric(10, 2);
+        CREATE DOMAIN amount AS numeric(10, 2);
+        CREATE DOMAIN money_amount AS amount CHECK (VALUE > 0);
         CREATE TYPE colour AS ENUM ('red', 'it''s \n(2)', 'a\\b');
         CREATE TYPE nothing AS ENUM ();
-        CREATE TABLE t (a money_amount, b colour, c varchar(3), d nothing)""")
+        CREATE DOMAIN paint AS colour;
+        CREATE TABLE t (a money_amount, b colour, c varchar(3), d nothing, e paint)""")
     types = engine.columns("t")
     assert (types["a"], types["c"]) == ("numeric(10,2)", "character varying(3)")
     assert engine_labels(types["b"]) == frozenset({"red", "it's \n(2)", "a\\b"})
+    assert types["e"] == types["b"]
     assert engine_labels(types["d"]) == frozenset()
     assert all(fits(SqlType.ENUM, "enum", types[name], POSTGRES) for name in "bd")
 

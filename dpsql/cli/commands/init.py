@@ -1,28 +1,19 @@
 """`dpsql init`: schema files to begin with, from the names and types in a database's catalogue."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dpsql.cli.support.catalogue import Catalogue, RecordsFile, read_catalogue
+from dpsql.cli.support.catalogued import CatalogueTable
+from dpsql.cli.support.drafting import Units, draft, left_out
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.quoting import yaml_name
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
-from dpsql.policy.load.scalars import column_type
-
-_HEAD = """\
-# Declare bounds and values from what you know about the world, never from a look at the data.
-table: {table}
-# Whose rows are these, and how many of one unit count at the most? Or "public: true", if everybody may see every row.
-# privacy_units:
-#   person: {{column: …, max_rows: …}}
-columns:
-"""
 
 
 @with_exit_code
@@ -30,6 +21,9 @@ def init(
     database: Annotated[str, typer.Argument(help="A DuckDB, Parquet or CSV file, or a PostgreSQL DSN.")],
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the schema files go.")] = Path("schemas"),
     table: Annotated[list[str] | None, typer.Option("--table", "-t", help="Only these tables.")] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", "-u", help="Whose privacy is protected: person=patients.patient_id.")
+    ] = None,
 ) -> None:
     """Write a schema file for each table of a database; only its catalogue is read, never its records."""
     source = _source(database)
@@ -40,39 +34,41 @@ def init(
         found = f"has no table {', '.join(unknown)}" if unknown else "has no tables"
         hint = " ".join((f"It has {', '.join(sorted(tables)) or 'none'}.", *advice))
         raise ConfigError(f"the database {found}", hint=hint)
+    units = None if unit is None else _units(unit, tables)
     files = _files(directory, table or sorted(tables))
     directory.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(schema_text(name, tables[name]))
+            stream.write(draft(name, tables[name], units, frozenset(files)))
         typer.echo(f"wrote {file}")
-    for line in advice:
+    for line in (*_told({name: tables[name] for name in files}), *advice):
         typer.echo(line)
     typer.echo("next: declare the privacy units, bounds and values in them, then run dpsql check")
 
 
-def schema_text(table: str, columns: Mapping[str, str]) -> str:
-    """Return the beginnings of a schema file."""
-    return _HEAD.format(table=yaml_name(table)) + "".join(_line(name, kind) for name, kind in columns.items())
+def _units(unit: str, tables: Mapping[str, CatalogueTable]) -> Units:
+    """Read whose rows the tables' rows are: person=patients.patient_id.
+
+    Raises:
+        ConfigError: there is no such column.
+    """
+    kind, _, place = unit.partition("=")
+    table, _, column = place.rpartition(".")
+    if not kind or table not in tables or column not in tables[table].columns:
+        raise ConfigError(
+            f"--unit {unit} is no kind=table.column of the database",
+            hint="For instance --unit person=patients.patient_id: the key of a table with a row for each.",
+        )
+    return Units(tables, kind, table, column)
 
 
-def _line(column: str, kind: str) -> str:
-    if kind.startswith("enum"):
-        return f"  {yaml_name(column)}: {_enumeration(kind.removeprefix('enum'))}\n"
-    try:
-        return f"  {yaml_name(column)}: {{type: {_flow(column_type(kind)[1])}}}\n"
-    except ValueError:
-        return f"  # {yaml_name(column)} is left out: dpsql has no type for {yaml_name(kind.partition('(')[0])}\n"
-
-
-def _enumeration(labels: str) -> str:
-    """Return a type of labels; in DuckDB they may have been made of values, and are for the owner to say."""
-    return f"{{type: enum, values: {labels}}}" if labels else "{type: enum, values: []}  # its labels, in their order"
-
-
-def _flow(declared: str) -> str:
-    """Quote a type whose comma would end it within braces."""
-    return f'"{declared}"' if "," in declared else declared
+def _told(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
+    """Yield what is read through another table, and what is left out."""
+    for name, table in tables.items():
+        if table.partitions:
+            yield f"{name}: its {table.partitions} partitions are read through it"
+        if gone := left_out(table):
+            yield f"{name}: left out, since dpsql has no such type: {', '.join(gone)}"
 
 
 def _source(database: str) -> DuckDbFile | PostgresServer | RecordsFile:

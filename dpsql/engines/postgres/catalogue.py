@@ -18,11 +18,15 @@ CROSS JOIN LATERAL (
   ORDER BY p.place LIMIT 1) AS c
 """
 _CATALOGUE = """
+WITH RECURSIVE base (oid, type, typmod) AS (
+  SELECT oid, oid, NULL::integer FROM pg_type
+  UNION ALL SELECT b.oid, t.typbasetype, NULLIF(t.typtypmod, -1)
+    FROM base b JOIN pg_type t ON t.oid = b.type AND t.typtype = 'd')
 SELECT t.name, c.nspname, a.attname,
   CASE y.typtype WHEN 'e' THEN 'enum(' || (
       SELECT coalesce(string_agg('''' || replace(e.enumlabel, '''', '''''') || '''', ', ' ORDER BY e.enumsortorder), '')
-      FROM pg_enum e WHERE e.enumtypid = y.oid) || ')' WHEN 'd' THEN format_type(y.typbasetype, y.typtypmod)
-    ELSE format_type(a.atttypid, a.atttypmod) END
+      FROM pg_enum e WHERE e.enumtypid = y.oid) || ')'
+    ELSE format_type(y.oid, coalesce(b.typmod, NULLIF(a.atttypmod, -1), -1)) END
     || CASE WHEN EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
       THEN '{loose}' ELSE '' END,
   ARRAY(SELECT i.indexrelid || ' ' || i.indnkeyatts FROM pg_index i WHERE i.indrelid = c.oid
@@ -31,7 +35,7 @@ SELECT t.name, c.nspname, a.attname,
       AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid)))
 FROM {located}
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-JOIN pg_type y ON y.oid = a.atttypid
+JOIN base b ON b.oid = a.atttypid JOIN pg_type y ON y.oid = b.type AND y.typtype <> 'd'
 ORDER BY t.name, a.attnum
 """
 _ROLE = """

@@ -1,0 +1,126 @@
+"""The beginnings of schema files: what a catalogue says, and in comments what only the owner of the data knows."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from dpsql.cli.support.catalogued import CatalogueColumn, CatalogueTable
+from dpsql.cli.support.quoting import yaml_name
+from dpsql.policy.load.scalars import column_type
+
+_HEAD = "# Declare bounds and values from what you know about the world, never from a look at the data.\n"
+_UNITS = """\
+# Whose rows are these? Or "public: true", if everybody may see every row.
+# privacy_units:
+#   person: {column: …}
+"""
+_CHOSEN = "  # with max_rows: N, where nearly all have no more rows; else it is chosen for each statement"
+
+
+class Units:
+    """Whose rows the tables' rows are, by their references, once it is said which key stands for a unit."""
+
+    def __init__(self, tables: Mapping[str, CatalogueTable], kind: str, table: str, column: str) -> None:
+        """Let the values of a table's column be the units of a kind."""
+        self.kind = kind
+        self._lines: dict[str, str] = {}
+        unit = f"{table}.{column}"
+        alone = tables[table].key == (column,)
+        self._lines[table] = self._line("column", column, alone=alone)
+        for name, one in tables.items():
+            if name != table and (own := _pointing(one, unit)) is not None:
+                self._lines.setdefault(name, self._line("column", own))
+        self._follow(tables)
+
+    def lines(self, table: str) -> str:
+        """Return what a table's file says of its unit."""
+        return self._lines.get(table, "")
+
+    def _line(self, how: str, columns: str, *, alone: bool = False) -> str:
+        most, said = (", max_rows: 1", "") if alone else ("", _CHOSEN)
+        return f"privacy_units:\n  {yaml_name(self.kind)}: {{{how}: {columns}{most}}}{said}\n"
+
+    def _follow(self, tables: Mapping[str, CatalogueTable]) -> None:
+        """Go along references to tables whose rows have a unit, until nothing is added."""
+        before = 0
+        while len(self._lines) > before:
+            before = len(self._lines)
+            for name, one in tables.items():
+                if name not in self._lines and (through := _through(one, self._lines)) is not None:
+                    self._lines[name] = self._line("through", through)
+
+
+def draft(name: str, table: CatalogueTable, units: Units | None, written: frozenset[str]) -> str:
+    """Return the beginnings of a schema file; references point to tables that are `written`, too."""
+    return "".join(_parts(name, table, units, written))
+
+
+def left_out(table: CatalogueTable) -> list[str]:
+    """Return the columns for whose type dpsql has none, with the type."""
+    return [f"{name} ({column.kind})" for name, column in table.columns.items() if _type(column) is None]
+
+
+def _parts(name: str, table: CatalogueTable, units: Units | None, written: frozenset[str]) -> Iterator[str]:
+    yield f"{_HEAD}table: {yaml_name(name)}\n"
+    if table.description:
+        yield f"description: {_text(table.description)}\n"
+    known = {column for column, one in table.columns.items() if _type(one) is not None}
+    if table.key and known.issuperset(table.key):
+        yield f"key: {_names(table.key)}\n"
+    joint = {to: pairs for to, pairs in table.references.items() if to in written and known.issuperset(pairs)}
+    if joint:
+        yield "references:\n"
+    for to, pairs in joint.items():
+        inside = ", ".join(f"{yaml_name(own)}: {yaml_name(theirs)}" for own, theirs in pairs.items())
+        yield f"  {yaml_name(to)}: {{{inside}}}\n"
+    yield (units.lines(name) if units is not None else "") or _UNITS
+    yield "columns:\n"
+    for column, one in table.columns.items():
+        yield _line(column, one, written)
+
+
+def _line(name: str, column: CatalogueColumn, written: frozenset[str]) -> str:
+    kind = _type(column)
+    if kind is None:
+        return f"  # {yaml_name(name)} is left out: dpsql has no type for {yaml_name(column.kind.partition('(')[0])}\n"
+    facts, after = [kind], "  # its labels, in their order" if kind.endswith("values: []") else ""
+    if column.references is not None and column.references.partition(".")[0] in written:
+        facts.append(f"references: {_text(column.references)}")
+    if column.nullable:
+        facts.append("nullable: true")
+    if column.description:
+        facts.append(f"description: {_text(column.description)}")
+    return f"  {yaml_name(name)}: {{{', '.join(facts)}}}{after}\n"
+
+
+def _type(column: CatalogueColumn) -> str | None:
+    """Return a type as YAML has it within braces; of DuckDB's labels, which may have been made of values, the owner tells."""
+    if column.kind.startswith("enum"):
+        return f"type: enum, values: {column.kind.removeprefix('enum') or '[]'}"
+    try:
+        declared = column_type(column.kind)[1]
+    except ValueError:
+        return None
+    return f'type: "{declared}"' if "," in declared else f"type: {declared}"
+
+
+def _pointing(table: CatalogueTable, key: str) -> str | None:
+    return next((yaml_name(name) for name, column in table.columns.items() if column.references == key), None)
+
+
+def _through(table: CatalogueTable, known: Mapping[str, str]) -> str | None:
+    """Return the columns through which a row is somebody's whose unit is known."""
+    for name, column in table.columns.items():
+        if column.references is not None and column.references.partition(".")[0] in known:
+            return yaml_name(name)
+    joint = next((pairs for to, pairs in table.references.items() if to in known), None)
+    return None if joint is None else _names(tuple(joint))
+
+
+def _names(columns: tuple[str, ...]) -> str:
+    names = [yaml_name(column) for column in columns]
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+
+
+def _text(text: str) -> str:
+    """Write a text for YAML, in one line."""
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)
