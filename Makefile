@@ -124,4 +124,10 @@ $(PEERS)/ok: $(VENV)/ok benchmarks/peers/requirements/smartnoise.txt benchmarks/
 bench-peers: $(PEERS)/ok
 	$(PY) -m benchmarks.peers --peers $(PEERS)
 
-.PHONY: demo check attack test test-all test-browser test-clients test-superset test-spark bench bench-peers
+# What an installation takes, by version and hash; after a change of the dependencies, and from time to time.
+LOCK = $(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml
+lock: $(VENV)/ok
+	$(LOCK) --upgrade -o requirements.lock
+	$(LOCK) --upgrade --extra mcp --extra metrics --extra plots -o requirements-all.lock
+
+.PHONY: demo check lock attack test test-all test-browser test-clients test-superset test-spark bench bench-peers

@@ -12,7 +12,7 @@ from dpsql.policy.load.document import parse_document
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.docs.hospital import DDL as HOSPITAL
-from tests.docs.hospital import ROWS
+from tests.docs.hospital import rows
 
 RUN = CliRunner()
 DDL = (
@@ -132,7 +132,7 @@ def hospital(postgres: Postgres) -> str:
     with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as connection:
         connection.execute("CREATE DATABASE hospital")
     with psycopg.connect(postgres.dsn("hospital"), autocommit=True) as connection:
-        connection.execute(f"{HOSPITAL}{ROWS.format(patients=50)}".encode())
+        connection.execute(f"{HOSPITAL}{rows(50)}".encode())
         connection.execute("CREATE TABLE shifts (admission_id bigint, lab_id bigint, taken timestamp)")
         connection.execute("ALTER TABLE shifts ADD FOREIGN KEY (lab_id, taken) REFERENCES labs")
     return postgres.dsn("hospital")

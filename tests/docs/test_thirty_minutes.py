@@ -12,12 +12,11 @@ import psycopg
 import pytest
 
 from dpsql.shadow.server.postgres import Postgres
-from tests.docs.hospital import DDL, ROWS
+from tests.docs.hospital import DDL, PATIENTS, rows
 from tests.docs.pages import ROOT, Block, _blocks, statements
 from tests.support import clusters
 
 _PAGE = ROOT / "docs" / "thirty-minutes.md"
-_PATIENTS = 20_000
 _DPSQL = [sys.executable, "-c", "from dpsql.cli.main import app; app()"]
 
 
@@ -38,7 +37,7 @@ def database(place: Path) -> Iterator[Postgres]:
         with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
             connection.execute("CREATE DATABASE hospital")
         with psycopg.connect(server.dsn("hospital"), autocommit=True) as connection:
-            connection.execute(f"{DDL}{ROWS.format(patients=_PATIENTS)}".encode())
+            connection.execute(f"{DDL}{rows(PATIENTS)}".encode())
         yield server
     finally:
         server.stop()
@@ -103,7 +102,7 @@ def _serve_and_ask(home: Path, environment: Mapping[str, str], password: str) ->
             server.wait(30)
     by_department, by_quarter, by_region, left = answers
     assert [name for name, *_ in by_department if name in ("Surgery", "Oncology")]
-    assert sum(number for _, number, *_ in by_department) == pytest.approx(2 * _PATIENTS, rel=0.1)
+    assert sum(number for _, number, *_ in by_department) == pytest.approx(2 * PATIENTS, rel=0.1)
     assert all(abs(float(days) - 10.5) < 4 for _, _, days, _ in by_department)
     assert len(by_quarter) == 3 * 8
     assert len(by_region) == 4 * 4
