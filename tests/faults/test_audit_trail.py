@@ -1,6 +1,9 @@
 """The audit trail of a server as it is run: each statement and log-in, chained, durable, and without a value of the data."""
 
 import json
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -15,6 +18,7 @@ from dpsql.cli.main import app
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.site import Site, configure, serving
 from tests.faults import controls
+from tests.support.processes import children
 
 CANARIES = ("Canarystadt", "738.0625", "7380625", "987654321")
 """A text, a number and a unit's key of the data, which no statement contains."""
@@ -247,3 +251,45 @@ def test_a_line_is_on_the_disk_before_its_answer(config: Path, site: Site) -> No
             session.execute(f"SELECT count(*) FROM trips WHERE fare > {number}").fetchall()
             assert len(_of(config, verdict="answered")) == number + 1
     assert _place(config).stat().st_mode & 0o77 == 0
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds children in /proc")
+def test_no_answer_lacks_its_line_though_processes_are_killed(config: Path) -> None:
+    """Two processes add to one trail for twelve sessions, and each is killed: whoever has an answer finds its line."""
+    controls.write(config, "port: 0}", "port: 0, processes: 2}")
+    heard: list[str] = []
+    over = threading.Event()
+
+    def ask(who: int, dsn: str) -> None:
+        number = 0
+        while not over.is_set():
+            try:
+                with psycopg.connect(dsn, autocommit=True) as session:
+                    while not over.is_set():
+                        number += 1
+                        text = f"SELECT count(*) FROM trips WHERE fare > {who} AND tip < {number}"
+                        session.execute(text).fetchall()
+                        heard.append(text)
+            except psycopg.Error:
+                continue  # its process was killed: it connects to the other
+
+    with serving(config) as site:
+        assert site.process is not None
+        threads = [threading.Thread(target=ask, args=(who, site.dsn)) for who in range(12)]
+        for thread in threads:
+            thread.start()
+        for victim in children(site.process.pid):
+            before = len(heard)
+            while len(heard) < before + 60:
+                time.sleep(0.01)
+            os.kill(victim, signal.SIGKILL)
+        before = len(heard)
+        while len(heard) < before + 60:
+            time.sleep(0.01)
+        over.set()
+        for thread in threads:
+            thread.join()
+    said = {str(line["statement"]) for line in _of(config) if line["verdict"] in ("answered", "free")}
+    assert [text for text in heard if text not in said] == []
+    done = CliRunner().invoke(app, ["audit", "--verify", "--config", str(config)])
+    assert done.exit_code == 0, done.output
