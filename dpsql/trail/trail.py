@@ -78,7 +78,8 @@ class AuditTrail:
         self._turn = threading.Condition()
         self._waiting: list[_Waiting] = []
         self._counts: Counter[tuple[str, str, str]] = Counter()
-        self._hurry = self._stopping = self._failing = False
+        self._hurry = self._stopping = self._failing = self._no_room = False
+        self._look_for_room()
         self._thread = threading.Thread(target=self._run, name="dpsql-trail", daemon=True)
         self._thread.start()
 
@@ -96,15 +97,7 @@ class AuditTrail:
 
     def check(self) -> None:
         """See that lines can be written; see `Trail`."""
-        if self._failing:
-            raise AuditFailed
-        try:
-            free = shutil.disk_usage(self._directory).free
-        except OSError as error:
-            _LOG.error("the audit trail can't be written: %s", error)
-            raise AuditFailed from None
-        if free < ROOM:
-            _LOG.error("the audit trail can't be written: %s bytes are free on its disk", free)
+        if self._failing or self._no_room:
             raise AuditFailed
 
     def newest_first(self) -> Iterator[ChainedLine]:
@@ -125,7 +118,7 @@ class AuditTrail:
     @property
     def writable(self) -> bool:
         """Return whether lines could be written when that was tried last."""
-        return not self._failing
+        return not (self._failing or self._no_room)
 
     def counts(self) -> Mapping[tuple[str, str, str], int]:
         """Return how many lines this process has added: by event, role (of statements) and verdict."""
@@ -142,7 +135,17 @@ class AuditTrail:
             self._turn.notify()
 
     def _run(self) -> None:
-        while lines := self._taken():
+        """Write until there is nothing left to write and nobody adds any more.
+
+        The disk is looked at here: where it hangs, whoever asks whether lines can be written must not.
+        """
+        while True:
+            lines = self._taken()
+            self._look_for_room()
+            if not lines:
+                if self._stopping:
+                    return
+                continue
             try:
                 self._folder.add([one.record.fields() for one in lines], self.now().date())
             except OSError as error:
@@ -151,11 +154,12 @@ class AuditTrail:
                 self._wrote(lines)
 
     def _taken(self) -> list[_Waiting]:
-        """Wait for lines and return them; none when all are written and nobody adds any more."""
+        """Wait for lines and return them; none after a while, or when nobody adds any more."""
         with self._turn:
             if self._failing:
                 self._turn.wait_for(lambda: self._stopping, _AGAIN)
-            self._turn.wait_for(lambda: self._waiting or self._stopping)
+            if not self._turn.wait_for(lambda: self._waiting or self._stopping, _AGAIN):
+                return []
             self._turn.wait_for(lambda: self._hurry or self._stopping, _TOGETHER)
             if self._failing and self._stopping:
                 _LOG.error("%d lines of the audit trail could not be written", len(self._waiting))
@@ -163,6 +167,18 @@ class AuditTrail:
             lines, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
             self._hurry = any(one.written is not None for one in self._waiting)
             return lines
+
+    def _look_for_room(self) -> None:
+        """See whether there is room on the disk for more."""
+        try:
+            free = shutil.disk_usage(self._directory).free
+        except OSError as error:
+            free, why = 0, str(error)
+        else:
+            why = f"{free} bytes are free on its disk"
+        if free < ROOM and not self._no_room:
+            _LOG.error("the audit trail can't be written, and no statement is taken until it can: %s", why)
+        self._no_room = free < ROOM
 
     def _keep(self, lines: list[_Waiting], error: OSError) -> None:
         """Keep what could not be written, and tell whoever waits for it; it is tried again."""

@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,13 +75,28 @@ def test_what_cannot_be_written_is_refused_and_kept(
 
 
 def test_a_disk_that_is_nearly_full_is_told_before_anything_is_asked(
-    trail: AuditTrail, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As of the ledger."""
+    """As of the ledger; once there is room it goes on by itself."""
+    monkeypatch.setattr("dpsql.trail.trail._AGAIN", 0.01)
+    trail = AuditTrail(tmp_path / "audit", lambda: NOON)
+    trail.check()
     monkeypatch.setattr("dpsql.trail.trail.ROOM", 2**80)
+    _wait_for(lambda: not trail.writable)
     with pytest.raises(AuditFailed):
         trail.check()
     assert "bytes are free on its disk" in caplog.text
+    monkeypatch.setattr("dpsql.trail.trail.ROOM", 0)
+    _wait_for(lambda: trail.writable)
+    trail.check()
+    trail.close()
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def test_a_place_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
