@@ -2,19 +2,19 @@
 
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psycopg
 
+from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.plans.views import with_checked_views
-from dpsql.open_books import OpenBooks
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Table
@@ -31,7 +31,9 @@ from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.stage_times import StageTimes
 from dpsql.system_limits import Shares
+from dpsql.trail.chain import ChainedLine
 from dpsql.trail.trail import Trail
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
@@ -91,8 +93,9 @@ def gateway_of(
     config: Config,
     public: Public,
     engine: Engine,
-    books: OpenBooks,
+    ledger: Ledger,
     *,
+    beside: tuple[Callable[[], Iterable[ChainedLine]], StageTimes],
     entropy: Entropy,
     epoch: str,
     timeout: float,
@@ -104,8 +107,8 @@ def gateway_of(
 
     made = roles_of(config), rows_of(public), oracle(Settings(), ORACLE)
     policy = make_database(shadow, config.policy, *made, epoch=epoch)
-    parts = (policy, engine, books.ledger, oracle, public.declared, public.rows, entropy)
-    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *books.for_gateway))
+    parts = (policy, engine, ledger, oracle, public.declared, public.rows, entropy)
+    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *beside))
 
 
 def contents_of(epoch: int, public: Public) -> str:

@@ -237,8 +237,10 @@ class Server:
 
     def _build_gateway(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
         """Make the shadow's database, if it is not there, and return a gateway for it."""
-        parts = (config, public, engine, self._books)
-        return gateway_of(self._shadow, self._oracle, *parts, entropy=os.urandom, epoch=contents, timeout=_TIMEOUT)
+        parts, books = (config, public, engine, self._books.ledger), self._books.for_gateway
+        return gateway_of(
+            self._shadow, self._oracle, *parts, beside=books, entropy=os.urandom, epoch=contents, timeout=_TIMEOUT
+        )
 
     async def _listen(self, gateway: Gateway) -> Listener:
         processes = 1 if self._post is None else len(self._post.doors)

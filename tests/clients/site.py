@@ -25,12 +25,13 @@ from dpsql.shadow.server.account import SystemAccount
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
 from tests.support import clusters
+from tests.support.demo_schemas import copy_with_numbers
 from tests.support.forked import Forked, Running
 
 _PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test
 _WITH_KEYS = 180_000
 """The first libpq that takes keys instead of passwords."""
-_DEMO = Path(__file__).resolve().parent.parent.parent
+
 _CONFIG = """\
 dataset: taxi
 engine: {{kind: duckdb, database: taxi.duckdb}}
@@ -103,9 +104,10 @@ class Site:
         return f"{scheme}://{self.user}:{password}@{self.host}:{self.port}/{self.database}"
 
 
-def configure(directory: Path, *, tls: str = "", schemas: Path = _DEMO / "schemas") -> Path:
+def configure(directory: Path, *, tls: str = "", schemas: Path | None = None) -> Path:
     """Write a configuration, schemas and a few trips; return the configuration's file."""
     write(directory / "taxi.duckdb")
+    schemas = copy_with_numbers(directory / "declared") if schemas is None else schemas
     config = directory / "config.yaml"
     config.write_text(_CONFIG.format(schemas=schemas, verifier=_verifier(), tls=tls))
     return config

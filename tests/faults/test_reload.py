@@ -1,7 +1,6 @@
 """The configuration read again: sessions end only where they must, and hear why."""
 
 import os
-import shutil
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from tests.clients.data import write as write_tables
 from tests.clients.site import Site, configure, serving
 from tests.faults.controls import not_reloaded, reload
 from tests.faults.controls import write as replace
+from tests.support.demo_schemas import copy_with_numbers
 
 NOISE = 500
 """What the noise of a sum never passes: 166 times its scale."""
@@ -47,9 +47,9 @@ class Served:
 def first() -> Iterator[Served]:
     """Give a server to all tests."""
     with TemporaryDirectory(prefix="dpsql-reload-") as made:
-        directory, theirs = Path(made), Path(__file__).parent.parent.parent / "schemas"
+        directory = Path(made)
         directory.chmod(0o711)
-        shutil.copytree(theirs, directory / "schemas")
+        copy_with_numbers(directory / "schemas")
         config = configure(directory, schemas=Path("schemas/"))
         with (directory / "log").open("w") as log, serving(config, log=log) as site:
             yield Served(site, config, directory / "log")

@@ -1,8 +1,14 @@
 """The golden statements on Spark: what Sail, a server of Spark Connect without Java, measures is what DuckDB measures."""
 
+from dataclasses import replace
+
 import pytest
 
 from dpsql.errors import Unsupported
+from dpsql.privacy.measurement.contribution import Form
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.dialects import SPARK
 from tests.support.exactness import Exact, Measured
@@ -34,6 +40,17 @@ def test_spark_measures_what_duckdb_measures(golden: Golden, world: World, dirty
     asked = [(Measured.of(part, dirty_spark, world), part) for part in ways(golden, world, dirty)]
     for measured, part in {one.sql: (one, part) for one, part in asked}.values():
         assert _occurring(measured.exact()) == _occurring(Measured.of(part, dirty, world).exact())
+
+
+@pytest.mark.parametrize("golden", some({n: one for n, one in GOLDEN.items() if n not in REFUSED | LONG}, 15))
+def test_spark_counts_rows_per_unit_as_duckdb_does(
+    golden: Golden, world: World, dirty: Memory, dirty_spark: Sailing
+) -> None:
+    """What a C is chosen by: as exact on one engine as on the other."""
+    for part in ways(golden, world, dirty):
+        if isinstance(part, (Sums, Histogram)) and part.bound.form is Form.REWEIGHT:
+            search = RowsPerUnit(replace(part, bound=replace(part.bound, up_to=100)))
+            assert Measured.of(search, dirty_spark, world).exact() == Measured.of(search, dirty, world).exact()
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))

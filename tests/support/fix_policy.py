@@ -9,8 +9,8 @@ import pytest
 
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Privacy, RoleLimits, Table
+from tests.support.demo_schemas import copy_with_numbers
 
-_ROOT = Path(__file__).parent.parent.parent
 NO_NOISE = Fraction(10**12)
 """An ε at which noise is far below one row and below the last digit that is shown."""
 
@@ -43,13 +43,7 @@ def read_policy(directory: Path) -> Policy:
 
     But for `max_rows`, which are numbers here.
     """
-    shutil.copytree(_ROOT / "schemas", directory / "schemas")
-    trips = directory / "schemas" / "trips.yaml"
-    text = trips.read_text(encoding="utf-8")
-    for column, rows in (("passenger_id", 20), ("driver_id", 400)):
-        assert f"{{column: {column}}}" in text
-        text = text.replace(f"{{column: {column}}}", f"{{column: {column}, max_rows: {rows}}}")
-    trips.write_text(text, encoding="utf-8")
+    copy_with_numbers(directory / "schemas")
     shutil.copy(Path(__file__).parent.parent / "schemas" / "rides.yaml", directory / "schemas")
     shutil.copytree(Path(__file__).parent.parent / "schemas" / "views", directory / "schemas", dirs_exist_ok=True)
     (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")

@@ -1,7 +1,6 @@
 """The stage: dpsql over a PostgreSQL engine, and fleets of clients in processes of their own."""
 
 import json
-import shutil
 import signal
 import threading
 import time
@@ -17,12 +16,12 @@ from tests.clients.site import Site, configure, serving
 from tests.faults.chaos.fleet import Done
 from tests.faults.controls import write
 from tests.faults.engine_server import engine_server, of, use
+from tests.support.demo_schemas import copy_with_numbers
 from tests.support.forked import Forked
 from tests.support.processes import children, descriptors, megabytes
 
 _ENDING = 30.0  # seconds
 _FLEET = "tests.faults.chaos.fleet"
-_SCHEMAS = Path(__file__).parent.parent.parent.parent / "schemas"
 
 
 @dataclass(slots=True)
@@ -149,9 +148,8 @@ class Scene:
 @contextmanager
 def scene(directory: Path, pause: float) -> Iterator[Scene]:
     """Start everything but the clients."""
-    config = configure(directory)
-    shutil.copytree(_SCHEMAS, directory / "schemas")
-    write(config, str(_SCHEMAS), "schemas/")
+    copy_with_numbers(directory / "schemas")
+    config = configure(directory, schemas=Path("schemas/"))
     write(config, "per_query: {epsilon: 1000}", "per_query: {epsilon: 1000}, limits: {runs: 1000000}")
     write(config, "epsilon: 10000000}", "epsilon: 10000000000}")  # more than ten minutes' questions cost
     with engine_server(directory) as engine, (directory / "log").open("w") as log:

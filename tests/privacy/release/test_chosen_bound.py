@@ -106,7 +106,7 @@ def test_margins_cover_the_count_of_all_rows(kind: str, epsilon: int, runs: int,
         margins.append(margin)
     covered = np.mean(np.array(errors) <= np.array(margins))
     assert covered >= (0.935 if runs > 1_000 else 0.91)
-    assert np.median(margins) <= 2 * np.quantile(errors, 0.95) + 1
+    assert np.median(margins) <= 2.5 * np.quantile(errors, 0.95) + 1
 
 
 def test_nothing_is_seen_of_nobody(counted: Sums) -> None:
