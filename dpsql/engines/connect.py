@@ -23,8 +23,9 @@ def connect_engine(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
             return DuckDb(path, resources)
         case DuckDbTables(resources=resources) as source:
             return DuckDb(table_files(source, config.policy), resources)
-        case PostgresServer(dsn):
-            return PostgresEngine(dsn, list(config.policy.tables))
+        case PostgresServer(dsn, places):
+            _see_that_they_are_declared(places, config.policy)
+            return PostgresEngine(dsn, list(config.policy.tables), places)
         case SparkServer(remote, places):
             _see_that_they_are_declared(places, config.policy)
             return SparkEngine(remote, {**{name: name for name in config.policy.tables}, **places})

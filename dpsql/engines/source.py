@@ -21,9 +21,10 @@ def source(engine: EngineConfig) -> str:
             return f"duckdb {_absolute(path)}"
         case DuckDbTables(tables):
             return "duckdb " + " ".join(f"{name}={_absolute(path)}" for name, path in sorted(tables.items()))
-        case PostgresServer(dsn):
+        case PostgresServer(dsn, tables):
             given = {**_environment(), **conninfo_to_dict(dsn)}
-            return "postgres " + " ".join(f"{key}={given[key]}" for key in _PLACE if given.get(key))
+            places = (f"{name}={place}" for name, place in sorted(tables.items()))
+            return " ".join(("postgres", *(f"{key}={given[key]}" for key in _PLACE if given.get(key)), *places))
         case SparkServer(remote, tables):
             server = remote.removeprefix("sc://").partition("/")[0]  # what follows may hold a token
             return " ".join((f"spark {server}", *(f"{name}={place}" for name, place in sorted(tables.items()))))

@@ -68,6 +68,8 @@ class PostgresServer:
     """A PostgreSQL server that somebody else runs; the DSN may hold a password and stays out of `repr`."""
 
     dsn: str = field(repr=False)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Where it has tables that the search path does not find, or by another name: `clinical.labs`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,6 +173,20 @@ def test_what_postgresql_knows_is_written(hospital: str, tmp_path: Path) -> None
         assert [line for line in lines if line not in written[table]] == []
 
 
+def test_tables_of_other_schemas_are_taken_where_that_is_said(hospital: str, tmp_path: Path) -> None:
+    """With what the configuration has to say of them, and with their references to tables of any schema."""
+    with psycopg.connect(hospital, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS old; CREATE TABLE IF NOT EXISTS old.labs (lab_id bigint)")
+    words = ["init", hospital, "-d", str(tmp_path), "--schema", "billing", "--schema", "old"]
+    done = RUN.invoke(app, [*words, "--unit", "patient=patients.patient_id"])
+    assert done.exit_code == 0, done.output
+    assert 'for config.yaml, in engine: tables: {invoices: "billing.invoices", old_labs: "old.labs"}' in done.stdout
+    assert "Left out are the tables of other schemas" not in done.stdout
+    lines = (tmp_path / "invoices.yaml").read_text().splitlines()
+    assert f"  patient: {{column: patient_id}}{CHOSEN}" in lines
+    assert (tmp_path / "old_labs.yaml").exists()
+
+
 def test_references_to_tables_that_are_not_written_are_left_out(hospital: str, tmp_path: Path) -> None:
     """They would be no declared tables."""
     done = RUN.invoke(app, ["init", hospital, "-d", str(tmp_path), "--table", "admissions"])
@@ -226,6 +240,7 @@ def test_a_dsn_of_key_words(postgres: Postgres, tmp_path: Path) -> None:
     done = RUN.invoke(app, ["init", postgres.dsn("postgres"), "--directory", str(tmp_path), "--table", "seen"])
     assert done.exit_code == 0, done.output
     assert "Left out are the tables of other schemas: sales." in done.stdout
+    assert "--schema sales takes those of one, too." in done.stdout
     other = f"{postgres.dsn('postgres')} options='-c search_path=sales'"
     done = RUN.invoke(app, ["init", other, "--directory", str(tmp_path)])
     assert (done.exit_code, (tmp_path / "orders.yaml").exists()) == (0, True)

@@ -132,3 +132,27 @@ def test_a_statement_leaves_nothing_in_its_session(postgres: Make, charge: Charg
         assert connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         assert connection.execute("SELECT name FROM pg_prepared_statements").fetchall() == []
         assert connection.execute("SHOW statement_timeout").fetchone() == ("0",)
+
+
+def test_tables_are_found_by_their_places(server: Postgres, reader_dsn: str, charge: Charge) -> None:
+    """Whatever the search path has of the same name; they are read there, and watched there."""
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
+        owner.execute(
+            'CREATE SCHEMA clinical; CREATE TABLE clinical."La bs" (a INT PRIMARY KEY);'
+            'INSERT INTO clinical."La bs" VALUES (7); GRANT USAGE ON SCHEMA clinical TO PUBLIC;'
+            f'GRANT SELECT ON clinical."La bs" TO {READER}'
+        )
+        engine = PostgresEngine(reader_dsn, ["labs"], {"labs": "clinical.La bs"})
+        try:
+            assert engine.columns("labs") == {"a": "integer"}
+            assert engine.unique_keys("labs") == {frozenset({"a"})}
+            sql = f'SELECT sum("a")::text FROM {engine.named("labs")}'
+            assert _one(engine, sql, charge) == "7"
+            owner.execute('ALTER TABLE clinical."La bs" ADD b INT')
+            with pytest.raises(EngineNotReady):
+                _one(engine, sql, charge)
+            owner.execute(f'GRANT INSERT ON clinical."La bs" TO {READER}')
+            with pytest.raises(ConfigError, match="may write to labs"):
+                PostgresEngine(reader_dsn, ["labs"], {"labs": "clinical.La bs"})
+        finally:
+            engine.close()

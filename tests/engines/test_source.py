@@ -42,6 +42,14 @@ def test_a_server_is_named_without_secrets(monkeypatch: pytest.MonkeyPatch) -> N
     assert here == source(PostgresServer("dbname=rides"))
 
 
+def test_places_of_tables_are_part_of_a_servers_name() -> None:
+    """What is stored of one table is no answer about another."""
+    dsn = "host=h dbname=d"
+    plain, labs = PostgresServer(dsn), PostgresServer(dsn, {"labs": "clinical.labs"})
+    assert source(labs) == f"{source(plain)} labs=clinical.labs"
+    assert source(PostgresServer(dsn, {"labs": "old.labs"})) != source(labs)
+
+
 def test_a_cluster_is_named_without_its_token() -> None:
     """By the server and what is read there; another token is the same place, another version is not."""
     here = source(SparkServer("sc://spark.example.org:15002/;use_ssl=true;token=hunter2", {"rides": "lake.rides@4"}))

@@ -11,6 +11,7 @@ from dpsql.cli.support.catalogue import Catalogue, RecordsFile, read_catalogue
 from dpsql.cli.support.catalogued import CatalogueTable
 from dpsql.cli.support.drafting import Units, draft, left_out
 from dpsql.cli.support.exit_codes import with_exit_code
+from dpsql.cli.support.quoting import yaml_name
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
@@ -21,13 +22,16 @@ def init(
     database: Annotated[str, typer.Argument(help="A DuckDB, Parquet or CSV file, or a PostgreSQL DSN.")],
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the schema files go.")] = Path("schemas"),
     table: Annotated[list[str] | None, typer.Option("--table", "-t", help="Only these tables.")] = None,
+    schema: Annotated[
+        list[str] | None, typer.Option("--schema", "-s", help="Tables of this schema of a PostgreSQL, too.")
+    ] = None,
     unit: Annotated[
         str | None, typer.Option("--unit", "-u", help="Whose privacy is protected: person=patients.patient_id.")
     ] = None,
 ) -> None:
     """Write a schema file for each table of a database; only its catalogue is read, never its records."""
     source = _source(database)
-    catalogue = read_catalogue(source)
+    catalogue = read_catalogue(source, schema or ())
     tables, advice = catalogue.tables, _advice(catalogue, source)
     unknown = sorted(set(table or ()) - set(tables))
     if unknown or not tables:
@@ -41,7 +45,8 @@ def init(
         with file.open("x", encoding="utf-8") as stream:
             stream.write(draft(name, tables[name], units, frozenset(files)))
         typer.echo(f"wrote {file}")
-    for line in (*_told({name: tables[name] for name in files}), *advice):
+    chosen = {name: tables[name] for name in files}
+    for line in (*_told(chosen), *advice, *_places(chosen)):
         typer.echo(line)
     typer.echo("next: declare the privacy units, bounds and values in them, then run dpsql check")
 
@@ -60,6 +65,13 @@ def _units(unit: str, tables: Mapping[str, CatalogueTable]) -> Units:
             hint="For instance --unit person=patients.patient_id: the key of a table with a row for each.",
         )
     return Units(tables, kind, table, column)
+
+
+def _places(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
+    """Yield what the configuration has to say of where tables are."""
+    places = [f"{yaml_name(name)}: {yaml_name(table.place)}" for name, table in tables.items() if table.place]
+    if places:
+        yield f"for config.yaml, in engine: tables: {{{', '.join(places)}}}"
 
 
 def _told(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
@@ -84,7 +96,7 @@ def _advice(catalogue: Catalogue, source: DuckDbFile | PostgresServer | RecordsF
         return []
     schemas = ", ".join(catalogue.elsewhere)
     if isinstance(source, PostgresServer):
-        how = f"Name one in the DSN: options='-c search_path={catalogue.elsewhere[0]}'."
+        how = f"--schema {catalogue.elsewhere[0]} takes those of one, too."
     else:
         how = 'dpsql serves those of schema "main"; make views there.'
     return [f"Left out are the tables of other schemas: {schemas}. {how}"]

@@ -1,6 +1,6 @@
 """What an engine's catalogue says: the names and the types of tables and columns, and never a record."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +40,8 @@ _NAMES = {"VARCHAR": "text", "FLOAT": "real", "DOUBLE": "double precision", "TIN
 _Row = tuple[bool, str, str, str, str]
 
 
-def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile) -> Catalogue:
-    """Ask an engine, or a file, what tables it has.
+def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: Collection[str] = ()) -> Catalogue:
+    """Ask an engine, or a file, what tables it has; of PostgreSQL those of more `schemas`, too.
 
     Raises:
         ConfigError: it can't be reached, or can't be read.
@@ -52,7 +52,7 @@ def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile) -> Catalog
                 raise ConfigError(f"there is no DuckDB file {path}")
             return _catalogue(_duckdb_rows(path))
         case PostgresServer(dsn):
-            found = read_postgres(dsn)
+            found = read_postgres(dsn, schemas)
             return Catalogue(found.tables, found.elsewhere)
         case RecordsFile(path):
             return Catalogue({path.name.partition(".")[0]: CatalogueTable(_columns_of(path))})

@@ -29,3 +29,5 @@ class CatalogueTable:
     description: str | None = None
     partitions: int = 0
     """How many tables are read through it."""
+    place: str | None = None
+    """Where it is, if nothing but its place finds it: clinical.labs."""

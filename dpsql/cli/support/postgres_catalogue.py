@@ -1,7 +1,8 @@
 """What PostgreSQL's catalogue says of tables: types, NULLs, comments, keys, references, partitions; never a record."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import psycopg
@@ -47,8 +48,8 @@ class PostgresTables:
     """Schemas whose tables are not found."""
 
 
-def read_postgres(dsn: str) -> PostgresTables:
-    """Ask a server for its tables.
+def read_postgres(dsn: str, schemas: Collection[str] = ()) -> PostgresTables:
+    """Ask a server for its tables: those that the search path finds, and those of `schemas`.
 
     Raises:
         ConfigError: it can't be asked.
@@ -64,8 +65,9 @@ def read_postgres(dsn: str) -> PostgresTables:
         raise ConfigError("the PostgreSQL server can't be asked", hint=why) from None
     except psycopg.Error as failure:
         raise ConfigError("the PostgreSQL server can't be asked", hint=str(failure).splitlines()[0]) from None
-    elsewhere = dict.fromkeys(row[2] for row in columns if not row[1])
-    return PostgresTables(dict(_tables([row for row in columns if row[1] and not row[4]], keys)), tuple(elsewhere))
+    elsewhere = dict.fromkeys(row[2] for row in columns if not row[1] and row[2] not in schemas)
+    wanted = [row for row in columns if (row[1] or row[2] in schemas) and not row[4]]
+    return PostgresTables(dict(_tables(wanted, keys)), tuple(elsewhere))
 
 
 def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, CatalogueTable]]:
@@ -73,7 +75,7 @@ def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, Cat
     of: dict[int, dict[int, _Column]] = {}
     for row in columns:
         of.setdefault(row[0], {})[row[6]] = row
-    names = {oid: next(iter(rows.values()))[3] for oid, rows in of.items()}
+    names = _names({oid: next(iter(rows.values())) for oid, rows in of.items()})
     primary = {oid: tuple(key) for oid, kind, key, *_ in keys if kind == "p"}
     for oid, rows in of.items():
         single: dict[int, str] = {}
@@ -89,7 +91,14 @@ def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, Cat
         found = {row[7]: _column(row, single.get(number)) for number, row in rows.items()}
         key = tuple(rows[number][7] for number in primary.get(oid, ()))
         first = next(iter(rows.values()))
-        yield names[oid], CatalogueTable(found, key, joint, first[5], first[11])
+        place = None if first[1] else f"{first[2]}.{first[3]}"
+        yield names[oid], CatalogueTable(found, key, joint, first[5], first[11], place)
+
+
+def _names(tables: Mapping[int, _Column]) -> Mapping[int, str]:
+    """Return what tables are called: by their names, and of several with one name by their schemas, too."""
+    times = Counter(row[3] for row in tables.values())
+    return {oid: row[3] if row[1] or times[row[3]] == 1 else f"{row[2]}_{row[3]}" for oid, row in tables.items()}
 
 
 def _column(row: _Column, references: str | None) -> CatalogueColumn:

@@ -10,11 +10,12 @@ from dpsql.policy.model import UniqueKey
 from dpsql.rewrite.emit.columns import quoted
 
 _LOCATED = """
-unnest(ARRAY[{tables}]::text[]) AS t (name)
+unnest(ARRAY[{tables}]::text[], ARRAY[{places}]::text[], ARRAY[{names}]::text[]) AS t (name, schema, own)
 CROSS JOIN LATERAL (
-  SELECT c.oid, c.relkind, n.nspname FROM unnest(ARRAY[{schemas}]::text[]) WITH ORDINALITY AS p (name, place)
+  SELECT c.oid, c.relkind, n.nspname
+  FROM unnest(CASE t.schema WHEN '' THEN ARRAY[{schemas}]::text[] ELSE ARRAY[t.schema] END) WITH ORDINALITY AS p (name, place)
   JOIN pg_namespace n ON n.nspname = p.name
-  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.own AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
   ORDER BY p.place LIMIT 1) AS c
 """
 _CATALOGUE = """
@@ -48,6 +49,8 @@ FROM pg_roles WHERE rolname = current_user
 """
 
 
+Places = Mapping[str, tuple[str, str]]
+"""The schema and the name of tables that are not looked for in the search path, by what they are called here."""
 _ENCODINGS = frozenset({"UTF8", "LATIN1"})
 
 
@@ -64,9 +67,9 @@ CatalogueRow = tuple[str, str, str, str, list[str]]
 """Its table, the table's schema, a column, its type, and the unique indexes that have it, each with its number of columns."""
 
 
-def catalogue_sql(tables: Sequence[str], schemas: Sequence[str]) -> str:
+def catalogue_sql(tables: Sequence[str], schemas: Sequence[str], places: Places) -> str:
     """Return the question about these tables; uniqueness that a parent's children need not keep does not count."""
-    return _CATALOGUE.format(located=_located(tables, schemas), loose=LOOSE)
+    return _CATALOGUE.format(located=_located(tables, schemas, places), loose=LOOSE)
 
 
 def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str, PostgresCatalogue]:
@@ -90,14 +93,14 @@ def _catalogue(rows: Sequence[CatalogueRow]) -> PostgresCatalogue:
     return PostgresCatalogue(rows[0][1], types, frozenset(map(frozenset, whole)))
 
 
-def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str]) -> None:
+def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str], places: Places) -> None:
     """See that the role can't do more than read, that it reads every row, and that every text can be read.
 
     Raises:
         ConfigError: the role is a superuser, can reach beyond the database, may write to one of `tables`, or does not
             see all of its rows.
     """
-    found = connection.execute(_ROLE.format(located=_located(tables, schemas)).encode()).fetchone()
+    found = connection.execute(_ROLE.format(located=_located(tables, schemas, places)).encode()).fetchone()
     if found is None:
         return
     encoding, role, superuser, reaching, writable, hidden = found
@@ -114,7 +117,7 @@ def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequenc
             if reaching
             else f"may write to {', '.join(writable)}"
         )
-        names = ", ".join(map(quoted, tables))
+        names = ", ".join(".".join(map(quoted, places.get(table, (table,)))) for table in tables)
         raise ConfigError(
             f'engine: the role "{role}" {can}; dpsql connects only as one that can do nothing but SELECT',
             hint=f"CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; GRANT SELECT ON {names} TO dpsql_reader;",
@@ -126,8 +129,15 @@ def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequenc
         )
 
 
-def _located(tables: Sequence[str], schemas: Sequence[str]) -> str:
-    return _LOCATED.format(tables=_texts(tables), schemas=_texts(schemas))
+def _located(tables: Sequence[str], schemas: Sequence[str], places: Places) -> str:
+    found = [places.get(table, ("", table)) for table in tables]
+    own = {"places": _texts([schema for schema, _ in found]), "names": _texts([name for _, name in found])}
+    return _LOCATED.format(tables=_texts(tables), schemas=_texts(schemas), **own)
+
+
+def places_of(written: Mapping[str, str]) -> Places:
+    """Return where tables are, as a configuration says: `clinical.labs`."""
+    return {table: (place.partition(".")[0], place.partition(".")[2]) for table, place in written.items()}
 
 
 def _texts(texts: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.postgres.catalogue import PostgresCatalogue, catalogue_sql, catalogues, check_role
+from dpsql.engines.postgres.catalogue import PostgresCatalogue, catalogue_sql, catalogues, check_role, places_of
 from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, UnsettledError
 from dpsql.engines.postgres.prepared import PgPrepared, accepted, is_lost, reading, stopping_connection, unchanging
 from dpsql.engines.values import exact_value, public_column
@@ -28,34 +28,35 @@ _WAIT = 60.0
 
 
 class PostgresEngine:
-    """An `Engine` over the tables of one PostgreSQL database that the DSN's search path finds."""
+    """An `Engine` over the tables of one PostgreSQL database: those that the search path finds, and others by places."""
 
     dialect = POSTGRES
     edition: Edition | None = None
 
-    def __init__(self, dsn: str, tables: Sequence[str]) -> None:
-        """Connect, and see that the role can only read `tables`.
+    def __init__(self, dsn: str, tables: Sequence[str], places: Mapping[str, str] = {}) -> None:
+        """Connect, and see that the role can only read `tables`, of which `places` says where some are.
 
         Raises:
             NoEngine: the server can't be reached.
             ConfigError: the role can do more, or something in between drops our settings.
         """
         self._seen: dict[str, PostgresCatalogue] = {}
+        self._places = places_of(places)
         self._lock = threading.Lock()
         with _told():
             self._pool = Pool(dsn, most=_CONNECTIONS)
             try:
                 self._schemas = self._pool.schemas()
                 with self._pool.lent(wait=_WAIT) as connection:
-                    check_role(connection, tables, self._schemas)
+                    check_role(connection, tables, self._schemas, self._places)
             except BaseException:
                 self._pool.close()
                 raise
 
     def named(self, table: str) -> str:
         """Return a table's name with its schema."""
-        schema = self._catalogue(table).schema
-        return f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
+        schema, name = self._catalogue(table).schema, self._places.get(table, ("", table))[1]
+        return f"{quoted(schema)}.{quoted(name)}" if schema else quoted(name)
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with PostgreSQL's types, those of domains and enumerations by what they are."""
@@ -84,7 +85,7 @@ class PostgresEngine:
             seen = dict(self._seen)
         names = {sql: f"dpsql_{index}" for index, sql in enumerate(dict.fromkeys(statements))}
         # Once the statements are bound their tables are locked, and the catalogue says what they were bound to.
-        asked = (*accepted(names), catalogue_sql(list(seen), self._schemas))
+        asked = (*accepted(names), catalogue_sql(list(seen), self._schemas, self._places))
         with ExitStack() as stack:
             with _uncharged(cancellation):
                 connection, rows = self._begun(stack, timeout, cancellation, asked)
@@ -149,7 +150,7 @@ class PostgresEngine:
             return self._seen[table]
 
     def _asked(self, tables: Sequence[str]) -> Mapping[str, PostgresCatalogue]:
-        sql = catalogue_sql(tables, self._schemas)
+        sql = catalogue_sql(tables, self._schemas, self._places)
         with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, sql) as (rows,):
             return catalogues(tables, rows)
 

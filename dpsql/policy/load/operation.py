@@ -35,7 +35,7 @@ _STATE = ".dpsql"
 _RESOURCES = frozenset({"memory", "threads", "spill"})
 _ENGINE_KEYS = {
     EngineKind.DUCKDB: frozenset({"database", "tables", "snapshot"}) | _RESOURCES,
-    EngineKind.POSTGRES: frozenset({"dsn", "snapshot"}),
+    EngineKind.POSTGRES: frozenset({"dsn", "snapshot", "tables"}),
     EngineKind.SPARK: frozenset({"remote", "tables"}),
 }
 
@@ -71,7 +71,11 @@ def engine_of(operation: Operation) -> EngineConfig | None:
         return _spark_of(shape, operation)
     if not operation.document.has(("engine", "dsn")):
         operation.wrong(("engine",), 'lacks the key "dsn"')
-    return None if shape.dsn is None else PostgresServer(shape.dsn)
+    places = shape.tables or {}
+    for name, place in places.items():
+        if not all(place.partition(".")):
+            operation.wrong(("engine", "tables", name), f'is "{place}"; it must be schema.table')
+    return None if shape.dsn is None else PostgresServer(shape.dsn, places)
 
 
 def _spark_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:

@@ -188,7 +188,7 @@ class EngineShape(StrictShape):
     database: Scalar | None = None
     """The file of a DuckDB database."""
     tables: Annotated[dict[str, Scalar], Field(min_length=1)] | None = None
-    """For each table a Parquet or CSV file, a directory, or a pattern (*.parquet); of spark: where the cluster has it."""
+    """For each table a Parquet or CSV file, a directory, or a pattern (*.parquet); of spark and postgres: where it is."""
     memory: Memory | None = None
     """The most memory that DuckDB uses: 4GB."""
     threads: Threads | None = None
