@@ -78,7 +78,7 @@ class Reader:
         if self.token.sort not in TEXTS:
             return None
         token = self.take()
-        return literals.value(token)
+        return literals.value(token, self._escape())
 
     def _escape(self) -> str:
         """Take `UESCAPE 'x'`, if it is there."""

@@ -185,11 +185,10 @@ def test_a_target_chooses_once(level: NoiseLevel, rides: Memory, auto: Policy, n
     """What chooses pays a twentieth of the most, whatever the level is; all measurements have the same C."""
     roles = {name: replace(role, noise=level) for name, role in auto.roles.items()}
     client = new_client(rides, policy=replace(auto, roles=roles))
-    (count,) = numbers(client, "SELECT count(*) FROM rides")
+    client.ask("SELECT count(*) FROM rides")
     paid = charges(client)
     assert paid.count(Fraction(1, 20)) == 1
     assert sum(paid) <= 1
-    assert abs(count - RIDES) < RIDES / 2
     before = len(paid)
     client.ask("SELECT shared, count(*) FROM rides GROUP BY shared")
     assert charges(client)[: len(charges(client)) - before].count(Fraction(1, 20)) == 0

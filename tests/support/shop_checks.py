@@ -27,9 +27,9 @@ from tests.support.shop_worlds import MODEST, NEIGHBOURS, VERSIONS, WHOLE, asked
 
 WORLDS = 5
 MEDIAN = """
-CREATE FUNCTION middle(float8[]) RETURNS float8 LANGUAGE sql AS
+CREATE OR REPLACE FUNCTION middle(float8[]) RETURNS float8 LANGUAGE sql AS
   'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest($1) AS u (x)';
-CREATE AGGREGATE median(float8) (sfunc = array_append, stype = float8[], finalfunc = middle, initcond = '{}');
+CREATE OR REPLACE AGGREGATE median(float8) (sfunc = array_append, stype = float8[], finalfunc = middle, initcond = '{}');
 """
 
 
