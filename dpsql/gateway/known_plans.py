@@ -135,7 +135,7 @@ def _size(request: Request, priced: PricedPlan, prices: int) -> int:
     """
     stages = list(priced.stages())
     parts = [part for stage in stages for scope in stage.scopes for part in scope.parts]
-    engines = sum(len(part.sql) for part in parts)
+    engines = sum(len(one.sql) for part in parts for one in (part, part.bound_by) if one is not None)
     texts = (request.question.text, *(piece for one in stages for piece in one.plan.pieces))
     groups = [scope.plan.groups for stage in stages for scope in stage.scopes]
     rules = [part.rule for part in parts if part.rule is not None]

@@ -102,6 +102,21 @@ def test_no_unit_moves_what_is_measured_with_the_chosen_bound(
         assert max(moved) <= one.claim, sql
 
 
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("rung", [2**10, 3 * 2**18, 2**20, 2**40])
+def test_a_large_bound_is_written_and_run(
+    rung: int, dialect: str, world: World, tiny: Engines, planned: Planned
+) -> None:
+    """What was chosen is measured after all was paid: no C of a ladder fails, nor does the search for it."""
+    tiny[dialect].fill("rides", next(_rows(world, "large")))
+    for sql in (one for one in SHAPES if spread(one, 8) == 0):
+        for part in planned(sql, 2**20):
+            if isinstance(part, (Sums, Histogram)) and part.bound.up_to is not None:
+                search = RowsPerUnit(replace(part, bound=replace(part.bound, up_to=rung)))
+                for one in (search, as_chosen(part, rung)):
+                    Measured.of(one, tiny[dialect], world).exact()
+
+
 @pytest.mark.parametrize("up_to", [1, 2, 3, 7, 20, 400, 2**20])
 def test_what_each_rung_takes_off_is_read_off_exactly(up_to: int, planned: Planned) -> None:
     """Between rungs a unit is split, so that no rung takes off more or less than it does."""

@@ -82,7 +82,7 @@ def _statistic(sums: Sums, readout: Readout) -> Expected | None:
 
 def _keeps_all(sums: Sums, readout: Readout) -> bool:
     """Return whether a statistic is of all rows: nothing is said of how many a condition keeps."""
-    every = all(source.holds and not source.only_tested for source in sums.relation.sources)
+    every = all(s.holds and not s.only_tested and s.made is None for s in sums.relation.sources)
     return every and sums.relation.where == TRUE and sums.where == TRUE and readout.moment.where == TRUE
 
 

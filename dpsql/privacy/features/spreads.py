@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dpsql.privacy.features.estimate import mean, row_count, scale, unclamped_variance, variance
 from dpsql.privacy.features.gradient import MeanAndVariance, Values, Weights, mean_weights, variance_weights
@@ -18,6 +19,8 @@ _SQUARE = 0.25
 @dataclass(frozen=True, slots=True)
 class Variance(Statistic):
     """The variance of one argument, or its root."""
+
+    hides: ClassVar[bool] = True
 
     sample: bool
     root: bool = False

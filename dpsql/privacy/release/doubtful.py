@@ -26,6 +26,7 @@ def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Mome
     for output in plan.outputs:
         if isinstance(output, StatisticOutput) and output.part is not None and not output.margin and draws:
             readout, part = output.readout, read[output.part]
-            number = sum(statistic(readout.moment.name).is_hidden(readout, part(i)) for i in range(groups))
+            known = statistic(readout.moment.name)
+            number = sum(known.is_hidden(readout, part(i)) for i in range(groups)) if known.hides else 0
             if number:
                 yield readout.moment, number, groups

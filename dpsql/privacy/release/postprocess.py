@@ -84,7 +84,10 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]
-    margins = {i: Margins.of(m, d.cut, d.missing) for i, d in enumerate(draws) if isinstance(m := d.measurement, Sums)}
+    cut = {o.part for o in plan.outputs if isinstance(o, StatisticOutput) and o.cut}  # for which all groups are read
+    missing = [draw.missing if i in cut else None for i, draw in enumerate(draws)]
+    sums = [(i, d.measurement, d.cut) for i, d in enumerate(draws)]
+    margins = {i: Margins.of(m, lost, missing[i]) for i, m, lost in sums if isinstance(m, Sums)}
 
     def finest() -> Iterator[_Line]:
         for i, keys in enumerate(groups):

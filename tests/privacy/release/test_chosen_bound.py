@@ -14,9 +14,12 @@ from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.plan import as_chosen
+from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import SHARE, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.chosen_bound import chosen_bound
+from dpsql.privacy.release.exact import ExactCells
+from dpsql.privacy.release.release import release_rows_per_unit
 from dpsql.rewrite.translate.rows.aggregates import Moment
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
@@ -107,6 +110,15 @@ def test_margins_cover_the_count_of_all_rows(kind: str, epsilon: int, runs: int,
     covered = np.mean(np.array(errors) <= np.array(margins))
     assert covered >= (0.935 if runs > 1_000 else 0.91)
     assert np.median(margins) <= 2.5 * np.quantile(errors, 0.95) + 1
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 7), Fraction(2), Fraction(50)])
+def test_the_cells_have_the_noise_that_is_claimed(epsilon: Fraction, counted: Sums) -> None:
+    """Of the scale sensitivity/ε, where that is what the ledger is charged: its mean size is that, and not half of it."""
+    search = RowsPerUnit(counted, epsilon)
+    noisy = release_rows_per_unit(search, ExactCells([0] * 4_000), np.random.default_rng(3).bytes).numbers[0]
+    assert PricedMeasurement(search, "", "").cost.epsilon == epsilon
+    assert np.mean(np.abs(np.array(noisy, dtype=float))) == pytest.approx(float(search.sensitivity / epsilon), rel=0.08)
 
 
 def test_nothing_is_seen_of_nobody(counted: Sums) -> None:
