@@ -13,7 +13,8 @@ from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
-from dpsql.gateway.gateway import Gateway, GatewayDependencies
+from dpsql.gateway.dependencies import GatewayDependencies
+from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load

@@ -72,12 +72,12 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     ),
     "gateway": (
         frozenset({"gateway"}),
-        frozenset({"explaining", "known_plans", "stand_ins"}),
+        frozenset({"explaining", "known_plans", "profiling", "stand_ins"}),
         frozenset({"inner_answers", "measuring"}),
         frozenset({"aiming", "request"}),
         frozenset({"catalogue", "pricing", "rehearsal"}),
         frozenset({"plans"}),
-        frozenset({"failing", "readiness", "session_settings", "weight"}),
+        frozenset({"dependencies", "failing", "readiness", "session_settings", "weight"}),
     ),
     "shadow": (
         frozenset({"questions"}),

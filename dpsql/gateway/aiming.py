@@ -9,8 +9,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
+from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.target import further, is_aimed
 
@@ -44,7 +44,7 @@ def following(priced: PricedPlan, drawn: Drawn) -> PricedPlan | None:
 
 def is_declared(part: PricedMeasurement) -> bool:
     """Return whether a measurement can be made again at another ε: its groups are declared, and no C is chosen by it."""
-    return not part.cost.delta and part.finds_keys is None and not isinstance(part.measurement, RowsPerUnit)
+    return not part.cost.delta and part.finds_keys is None and not isinstance(part.measurement, Searched)
 
 
 def _next(scope: PricedScope, place: int, draws: Draws | None, aim: AimedPrice | None) -> Fraction | None:

@@ -8,13 +8,10 @@ a `Release` is put into the text.
 """
 
 import re
-from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 
-from dpsql.accounting.ledger import Ledger
-from dpsql.engines.base import Engine
 from dpsql.engines.kinds import unique_as_declared
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.gateway.aiming import Drawn, following
@@ -26,6 +23,7 @@ from dpsql.gateway.catalogue.virtual_tables import (
     accounts_statement,
     with_accounts,
 )
+from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.explaining.explain import explain
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
@@ -35,18 +33,15 @@ from dpsql.gateway.plans.nesting import nesting_refused
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan, price
+from dpsql.gateway.profiling import Profiles, profile_statement, with_profile
 from dpsql.gateway.rehearsal import is_tried, rehearsal
-from dpsql.gateway.request import Question, Reply, Request, Unpaid
+from dpsql.gateway.request import ProfileStatement, Question, Reply, Request, Unpaid
 from dpsql.gateway.session_settings import asked_of_empty_groups, check_setting, is_clamped
 from dpsql.gateway.stand_ins import stand_ins
-from dpsql.policy.model import Period, Policy, Preview, Role, UniqueKey
+from dpsql.policy.model import Preview, Role, UniqueKey
 from dpsql.privacy.measurement.planner import PlanningContext
-from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
 from dpsql.question import Asker, Cancellation, Settings
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.rewrite.bind.reading import BoundReader, is_moving
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.read.mentions import mentions
@@ -62,29 +57,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     untold,
 )
 from dpsql.rewrite.syntax.whole.found import Kind
-from dpsql.stage_times import StageTimes
-from dpsql.trail.chain import ChainedLine
 from dpsql.watchdog import ended_when_overdue, undivided
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayDependencies:
-    """What the gateway works with; handed in by the server."""
-
-    policy: Policy
-    engine: Engine
-    ledger: Ledger
-    evaluator: Callable[[Settings, str], PlanningShadow]
-    """For the settings of a session, and its user."""
-    declared: Declared
-    rows: PublicRows
-    entropy: Entropy
-    refresh: Period
-    timeout: float
-    """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
-    trail: Callable[[], Iterable[ChainedLine]]
-    """Returns the audit trail's lines, the newest first."""
-    times: StageTimes
 
 
 class Gateway:
@@ -100,6 +73,7 @@ class Gateway:
         self._named = re.compile("|".join((*map(re.escape, written), ACCOUNTS)), re.IGNORECASE)
         self._known = KnownPlans()
         self._unique = cache(self._unique_now)
+        self._profiles = Profiles(deps.policy, self._measuring, self._planned_for, self._emitter)
 
     def _unique_now(self, table: str) -> frozenset[UniqueKey]:
         engine, declared = self._deps.engine, self._deps.policy.tables.get(table)
@@ -124,8 +98,8 @@ class Gateway:
         return known[0]
 
     def _question(self, text: str) -> Question | None:
-        if (accounts := accounts_statement(text)) is not None:
-            return Question(text, accounts)
+        if (own := profile_statement(text) or accounts_statement(text)) is not None:
+            return Question(text, own)
         found = asked_statement(text) if mentions(text, self._names, tokens_of(text)) else None
         return None if found is None else Question(text, found)
 
@@ -138,13 +112,8 @@ class Gateway:
 
         Of the stages those up to `price` are in `priced`, those from `ready` on in `_released`.
         """
-        match request.question.parsed:
-            case AccountsStatement() as accounts:
-                payer = account(self._deps.policy, request.asker)
-                books = Books(self._deps.ledger, self._deps.trail, request.cancellation)
-                return Reply(with_accounts(accounts, self._reader(request), payer, books))
-            case AskedStatement():
-                pass
+        if not isinstance(request.question.parsed, AskedStatement):
+            return self._own(request, request.question.parsed)
         analyzed = self.analyzed(request)
         if analyzed is None:
             return Reply(request.question.text)
@@ -155,22 +124,36 @@ class Gateway:
             return Reply(columns, tuple(untold(analyzed)))
         priced = self.priced(analyzed, request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
-            return Reply(explain(priced, analyzed.statement.prefix, self._deps.engine.edition))
+            return Reply(
+                explain(priced, analyzed.statement.prefix, self._deps.engine.edition, self._profiles.known(request))
+            )
         if not priced.measurements:
             return self._reply(priced, {}, request)
         epoch = self._measuring.epoch(request)
         found = self._measuring.found(priced, request, epoch)
-        known = self._known.reply(request, found)
+        profile = self._profiles.known(request)
+        known = self._known.reply(request, found, profile)
         if known is not None:
             return known
         releases = read_draws(found)
         if following(priced, releases) is None:
             reply = self._reply(priced, releases, request)
-            self._known.keep_reply(request, priced, found, reply)
+            self._known.keep_reply(request, priced, found, profile, reply)
             return reply
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         return Unpaid(partial(self._measured, priced, releases, request, epoch), made_up, tried, is_tried(analyzed))
+
+    def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:
+        """Return the reply to a statement that reads dpsql's own tables, or takes the profile."""
+        match asked:
+            case AccountsStatement():
+                deps, known = self._deps, partial(self._profiles.known, request)
+                payer = account(deps.policy, request.asker)
+                books = Books(deps.ledger, deps.trail, request.cancellation, known)
+                return Reply(with_accounts(asked, self._reader(request), payer, books))
+            case ProfileStatement():
+                return Unpaid(partial(self._taken, request), partial(iter, ()))
 
     def _made_up(self, analyzed: AnalyzedStatement, request: Request) -> Reply | None:
         """Return the reply to a preview with rows that are made up, where the role sees such."""
@@ -212,6 +195,15 @@ class Gateway:
         if not volatile:
             self._known.keep(request, known, priced)
         return priced
+
+    def _planned_for(self, text: str, request: Request) -> PricedPlan:
+        """Return what a statement of ours measures, for who asks something else."""
+        question = self._question(text)
+        assert question is not None
+        asked = Request(question, (), Settings(), request.asker, request.cancellation)
+        analyzed = self.analyzed(asked)
+        assert analyzed is not None
+        return self.priced(analyzed, asked)
 
     def _planned(
         self, analyzed: AnalyzedStatement, request: Request, plan: StatementPlan | None
@@ -273,14 +265,20 @@ class Gateway:
         context = PlanningContext(role, deps.declared, deps.rows, self._unique, deps.policy.tables, empty)
         return Planner(deps.policy, context, deps.evaluator(settings, request.asker.user))
 
+    def _taken(self, request: Request) -> Reply:
+        """Return the reply to who takes the profile, once it is paid for."""
+        plan = self._profiles.plan(request)
+        return Reply(plan.reply(), self._released(plan.priced, request, self._measuring.epoch(request))[1])
+
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
         reading = self._reading(request)
-        return Reply(splice(priced, drawn, reading), notices(priced, drawn, reading))
+        known = with_profile(drawn, priced, reading.profile)
+        return Reply(splice(priced, known, reading), notices(priced, known, reading))
 
     def _reading(self, request: Request) -> Reading:
         clamp = is_clamped(request.settings, self._deps.policy.roles[request.asker.role])
         evaluator = self._deps.evaluator(request.settings, request.asker.user)
-        return Reading(evaluator, self._emitter, request.cancellation, clamp)
+        return Reading(evaluator, self._emitter, request.cancellation, clamp, self._profiles.known(request))
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:

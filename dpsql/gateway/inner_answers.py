@@ -18,8 +18,9 @@ from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
 from dpsql.privacy.release.chosen_bound import chosen_bound
-from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.release.postprocess import CanHaveRows
+from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.possible import possible
 from dpsql.rewrite.emit.emitter import Emitter
@@ -39,6 +40,8 @@ class Reading:
     emitter: Emitter
     cancellation: Cancellation
     clamp: bool
+    profile: Profile = NOTHING_KNOWN
+    """What is known of whole tables."""
 
     def tables(self, priced: PricedPlan, drawn: Drawn) -> list[str]:
         """Return a table of released rows for each scope of a plan, of whose inner queries all is released, too.
@@ -84,10 +87,19 @@ class Reading:
         if wanted:  # an answer may be of groups alone, for which nothing is measured
             answers = self._answers(_stage_of(priced, part), drawn, wanted)
             measurement = with_relation(measurement, _answered(measurement.relation, answers))
-        chosen = None if part.bound_by is None else _chosen(measurement, drawn[part.bound_by.identity])
+        chosen = None if part.bound_by is None else self._chosen(part.bound_by, measurement, drawn)
         if chosen is not None:
             measurement = as_chosen(measurement, chosen.rows)
         return replace(part, measurement=measurement, sql=measurement.sql(self.emitter), chosen=chosen)
+
+    def _chosen(self, part: PricedMeasurement, measurement: Measured, drawn: Drawn) -> ChosenBound:
+        """Return the C of a measurement, chosen by what was released of how many rows units have."""
+        search, release = drawn[part.identity].best
+        if not isinstance(search, RowsPerUnit) or not isinstance(measurement, (Sums, Histogram)):
+            raise InternalError
+        known = self.profile.of(search.bound.unit.table) if search.bound.once else None
+        whole, same = (None, False) if known is None else (known.ladder, known.identity == part.identity)
+        return chosen_bound(NoisyLadder.of(search, release.numbers[0]), measurement, whole, same=same)
 
     def _answers(self, priced: PricedPlan, drawn: Drawn, wanted: set[int] | None = None) -> Mapping[int, TableRows]:
         """Return the rows of inner queries by their places."""
@@ -104,14 +116,6 @@ class Reading:
         if scope.waiting is None or not keys:
             return None
         return possible(keys, _answered(scope.waiting, answers), self.emitter.declared)
-
-
-def _chosen(measurement: Measured, released: Draws) -> ChosenBound:
-    """Return the C of a measurement, chosen by what was released of how many rows units have."""
-    search, release = released.best
-    if not isinstance(search, RowsPerUnit) or not isinstance(measurement, (Sums, Histogram)):
-        raise InternalError
-    return chosen_bound(search, release.numbers[0], measurement)
 
 
 def _answered(relation: Relation, answers: Mapping[int, TableRows]) -> Relation:

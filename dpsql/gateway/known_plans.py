@@ -9,6 +9,7 @@ from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.gateway.weight import weight
+from dpsql.privacy.release.profile import Profile
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.domains import Cell
@@ -75,11 +76,13 @@ class KnownPlans:
         prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
         self.plans.keep(key, KnownPlan(priced.plan, prices, _size(request, priced, len(prices))))
 
-    def reply(self, request: Request, found: PaidReleases) -> Reply | None:
+    def reply(self, request: Request, found: PaidReleases, profile: Profile) -> Reply | None:
         """Return the reply to an equal request that shows these releases, and no others."""
-        return self.replies.get((_key(request), _price(request), _shown(found)))
+        return self.replies.get((_key(request), _price(request), _shown(found, profile)))
 
-    def keep_reply(self, request: Request, priced: PricedPlan, found: PaidReleases, reply: Reply) -> None:
+    def keep_reply(
+        self, request: Request, priced: PricedPlan, found: PaidReleases, profile: Profile, reply: Reply
+    ) -> None:
         """Remember what a plan that is the same whenever it is made replies with these releases.
 
         Nothing else makes a difference to it, unless there are inner answers, which the shadow has computed.
@@ -87,12 +90,12 @@ class KnownPlans:
         known = self.get(request)
         if priced.inner or known is None or known.priced(request) is not priced:
             return
-        self.replies.keep((_key(request), _price(request), _shown(found)), reply)
+        self.replies.keep((_key(request), _price(request), _shown(found, profile)), reply)
 
 
-def _shown(found: PaidReleases) -> Hashable:
-    """Return the releases with what they are stored under."""
-    return tuple((key, release) for key, (_, release) in found.items())
+def _shown(found: PaidReleases, profile: Profile) -> Hashable:
+    """Return the releases with what they are stored under, and whose release the profile is."""
+    return (*profile.releases, *((key, release) for key, (_, release) in found.items()))
 
 
 def _written(value: object) -> int:

@@ -201,6 +201,12 @@ class Measuring:
         request.receipt.note(known or ())
         return {key: (parts[key], release) for key, release in (known or {}).items()}
 
+    def stored(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, bytes]:
+        """Return those releases that are paid for and stored, by the measurements' identities."""
+        payer, keys = account(self.policy, request.asker), self._items(plan, request, epoch)[0]
+        paid = self.ledger.paid(payer, keys.values(), request.cancellation)
+        return {identity: paid[key] for identity, key in keys.items() if key in paid}
+
     @contextmanager
     def ready(self, priced: PricedPlan, request: Request, epoch: int) -> Iterator[ReadyPlan]:
         """Give what holds the engine ready: `charge` has it prepare what is not stored just before anything is paid."""

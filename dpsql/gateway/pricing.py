@@ -11,8 +11,8 @@ from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.session_settings import Aim, is_clamped, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.accuracy.first_look import first_look
+from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, shares, waiting
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.release.target import is_aimed
 from dpsql.question import USUAL_INTERVALS, USUAL_STYLE, Settings
 from dpsql.rewrite.emit.emitter import Emitter
@@ -85,7 +85,7 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     if aim is None:
         return PricedPlan(plan, shares(plans, session_epsilon(settings, role, role.per_query.epsilon), role, emitter))
     whole = shares(plans, aim.cap, role, emitter)
-    parts = max(sum(not isinstance(m.measurement, RowsPerUnit) for m in PricedPlan(plan, whole).measurements), 1)
+    parts = max(sum(not isinstance(m.measurement, Searched) for m in PricedPlan(plan, whole).measurements), 1)
     steps = _steps(aim, max((part.cost.epsilon for scope in whole for part in scope.parts), default=aim.cap))
     looks = {
         error: max(equal_share(first_look(plans, error, aim.cap, aim.least), parts), aim.least)
@@ -149,5 +149,5 @@ def _looking(scope: PricedScope, epsilon: Fraction, search: Fraction) -> PricedS
     parts = tuple(
         part.looking(epsilon, search) if is_aimed(scope.plan, place) else part for place, part in enumerate(scope.parts)
     )
-    measured = tuple(p.measurement for p in parts if not isinstance(p.measurement, RowsPerUnit))
+    measured = tuple(p.measurement for p in parts if not isinstance(p.measurement, Searched))
     return PricedScope(replace(scope.plan, parts=measured), parts)

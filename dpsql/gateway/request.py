@@ -19,12 +19,19 @@ Work = Callable[[], _T]
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileStatement:
+    """The statement that takes the profile."""
+
+    probes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """One statement that names a protected table or a table of accounts, and is not yet bound."""
 
     text: str
     """The statement as the client sent it."""
-    parsed: AskedStatement | AccountsStatement
+    parsed: AskedStatement | AccountsStatement | ProfileStatement
 
     @property
     def probes(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.rehearsal import copied_as
 from dpsql.gateway.request import StandIn
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -86,5 +87,5 @@ def _release(part: PricedMeasurement, rows: int) -> Release:
         case Histogram():
             points = [n % measured.number if rows in _MANY else measured.number for n in groups]
             return Release([[point] * len(measured.points) + [1] * measured.margin for point in points])
-        case KeySearch() | RowsPerUnit():
+        case KeySearch() | RowsPerUnit() | BeyondBounds():
             return Release((), ())

@@ -160,6 +160,8 @@ class DatasetBudget:
     total: Privacy
     window: int | None = None
     """In how many days, any that follow each other; None is ever."""
+    profile: Fraction | None = None
+    """What a profile of the data costs, once an epoch, the data set and each role that sees it; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

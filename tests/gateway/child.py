@@ -8,7 +8,8 @@ from pathlib import Path
 from dpsql.accounting.ledger import Ledger
 from dpsql.errors import InternalError
 from dpsql.gateway.catalogue.public_tables import read_public
-from dpsql.gateway.gateway import Gateway, GatewayDependencies
+from dpsql.gateway.dependencies import GatewayDependencies
+from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.request import Request
 from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, ColumnDescription, Settings

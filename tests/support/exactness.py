@@ -10,9 +10,10 @@ from dpsql.engines.base import Engine
 from dpsql.gateway.plans.planning import Planner
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import DistinctCountOutput, Measurement, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import DistinctCountOutput, Measurement, MeasurementPlan, Searched, StatisticOutput
 from dpsql.privacy.measurement.plan import Measured as AnyMeasurement
 from dpsql.privacy.measurement.planner import PlanningContext as Facts
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
@@ -110,7 +111,7 @@ class Measured:
     def claim(self) -> int:
         """Return how far one unit may move it; where keys are found by units, the square of how far in ℓ2."""
         match self.measurement:
-            case Sums() | RowsPerUnit():
+            case Sums() | RowsPerUnit() | BeyondBounds():
                 return self.measurement.sensitivity
             case KeySearch():
                 return full_weight(self.measurement.bound.rows) ** 2
@@ -123,7 +124,7 @@ class Measured:
 
     def exact(self) -> Exact:
         """Return the exact numbers of every group that has any."""
-        if isinstance(self.measurement, RowsPerUnit):
+        if isinstance(self.measurement, Searched):
             return {(): exact_cells(self.measurement, self.rows()).cells}
         if isinstance(self.measurement, Histogram):
             histogram = exact_buckets(self.measurement, self.rows(), None).histogram.tolist()
@@ -151,7 +152,7 @@ class Measured:
         """
         if isinstance(self.measurement, KeySearch):
             return sum(x**2 for x in moved)
-        if isinstance(self.measurement, (Histogram, RowsPerUnit)):
+        if isinstance(self.measurement, Histogram | Searched):
             return sum(moved)
         blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]
         return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)

@@ -20,7 +20,8 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.assembly import make_database
 from dpsql.engines.base import Engine
 from dpsql.gateway.catalogue.public_tables import Public, read_public
-from dpsql.gateway.gateway import Gateway, GatewayDependencies
+from dpsql.gateway.dependencies import GatewayDependencies
+from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy

@@ -15,8 +15,10 @@ from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.policy.model import EmptyGroups, Policy
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
@@ -122,7 +124,7 @@ class Completed:
             keys = self.keys
             histogram = exact_buckets(measurement, rows, keys).histogram.tolist()
             return dict(zip(each_once(measurement.groups.grouped if keys is None else keys), histogram, strict=True))
-        if isinstance(measurement, RowsPerUnit):
+        if isinstance(measurement, Searched):
             return {(): exact_cells(measurement, rows).cells}
         exact = exact_units(measurement, rows) if isinstance(measurement, KeySearch) else exact_sums(measurement, rows)
         keys = measurement.groups.grouped if exact.keys is None else exact.keys
@@ -136,7 +138,7 @@ class Completed:
     def _released(self, rows: Sequence[EngineRow]) -> Release:
         measurement, keys = self.part.measurement, self.keys
         match measurement:
-            case RowsPerUnit():
+            case RowsPerUnit() | BeyondBounds():
                 return Release([exact_cells(measurement, rows).cells])
             case Sums():
                 exact = exact_sums(measurement, rows)

@@ -28,8 +28,17 @@ def init(
     unit: Annotated[
         str | None, typer.Option("--unit", "-u", help="Whose privacy is protected: person=patients.patient_id.")
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", help="Refused: a profile is paid for, from a budget that must be there first."),
+    ] = None,
 ) -> None:
     """Write a schema file for each table of a database; only its catalogue is read, never its records."""
+    if profile is not None:
+        raise ConfigError(
+            f"init spends nothing: a profile of ε = {profile} is paid from a ledger, and by roles, which must be there first",
+            hint=f"Write config.yaml with budget: {{person: {{epsilon: …, profile: {profile}}}}}, then run dpsql profile.",
+        )
     source = _source(database)
     catalogue = read_catalogue(source, schema or ())
     tables, advice = catalogue.tables, _advice(catalogue, source)

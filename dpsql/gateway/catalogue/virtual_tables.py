@@ -1,4 +1,4 @@
-"""The tables `dpsql.budget`, `dpsql.charges` and `dpsql.audit`: what a role may spend and has spent, and who asked what."""
+"""The tables `dpsql.budget`, `charges`, `audit`, `profile` and `columns`: what may be spent, was asked, and is known."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ from dpsql.accounting.usual_price import LINES, questions_left, usual_price
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.gateway.plans.placeholders import placeholder
 from dpsql.policy.model import Period
+from dpsql.privacy.release.profile import Profile
 from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.dialect import render
@@ -25,7 +26,7 @@ from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
 from dpsql.trail.chain import ChainedLine
 
-ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|audit)\b'
+ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|audit|profile|columns|take_profile)\b'
 """What finds the names of the tables in a text."""
 _NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
 _MOST = 10_000
@@ -36,7 +37,7 @@ _LONGEST_READ = 32_000
 """Characters of a statement that is read."""
 _OF_A_MOMENT = ("08", "53", "54", "57", "58")
 """Errors that say nothing of a statement: cancels, time limits, what is busy or away."""
-_TABLES = ("budget", "charges", "audit")
+_TABLES = ("budget", "charges", "audit", "profile", "columns")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
     "epsilon_spent": "numeric", "epsilon_left": "numeric", "delta_total": "numeric", "delta_spent": "numeric",
@@ -52,6 +53,16 @@ _AUDIT = {
     "address": "text", "application": "text", "statement": "text", "parameters": "text[]", "verdict": "text",
     "sqlstate": "text", "rule": "text", "epsilon": "numeric", "delta": "numeric", "releases": "text[]",
 }  # fmt: skip
+_PROFILE = {
+    "table_name": "text", "column_name": "text", "what": "text", "value": "double precision", "margin": "double precision",
+}  # fmt: skip
+_DECLARED_COLUMNS = """SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description
+  FROM dpsql.columns"""
+_BEYOND = {
+    "table_name": "text", "column_name": "text", "share_below": "double precision", "share_above": "double precision",
+}  # fmt: skip
+_DIGITS = 4
+"""Digits of what a profile tells."""
 _FIELDS = (
     "time", "event", "user", "role", "address", "application", "statement", "parameters", "verdict", "code", "rule",
     "epsilon", "delta", "releases",
@@ -79,7 +90,7 @@ def accounts_statement(text: str) -> AccountsStatement | None:
         return None
     if len(text) > _LONGEST_READ:
         raise Unsupported(
-            f"a statement that reads dpsql.budget, dpsql.charges or dpsql.audit has at most {_LONGEST_READ:,} characters",
+            f"a statement that reads one of dpsql's own tables has at most {_LONGEST_READ:,} characters",
             because="accounts-in-long-statement",
             hint="Send it by itself.",
         )
@@ -95,6 +106,8 @@ class Books:
     trail: Callable[[], Iterable[ChainedLine]]
     """Returns the audit trail's lines, the newest first."""
     cancellation: Cancellation
+    profile: Callable[[], Profile]
+    """Returns what is known of whole tables."""
 
 
 def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, books: Books) -> str:
@@ -111,7 +124,7 @@ def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, b
         statement = None
     if statement is None:
         return asked.text  # of which PostgreSQL says what it is
-    tables = {"budget": _budget, "charges": _charges, "audit": _audit}
+    tables = dict(zip(_TABLES, (_budget, _charges, _audit, _profile, _columns), strict=True))
     named = {fold(t.this) for query in statement.queries for t in query.tree.find_all(exp.Table) if _is_ours(t)}
     contents = {name: rows(account, books) for name, rows in tables.items() if name in named}
     return statement.text([_with_contents(query, contents) for query in statement.queries])
@@ -191,6 +204,32 @@ def _audit(account: Account, books: Books) -> str:
     lines = reversed(tuple(islice(books.trail(), _MOST)))
     rows = [(str(line.link.number), *(_cell(line.fields.get(name)) for name in _FIELDS)) for line in lines]
     return splice.table(tuple(_AUDIT), tuple(_AUDIT.values()), rows)
+
+
+def _profile(account: Account, books: Books) -> str:
+    known = books.profile()
+    rows = [
+        (line.table, line.column, line.what, _number(line.value), None if line.margin is None else _number(line.margin))
+        for line in known.lines(account.role.protects)
+    ]
+    return splice.table(tuple(_PROFILE), tuple(_PROFILE.values()), rows)
+
+
+def _columns(_: Account, books: Books) -> str:
+    """Return the declared columns, with the shares of values that are known to be beyond their bounds."""
+    rows = [
+        (name, column, _number(below.value), _number(above.value))
+        for name, table in books.profile().tables.items()
+        for column, (below, above) in table.beyond.items()
+    ]
+    beyond = splice.table(tuple(_BEYOND), tuple(_BEYOND.values()), rows)
+    shares = "beyond.share_below, beyond.share_above"
+    both = f"({_DECLARED_COLUMNS}) AS declared LEFT JOIN {beyond} AS beyond USING (table_name, column_name)"
+    return f"(SELECT declared.*, {shares} FROM {both})"  # noqa: S608  # numbers and names of the policy, as literals
+
+
+def _number(value: float) -> str:
+    return f"{value:.{_DIGITS}g}" if value < 10**_DIGITS else f"{value:.0f}"
 
 
 def _cell(value: object) -> str | None:

@@ -14,15 +14,17 @@ from dpsql.policy.interval import Interval
 from dpsql.privacy.accuracy.emptiness import within_noise
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule
-from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.plan import MeasurementPlan, Searched
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
+from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
 
@@ -32,7 +34,7 @@ _MARGINS = 3
 """Mean absolute errors in a margin at 95 %, of Laplace noise (ln 20)."""
 
 
-def explain(priced: PricedPlan, prefix: str, edition: Edition | None = None) -> str:
+def explain(priced: PricedPlan, prefix: str, edition: Edition | None = None, profile: Profile = NOTHING_KNOWN) -> str:
     """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
 
     `edition` is the copy of the records that would be asked.
@@ -40,7 +42,7 @@ def explain(priced: PricedPlan, prefix: str, edition: Edition | None = None) -> 
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
     """
     options = prefix.lower()
-    lines = _lines(priced, edition, statements="verbose" in options)
+    lines = [*_lines(priced, edition, statements="verbose" in options), *_known(priced, profile)]
     copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
     node = {"Node Type": _NODE, **copy, **plan_values(priced), "Details": lines}
     if "json" in options:
@@ -73,6 +75,22 @@ def _lines(priced: PricedPlan, edition: Edition | None, *, statements: bool) -> 
             lines += _scope(scope.plan, scope.parts, statements=statements)
             lines += _at_most(scope.plan, priced)
     return lines
+
+
+def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:
+    """Yield what a profile tells of the tables that are measured, and of what their declared C takes off."""
+    bounds = {part.measurement.bound.unit.table: part.measurement.bound for part in priced.measurements}
+    for name, bound in bounds.items():
+        known = profile.of(name)
+        if known is None or known.ladder is None or known.rows is None:
+            continue
+        fixed = bound.form is Form.REWEIGHT and bound.up_to is None
+        cut = (
+            f"; C = {bound.rows:,} takes about {100 * known.share_cut(bound.rows).value:.2g} % off all of them"
+            if fixed
+            else ""
+        )
+        yield f"Profile: {name} has about {known.rows:,.0f} rows of {known.units:,.0f} units ({bound.unit.name}){cut}"
 
 
 def _aim(aim: AimedPrice) -> Iterator[str]:
@@ -124,6 +142,8 @@ def _headline(part: PricedMeasurement) -> str:
             what, groups = "Keys", "shown when enough units have them"
         case RowsPerUnit():
             what = "Rows per unit"
+        case BeyondBounds():
+            what = "Values beyond bounds"
         case Histogram():
             what = "Order statistics"
         case Sums():
@@ -154,7 +174,7 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
     if isinstance(m, KeySearch):
         yield from _search(m, part.rule)
         return
-    if isinstance(m, RowsPerUnit):
+    if isinstance(m, Searched):
         return
     yield f"Unit: {bound.unit.name}, {_worth(part)} ({how[bound.form]})"
     if isinstance(m, Histogram):

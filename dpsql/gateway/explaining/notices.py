@@ -8,17 +8,21 @@ from dpsql.errors import InternalError
 from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import PricedPlan
-from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.accuracy.margin import first_width, largest_share
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import units_needed
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.doubtful import empty_groups, hidden
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows
 from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.translate.rows.aggregates import Moment
+
+_MUCH = 0.1
+"""The part of the noise's margin from which on what a declared C takes off is told."""
 
 
 def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ...]:
@@ -33,6 +37,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from map(_uncomputed, scope.plan.unanswered)
     yield from map(_unseen, filter(_selects, scope.parts))
     yield from _empty(scope.plan, draws, possible)
+    yield from (text for draw in draws if (text := _cut(draw)) is not None)
     if scope.plan.sets is None and not any(draw.keys is not None for draw in draws):
         yield from map(_hidden, hidden(scope.plan, draws))
     if priced.aim is None:
@@ -47,6 +52,22 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
                 f"the typical error is above {100 * float(priced.aim.error):g} %: "
                 f"a statement may pay at most ε = {show_down(priced.aim.cap)}, or the budget has no more"
             )
+
+
+def _cut(draws: Draws) -> str | None:
+    """Return that a declared C takes much off, as a profile tells."""
+    measured, release = draws.best
+    share = None if release.chosen is not None or not isinstance(measured, Sums) else draws.missing
+    if not share or not isinstance(measured, Sums):
+        return None
+    of_group = draws.cut / largest_share(len(measured.groups.grouped))
+    if of_group <= _MUCH * first_width(measured):
+        return None
+    table, unit = measured.bound.unit.table, measured.bound.unit.name
+    return (
+        f"about {100 * share:.2g} % are cut off by max_rows: {measured.bound.rows:,} of {table}, as its profile tells: "
+        f"whoever ({unit}) has more rows counts as that many; margins cover it, and max_rows: auto chooses for each statement"
+    )
 
 
 def _uncomputed(column: str) -> str:
@@ -71,7 +92,7 @@ def _selects(part: PricedMeasurement) -> bool:
 def _unseen(part: PricedMeasurement) -> str:
     """Return which groups are left out of those that were selected, by public parameters alone."""
     measurement, rule = part.measurement, part.rule
-    if rule is None or isinstance(measurement, (Histogram, RowsPerUnit)):
+    if rule is None or not isinstance(measurement, (Sums, KeySearch)):
         raise InternalError
     least = ceil(units_needed(measurement, rule))
     return (

@@ -8,6 +8,7 @@ from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Privacy
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.features.feature import Scaled, Shape
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -45,7 +46,7 @@ def _measurement(part: PricedMeasurement) -> PlanValues:
     m = part.measurement
     common = {"Tables": [source.table.name for source in m.relation.sources], **_cost(part.cost)}
     match m:
-        case KeySearch():
+        case KeySearch() | BeyondBounds():
             return common
         case RowsPerUnit():
             return {**common, "Up To": m.rungs[-1]}

@@ -49,7 +49,11 @@ def budgets_of(access: Access) -> dict[str, DatasetBudget]:
             access.wrong(("budget", kind), f"is no unit kind of any table{suggestion(kind, access.kinds)}")
         amount = _amount(shape, ("budget", kind), access)
         if amount is not None:
-            budgets[kind] = DatasetBudget(amount, shape.window)
+            budgets[kind] = DatasetBudget(amount, shape.window, shape.profile)
+            if shape.profile is not None and shape.profile > amount.epsilon:
+                access.wrong(
+                    ("budget", kind, "profile"), f"is above all that the budget has, ε = {float(amount.epsilon):g}"
+                )
     return budgets
 
 

@@ -98,6 +98,8 @@ class DatasetBudgetShape(AmountShape):
 
     window: Days | None = None
     """In how many days, any that follow each other (30 days): as long as a person stays in the data; ever unless given."""
+    profile: Positive | None = None
+    """What `dpsql profile` may spend once an epoch: how many rows units have, and which values lie beyond their bounds."""
 
 
 class BudgetShape(AmountShape):

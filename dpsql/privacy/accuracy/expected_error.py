@@ -12,6 +12,7 @@ from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan,
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.expr import TRUE
+from dpsql.rewrite.ir.relation import reads_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,7 @@ def _statistic(sums: Sums, readout: Readout) -> Expected | None:
 
 def _keeps_all(sums: Sums, readout: Readout) -> bool:
     """Return whether a statistic is of all rows: nothing is said of how many a condition keeps."""
-    every = all(s.holds and not s.only_tested and s.made is None for s in sums.relation.sources)
-    return every and sums.relation.where == TRUE and sums.where == TRUE and readout.moment.where == TRUE
+    return reads_all(sums.relation, sums.where) and readout.moment.where == TRUE
 
 
 def _rows(sums: Sums, readout: Readout) -> float | None:

@@ -6,6 +6,7 @@ from typing import Literal
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
 from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
@@ -16,8 +17,10 @@ from dpsql.rewrite.syntax.named.grouping import Set
 
 Measurement = Sums | Histogram | KeySearch
 """What outputs are read off."""
-Measured = Measurement | RowsPerUnit
-"""All that is measured: before a measurement without a declared bound, how many rows units have."""
+Searched = RowsPerUnit | BeyondBounds
+"""What no output is read off, but what tells how to measure: cells with noise of their own, to which a unit adds little."""
+Measured = Measurement | Searched
+"""All that is measured."""
 
 
 def with_relation(measurement: Measured, relation: Relation) -> Measured:
@@ -29,9 +32,7 @@ def with_relation(measurement: Measured, relation: Relation) -> Measured:
 
 def as_chosen(measurement: Measured, rows: int) -> Measured:
     """Return a measurement with the C that was chosen for it."""
-    if isinstance(measurement, (KeySearch, RowsPerUnit)):
-        return measurement
-    return measurement.settled(rows)
+    return measurement.settled(rows) if isinstance(measurement, (Sums, Histogram)) else measurement
 
 
 @quickly_made

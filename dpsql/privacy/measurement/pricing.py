@@ -10,6 +10,7 @@ from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Privacy, Role
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_choice import chosen
 from dpsql.privacy.measurement.key_search import KeySearch
@@ -21,6 +22,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import awaiting
 
 
@@ -55,7 +57,7 @@ class PricedMeasurement:
         match self.measurement:
             case Sums(mechanism=name, epsilon=epsilon, delta=delta):
                 return mechanism(name).loss(epsilon, delta)
-            case Histogram(epsilon=epsilon) | RowsPerUnit(epsilon=epsilon):
+            case Histogram(epsilon=epsilon) | RowsPerUnit(epsilon=epsilon) | BeyondBounds(epsilon=epsilon):
                 return Privacy(epsilon)
             case KeySearch(epsilon=epsilon, delta=delta):
                 return Privacy(epsilon, delta)
@@ -81,6 +83,8 @@ class PricedMeasurement:
             return f"keys by the number of units, {groups}"
         if isinstance(m, RowsPerUnit):
             return "rows per unit, by which C is chosen"
+        if isinstance(m, BeyondBounds):
+            return f"values beyond the bounds of {len(m.columns)} columns"
         blocks = f" in {len(m.blocks):,} blocks" if m.block_conditions else ""
         what = "sums" if m.distinct.value in {"rows", "each value"} else "distinct counts"
         return f"{len(m.features)} {what}{blocks}, {groups}"
@@ -149,13 +153,27 @@ class _Written:
         sql, search = measurement.sql(emitter), None
         asked = _hashed(measurement, sql)
         if measurement.bound.up_to is not None and isinstance(measurement, (Sums, Histogram)):
-            rows = RowsPerUnit(measurement)
-            text = rows.sql(emitter)
-            awaited = [table.token for table in awaiting(measurement.relation)]
-            identity = "\n".join((text, repr(rows.rungs), str(rows.sensitivity), *awaited))
-            search = PricedMeasurement(rows, text, hashlib.sha256(identity.encode()).hexdigest())
+            search = search_of(measurement, emitter)
             asked.update(search.identity.encode())
         return cls(sql, asked, search)
+
+
+def search_of(measurement: Sums | Histogram, emitter: Emitter, also: int = 1) -> PricedMeasurement:
+    """Return the measurement by which the C of another is chosen; its ladder has `also` as a rung."""
+    rows = RowsPerUnit(measurement, also=also)
+    text = rows.sql(emitter)
+    awaited = [table.token for table in awaiting(measurement.relation)]
+    return _identified(rows, text, repr(rows.rungs), str(rows.sensitivity), *awaited)
+
+
+def outside_of(measurement: Sums, columns: Sequence[Ref], epsilon: Fraction, emitter: Emitter) -> PricedMeasurement:
+    """Return the measurement of which values of the same rows lie beyond their bounds."""
+    beyond = BeyondBounds(measurement.relation, measurement.bound, tuple(columns), epsilon)
+    return _identified(beyond, beyond.sql(emitter))
+
+
+def _identified(measurement: Measured, text: str, *further: str) -> PricedMeasurement:
+    return PricedMeasurement(measurement, text, hashlib.sha256("\n".join((text, *further)).encode()).hexdigest())
 
 
 def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:

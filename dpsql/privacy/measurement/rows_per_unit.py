@@ -42,6 +42,8 @@ class RowsPerUnit:
 
     of: Sums | Histogram
     epsilon: Fraction = Fraction(0)
+    also: int = 1
+    """A rung that the ladder has beside its own."""
 
     @property
     def relation(self) -> Relation:
@@ -61,7 +63,8 @@ class RowsPerUnit:
     @property
     def rungs(self) -> tuple[int, ...]:
         """Return what C may be, ascending."""
-        return rungs(self.bound.up_to or self.bound.rows)
+        own = rungs(self.bound.up_to or self.bound.rows)
+        return own if self.also in own else tuple(sorted((*own, self.also)))
 
     @property
     def sensitivity(self) -> int:
@@ -85,7 +88,7 @@ class RowsPerUnit:
         numbers = ", ".join(map(emitter.dialect.as_text, ("count(*)", emitter.dialect.total("n"))))
         return f"SELECT b, {numbers} FROM ({placed}) AS q GROUP BY b"
 
-    def cells(self, found: Sequence[tuple[int, int, int]]) -> list[int]:
+    def cells(self, found: Sequence[Sequence[int]]) -> list[int]:
         """Return what stands at each rung, in steps, from the rows of `sql` as whole numbers."""
         ladder, whole, norm = self.rungs, self.sensitivity, self.of.row_norm_of_units
         cells = [0] * len(ladder)

@@ -8,11 +8,12 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.plan import Measured, Measurement, as_chosen
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.measurement.plan import Measured, Measurement, Searched, as_chosen
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import KeyRow
+from dpsql.privacy.release.profile import TableProfile
 from dpsql.privacy.release.release import Release, estimates
+from dpsql.rewrite.ir.relation import reads_all
 
 Draw = tuple[Measured, Release]
 Found = Mapping[Feature, float]
@@ -29,6 +30,8 @@ class Draws:
     """
 
     drawn: tuple[Draw, ...]
+    known: TableProfile | None = None
+    """What is known of the table, where that tells what a declared C takes off: units have no more rows here."""
 
     @classmethod
     def of(cls, *drawn: Draw) -> "Draws":
@@ -58,7 +61,7 @@ class Draws:
             InternalError: it is none that outputs are read off.
         """
         best, _ = self.best
-        if isinstance(best, RowsPerUnit):
+        if isinstance(best, Searched):
             raise InternalError
         if len(self.drawn) == 1 or isinstance(best, Histogram):
             return best
@@ -66,19 +69,43 @@ class Draws:
 
     @property
     def cut(self) -> int:
-        """Return how many rows C takes off, as it seems; 0 where it was not chosen."""
+        """Return how many rows C takes off, as it seems; 0 where nothing tells."""
         chosen = self.best[1].chosen
-        return 0 if chosen is None else chosen.cut
+        return (self._declared or 0) if chosen is None else chosen.cut
 
     @property
     def missing(self) -> float | None:
-        """Return which share of all that is summed C takes off, as it seems; None where it was not chosen."""
-        if self.best[1].chosen is None:
+        """Return which share of all that is summed C takes off, as it seems; None where nothing tells."""
+        if self.best[1].chosen is None and self._declared is None:
             return None
-        read = self.reader()
-        every = [read(group) for group in range(len(self.best[1].numbers))]
-        total = sum(found[ONE] if ONE in found else max(map(abs, found.values()), default=0.0) for found in every)
+        total = sum(
+            found[ONE] if ONE in found else max(map(abs, found.values()), default=0.0) for found in self._every()
+        )
         return self.cut / (max(total, 0.0) + self.cut) if self.cut else 0.0
+
+    @property
+    def _declared(self) -> int | None:
+        """Return how many rows a declared C takes off, as a profile tells; None where it does not."""
+        measured = self.best[0]
+        if self.known is None or not isinstance(measured, Sums) or measured.weighs_norms:
+            return None
+        if reads_all(measured.relation, measured.where):
+            return self.known.cut(measured.bound.rows, None)
+        every = self._every()
+        return (
+            self.known.cut(measured.bound.rows, sum(found[ONE] for found in every))
+            if every and ONE in every[0]
+            else None
+        )
+
+    def _every(self) -> list[Found]:
+        """Return all sums that can be read, of every group."""
+        read = self.reader()
+        return [read(group) for group in range(len(self.best[1].numbers))]
+
+    def bounded_by(self, known: TableProfile) -> "Draws":
+        """Return them with what is known of the table that they are of."""
+        return replace(self, known=known)
 
     @property
     def keys(self) -> Sequence[KeyRow] | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpsql.errors import InternalError
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.domains import Cell, order_of
@@ -48,18 +48,18 @@ class ExactBuckets:
 
 @dataclass(frozen=True, slots=True)
 class ExactCells:
-    """What stands exactly at each rung of a ladder; not to be printed, logged or sent."""
+    """What stands exactly in each cell of a search; not to be printed, logged or sent."""
 
     cells: Sequence[int] = field(repr=False)
 
 
-def exact_cells(search: RowsPerUnit, rows: Sequence[EngineRow]) -> ExactCells:
-    """Return what stands at each rung from the engine's rows.
+def exact_cells(search: Searched, rows: Sequence[EngineRow]) -> ExactCells:
+    """Return what stands in each cell from the engine's rows.
 
     Raises:
         InternalError: a number is not whole.
     """
-    return ExactCells(search.cells([(whole_number(b), whole_number(units), whole_number(n)) for b, units, n in rows]))
+    return ExactCells(search.cells([[*map(whole_number, row)] for row in rows]))
 
 
 def exact_sums(measurement: Sums, rows: Sequence[EngineRow]) -> ExactSums:

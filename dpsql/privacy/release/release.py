@@ -15,7 +15,8 @@ from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, SelectionRule
-from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
+from dpsql.privacy.measurement.plan import Searched
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms import extreme, partition_selection, quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
@@ -98,7 +99,7 @@ def release_keys(exact: ExactSums, entropy: Entropy, rule: SelectionRule | None)
     return Release([[0] for _ in chosen], chosen)
 
 
-def release_rows_per_unit(search: RowsPerUnit, exact: ExactCells, entropy: Entropy) -> Release:
+def release_cells(search: Searched, exact: ExactCells, entropy: Entropy) -> Release:
     """Return the cells, each with noise of its own."""
     noise = discrete_laplace(entropy, search.scale, len(exact.cells))
     return Release([list(map(add, exact.cells, noise))])

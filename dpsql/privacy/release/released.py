@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measured
@@ -14,8 +15,8 @@ from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_
 from dpsql.privacy.release.release import (
     Release,
     release_buckets,
+    release_cells,
     release_keys,
-    release_rows_per_unit,
     release_sums,
 )
 
@@ -36,8 +37,8 @@ def _with_noise(
     entropy: Entropy,
 ) -> Release:
     match measurement:
-        case RowsPerUnit():
-            return release_rows_per_unit(measurement, exact_cells(measurement, rows), entropy)
+        case RowsPerUnit() | BeyondBounds():
+            return release_cells(measurement, exact_cells(measurement, rows), entropy)
         case Sums():
             exact = exact_sums(measurement, rows)
             return release_sums(measurement, exact if keys is None else exact.at(keys), entropy, part.rule)

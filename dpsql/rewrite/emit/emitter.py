@@ -97,6 +97,14 @@ class Emitter:
             return f"{raw} <= {self.dialect.not_finite('Infinity')}"
         return f"{raw} IS NOT NULL"
 
+    def beyond(self, ref: Ref) -> tuple[str, str]:
+        """Return the conditions that a stored value is below its column's bounds, and above them."""
+        interval, raw = self.declared.one(ref).interval, self.raw(ref)
+        if interval is None:
+            return "FALSE", "FALSE"
+        low, high = (self.literal(_exact(end), ref.type) for end in (interval.low, interval.high))
+        return f"{raw} < {low}", f"{raw} > {high}"
+
     def narrowed(self, ref: Ref, low: int, high: int) -> str:
         """Return a whole number between `low` and `high` in the type that grouping by it is fastest in."""
         return self.as_kept(ref, lambda one: self.dialect.narrowed(self.sql(one), low, high), "narrowed", low, high)

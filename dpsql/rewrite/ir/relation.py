@@ -178,6 +178,12 @@ def _below(source: Source) -> tuple[Relation, ...]:
             return tuple(part.relation for part in parts)
 
 
+def reads_all(relation: Relation, where: Expr) -> bool:
+    """Return whether all rows of tables are read, and none is left out by a condition."""
+    every = all(s.holds and not s.only_tested and s.made is None for s in relation.sources)
+    return every and relation.where == TRUE and where == TRUE
+
+
 def is_single(table: Table) -> bool:
     """Return whether a table has one row, whatever that is."""
     return isinstance(table, AwaitedTable) and table.is_single

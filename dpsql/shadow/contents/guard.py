@@ -100,15 +100,24 @@ CREATE TABLE dpsql.audit (
   delta numeric, releases text[]);
 COMMENT ON TABLE dpsql.audit IS 'who asked what, and what became of it: for owners';
 
+CREATE TABLE dpsql.profile (
+  table_name text, column_name text, what text, value double precision, margin double precision);
+COMMENT ON TABLE dpsql.profile IS 'what is known of whole tables, by a profile that was paid for';
+
+CREATE FUNCTION dpsql.take_profile() RETURNS text LANGUAGE sql STABLE
+  RETURN 'take the profile by this statement alone: SELECT dpsql.take_profile()';
+COMMENT ON FUNCTION dpsql.take_profile() IS 'measures the profile of your unit kind, for the ε that the policy says';
+
 CREATE TABLE dpsql.declared (
   table_name text, place integer, column_name text, type text, lower_bound text, upper_bound text,
   "values" text[], nullable boolean, description text);
 
 CREATE VIEW dpsql.columns AS
-  SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description
+  SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description,
+         NULL::double precision AS share_below, NULL::double precision AS share_above
     FROM dpsql.declared WHERE has_table_privilege('public.' || quote_ident(table_name), 'select')
    ORDER BY table_name, place;
-COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns';
+COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns, and which values are beyond it';
 """
 
 _MASKED = """

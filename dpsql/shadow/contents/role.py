@@ -149,7 +149,11 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
         ("GRANT USAGE ON SCHEMA public TO {}", both),
         ("GRANT USAGE ON SCHEMA dpsql TO {}", both),
         ("GRANT USAGE ON LANGUAGE sql TO {}", Identifier(ORACLE)),
-        ("GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.audit, dpsql.columns TO {}", Identifier(CLIENTS)),
+        (
+            "GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.audit, dpsql.profile, dpsql.columns TO {}",
+            Identifier(CLIENTS),
+        ),
+        ("GRANT EXECUTE ON FUNCTION dpsql.take_profile() TO {}", Identifier(CLIENTS)),
         ("GRANT EXECUTE ON FUNCTION pg_catalog.set_config, pg_catalog.dpsql_set_config TO {}", Identifier(CLIENTS)),
     ):
         connection.execute(SQL(statement).format(to))

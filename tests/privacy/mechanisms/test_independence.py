@@ -37,7 +37,7 @@ from dpsql.privacy.mechanisms.mechanism import Mechanism
 from dpsql.privacy.mechanisms.permute_and_flip import permute_and_flip
 from dpsql.privacy.release import release
 from dpsql.privacy.release.exact import ExactBuckets, ExactCells, ExactSums
-from dpsql.privacy.release.release import release_buckets, release_rows_per_unit, release_sums
+from dpsql.privacy.release.release import release_buckets, release_cells, release_sums
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory
@@ -180,7 +180,7 @@ def _released(part: Part) -> Draw:
 
     def drawn(entropy: Entropy, groups: int) -> Drawn:
         if isinstance(part, RowsPerUnit):  # of which each cell is to be independent
-            return [[cell] for cell in release_rows_per_unit(part, ExactCells([0] * groups), entropy).numbers[0]]
+            return [[cell] for cell in release_cells(part, ExactCells([0] * groups), entropy).numbers[0]]
         if isinstance(part, Sums):
             exact = [[0] * len(part.features)] * groups
             return release_sums(part, ExactSums(None, exact), entropy).numbers
@@ -230,7 +230,7 @@ def test_every_kind_of_release_is_tried(parts: Mapping[str, Part]) -> None:
     }
     ways_there_are = {(True, False, False, True), (True, False, False, False), (False, True, False, False)}
     assert ways == ways_there_are | {(False, False, True, False), (False, False, False, False)}
-    tried = {"release.release_sums", "release.release_buckets", "release.release_rows_per_unit"}
+    tried = {"release.release_sums", "release.release_buckets", "release.release_cells"}
     assert _functions(release).keys() - tried == {"release.release_keys"}  # whose choice is `GaussianSelection.shown`
 
 

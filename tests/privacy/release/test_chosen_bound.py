@@ -19,7 +19,8 @@ from dpsql.privacy.measurement.rows_per_unit import SHARE, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.chosen_bound import chosen_bound
 from dpsql.privacy.release.exact import ExactCells
-from dpsql.privacy.release.release import release_rows_per_unit
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
+from dpsql.privacy.release.release import release_cells
 from dpsql.rewrite.translate.rows.aggregates import Moment
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
@@ -78,7 +79,7 @@ def test_it_is_nearly_the_best(kind: str, epsilon: Fraction, counted: Sums) -> N
     errors = []
     for _ in range(_RUNS):
         noisy = [round(cell + draw.laplace(0, size)) for cell in exact]
-        errors.append(_error(units, chosen_bound(search, noisy, counted).rows, paid))
+        errors.append(_error(units, chosen_bound(NoisyLadder.of(search, noisy), counted).rows, paid))
     best = min(_error(units, rung, float(epsilon)) for rung in search.rungs)
     assert np.median(errors) <= best * (6 if kind == "heavy" else 4)
 
@@ -99,7 +100,7 @@ def test_margins_cover_the_count_of_all_rows(kind: str, epsilon: int, runs: int,
     kept = {rung: int(np.minimum(units, rung).sum()) for rung in search.rungs}
     errors, margins = [], []
     for _ in range(runs):
-        chosen = chosen_bound(search, [round(cell + draw.laplace(0, size)) for cell in exact], measured)
+        chosen = chosen_bound(NoisyLadder.of(search, [round(cell + draw.laplace(0, size)) for cell in exact]), measured)
         sums = as_chosen(measured, chosen.rows)
         assert isinstance(sums, Sums)
         noise = draw.laplace(0, sums.scale / sums.steps_per_row)
@@ -116,7 +117,7 @@ def test_margins_cover_the_count_of_all_rows(kind: str, epsilon: int, runs: int,
 def test_the_cells_have_the_noise_that_is_claimed(epsilon: Fraction, counted: Sums) -> None:
     """Of the scale sensitivity/ε, where that is what the ledger is charged: its mean size is that, and not half of it."""
     search = RowsPerUnit(counted, epsilon)
-    noisy = release_rows_per_unit(search, ExactCells([0] * 4_000), np.random.default_rng(3).bytes).numbers[0]
+    noisy = release_cells(search, ExactCells([0] * 4_000), np.random.default_rng(3).bytes).numbers[0]
     assert PricedMeasurement(search, "", "").cost.epsilon == epsilon
     assert np.mean(np.abs(np.array(noisy, dtype=float))) == pytest.approx(float(search.sensitivity / epsilon), rel=0.08)
 
@@ -124,7 +125,7 @@ def test_the_cells_have_the_noise_that_is_claimed(epsilon: Fraction, counted: Su
 def test_nothing_is_seen_of_nobody(counted: Sums) -> None:
     """Where there seems to be nobody a unit counts with a row or two."""
     search = RowsPerUnit(counted, Fraction(1, 5))
-    assert chosen_bound(search, [0] * len(search.rungs), counted).rows <= 3
+    assert chosen_bound(NoisyLadder.of(search, [0] * len(search.rungs)), counted).rows <= 3
 
 
 def test_more_groups_take_less(counted: Sums) -> None:
@@ -132,7 +133,10 @@ def test_more_groups_take_less(counted: Sums) -> None:
     search = RowsPerUnit(counted, Fraction(1, 50))
     exact = _cells(search, _units()["regulars"])
     zones = replace(counted, groups=replace(counted.groups, grouped=tuple((n,) for n in range(200))))
-    assert chosen_bound(search, exact, zones).rows < chosen_bound(search, exact, counted).rows
+    assert (
+        chosen_bound(NoisyLadder.of(search, exact), zones).rows
+        < chosen_bound(NoisyLadder.of(search, exact), counted).rows
+    )
 
 
 @pytest.mark.parametrize("cell", [0, 2**200, -(2**200), 1])
@@ -141,6 +145,6 @@ def test_no_noise_makes_it_fail(cell: int, counted: Sums) -> None:
     for end in (1, 2, 7, 2**20, 2**40):
         search = RowsPerUnit(replace(counted, bound=replace(counted.bound, up_to=end)), Fraction(1, 10**6))
         for cells in ([cell] * len(search.rungs), [cell, *[-cell] * (len(search.rungs) - 1)]):
-            found = chosen_bound(search, cells, counted)
+            found = chosen_bound(NoisyLadder.of(search, cells), counted)
             assert found.rows in search.rungs
             assert found.cut >= 0

@@ -1,0 +1,35 @@
+"""What the gateway works with."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from dpsql.accounting.ledger import Ledger
+from dpsql.engines.base import Engine
+from dpsql.policy.model import Period, Policy
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.question import Settings
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.bind.binder import PlanningShadow
+from dpsql.stage_times import StageTimes
+from dpsql.trail.chain import ChainedLine
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayDependencies:
+    """What the gateway works with; handed in by the server."""
+
+    policy: Policy
+    engine: Engine
+    ledger: Ledger
+    evaluator: Callable[[Settings, str], PlanningShadow]
+    """For the settings of a session, and its user."""
+    declared: Declared
+    rows: PublicRows
+    entropy: Entropy
+    refresh: Period
+    timeout: float
+    """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
+    trail: Callable[[], Iterable[ChainedLine]]
+    """Returns the audit trail's lines, the newest first."""
+    times: StageTimes

@@ -1,0 +1,132 @@
+"""How many units have how many rows, read off what was released of it: post-processing, as all that follows.
+
+The cells of `RowsPerUnit` have noise. From the first rung on, units are taken to be there as long as the cells next above a
+rung add up to more than their noise does, or any cells further up to far more; beyond, at each rung half as many as at the
+one below, the first of which just can't be seen. If more are seen well at some rung, those above it, up to where none are
+seen, are taken to become fewer as they did just below it, which is slower where tails are heavy. That says what each C takes
+off. For margins tails are taken to be heavier than for the choice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import hypot, inf, sqrt
+
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+
+_SEEN = 2.5
+"""How many standard deviations of noise units have to be above, to be there."""
+_WIDTHS = (1, 2, 4)
+"""Of how many cells together."""
+_FAR = 5.5
+"""How many they have to be above by further up, where there are many cells of which one may be large by chance."""
+_TOGETHER_FAR = (1, 2, 3)
+_TWO_SIDED = 1.96
+"""How many standard deviations of a sum of noise a margin at 95 % is."""
+_UNEXPECTED, _BEYOND = 4, 8
+"""How many times as many rows as the policy expects there may be, or as are seen in units that have fewer."""
+_UNSEEN = 0.5
+"""How many units there may be that are not seen, in standard deviations of a cell."""
+_FALLING = 0.5
+"""By which factor they become fewer with each rung."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """How the units above a rung become fewer with each rung, by those below it."""
+
+    seen: float
+    """How many standard deviations of a cell they have to be to be seen well."""
+    most: float
+    """The slowest: with 1/√2, as rungs are √2 apart, there would be no end to the rows of all units above."""
+    power: float
+    """Tails become thinner, so that it is faster than it was below."""
+    unseen: float
+    """How many there may be where none is seen any more, in standard deviations of a cell."""
+
+
+FOR_CHOICE, FOR_MARGINS = Tail(6, 0.6, 1.3, _UNSEEN), Tail(4, 0.65, 1.0, 1.0)
+_UNSEEN_UNITS, _UNSEEN_RUNGS = 2, 4
+"""How many units, in standard deviations of a cell, may be so many rungs further up than any is seen."""
+_LEAST, _BACK = 0.35, 2
+"""The fastest, and by how many rungs it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyLadder:
+    """How many units there are at each rung of a ladder, as it was released."""
+
+    rungs: Sequence[int]
+    cells: Sequence[float]
+    epsilon: Fraction
+    plausible: float = inf
+    """How many rows there can be, as the policy expects: what looks like more is noise."""
+
+    @classmethod
+    def of(cls, search: RowsPerUnit, noisy: Sequence[int]) -> "NoisyLadder":
+        """Build from a search and its released cells."""
+        expected = search.relation.expected_rows
+        plausible = inf if expected is None else float(expected * _UNEXPECTED)
+        return cls(search.rungs, [cell / search.sensitivity for cell in noisy], search.epsilon, plausible)
+
+    @property
+    def deviation(self) -> float:
+        """Return the standard deviation of each cell's noise, in units."""
+        return sqrt(2) / float(self.epsilon)
+
+    def with_other(self, other: "NoisyLadder") -> "NoisyLadder":
+        """Return what was released of the same units twice, read together by inverse variance."""
+        mine, its = self.epsilon**2, other.epsilon**2
+        share = float(mine / (mine + its))
+        cells = [a * share + b * (1 - share) for a, b in zip(self.cells, other.cells, strict=True)]
+        return replace(self, cells=cells, epsilon=Fraction(sqrt(mine + its)))
+
+    def above(self, tail: Tail) -> list[float]:
+        """Return how many units are above each rung."""
+        above, top = self._seen()
+        sd = self.deviation
+        known = max((place for place, number in enumerate(above) if number > tail.seen * sd), default=None)
+        if known is None:
+            return above
+        before = max(known - _BACK, 0)
+        slower = (above[known] / above[before]) ** (tail.power / (known - before)) if before < known else tail.most
+        factor = min(max(slower, _LEAST), tail.most)
+        for place in range(known + 1, len(above)):
+            like_below = above[known] * factor ** (place - known)
+            most = inf if place < top else tail.unseen * sd * tail.most ** (place - top)
+            above[place] = max(above[place], min(like_below, most))
+        return above
+
+    def _seen(self) -> tuple[list[float], int]:
+        """Return how many units are above each rung, as far as they are seen or may be, and above which none is seen."""
+        sd, cells, last = self.deviation, self.cells, len(self.cells) - 1
+
+        def seen(place: int, widths: Sequence[int], threshold: float, most: float = inf) -> bool:
+            sums = ((sum(cells[place : place + w]), threshold * sd * sqrt(w)) for w in widths)
+            return any(noise < units <= most for units, noise in sums)
+
+        def on(top: int) -> int:
+            while top < last and seen(top + 1, _WIDTHS, _SEEN):
+                top += 1
+            return top
+
+        near = on(0)
+        rows = sum(cell * rung for cell, rung in zip(cells[: near + 1], self.rungs, strict=False))
+        most = max(self.plausible, _BEYOND * rows)
+        far = (place for place in range(last, near, -1) if seen(place, _TOGETHER_FAR, _FAR, most / self.rungs[place]))
+        top = on(next(far, near))
+        above = [_UNSEEN * sd * _FALLING ** max(place - top, 0) for place in range(last + 1)]
+        for place in range(top - 1, -1, -1):
+            above[place] = max(above[place + 1] + cells[place + 1], above[place + 1])
+        return above, top
+
+    def cut(self, rows: int, keeping: float = 1.0) -> tuple[float, float]:
+        """Return how many rows a C takes off all units, as it seems, and the half-width of the 95 % interval of that.
+
+        `keeping` is the share of each unit's rows that a condition keeps. Half of what may be there and not be seen counts.
+        """
+        _, top = self._seen()
+        over = [max(rung * keeping - rows, 0.0) for rung in self.rungs]
+        seen = sum(cell * more for cell, more in zip(self.cells, over[: top + 1], strict=False))
+        unseen = _UNSEEN_UNITS * self.deviation * over[min(top + _UNSEEN_RUNGS, len(over) - 1)]
+        return max(seen, 0.0) + unseen / 2, hypot(_TWO_SIDED * self.deviation * hypot(*over[: top + 1]), unseen)

@@ -1,0 +1,81 @@
+"""What is read off a noisy ladder: what a C takes off, and how far that may be wrong."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpsql.privacy.release.noisy_ladder import FOR_CHOICE, FOR_MARGINS, NoisyLadder
+
+RUNGS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+_RUNS = 400
+
+
+def _cells(units: Sequence[int]) -> list[float]:
+    """Return what stands at each rung: a unit between two is split."""
+    cells = [0.0] * len(RUNGS)
+    for n in units:
+        place = max(k for k, rung in enumerate(RUNGS) if rung <= n)
+        if place == len(RUNGS) - 1:
+            cells[place] += 1
+            continue
+        part = (n - RUNGS[place]) / (RUNGS[place + 1] - RUNGS[place])
+        cells[place] += 1 - part
+        cells[place + 1] += part
+    return cells
+
+
+def _units() -> Sequence[int]:
+    draw = np.random.default_rng(3)
+    return [int(n) for n in np.minimum(np.maximum(draw.lognormal(1.3, 1.1, 20_000), 1), 1024)]
+
+
+@pytest.mark.parametrize("rows", [0, 4, 16])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1)])
+def test_what_a_bound_takes_off_is_within_its_margin(rows: int, epsilon: Fraction) -> None:
+    """In 93.5 of 100 cases at least, and the margin is no more than three times as wide as errors are."""
+    units = _units()
+    exact, truth = _cells(units), sum(max(n - rows, 0) for n in units)
+    draw, errors, margins = np.random.default_rng(7), [], []
+    for _ in range(_RUNS):
+        ladder = NoisyLadder(RUNGS, [cell + draw.laplace(0, 1 / float(epsilon)) for cell in exact], epsilon, 4e5)
+        cut, margin = ladder.cut(rows)
+        errors.append(abs(cut - truth))
+        margins.append(margin)
+    assert np.mean(np.array(errors) <= np.array(margins)) >= 0.92
+    assert np.median(margins) <= 3 * np.quantile(errors, 0.95)
+
+
+def test_two_releases_are_read_together() -> None:
+    """By inverse variance: the noise is that of √(ε₁² + ε₂²)."""
+    exact, draw = _cells(_units()), np.random.default_rng(9)
+    ladders = [
+        NoisyLadder(RUNGS, [c + draw.laplace(0, 1 / e) for c in exact], Fraction(e)) for e in (3, 4) for _ in range(200)
+    ]
+    both = [a.with_other(b) for a, b in zip(ladders[:200], ladders[200:], strict=True)]
+    assert float(both[0].epsilon) == pytest.approx(5)
+    errors = [x - y for one in both for x, y in zip(one.cells, exact, strict=True)]
+    assert np.std(errors) == pytest.approx(both[0].deviation, rel=0.05)
+
+
+@pytest.mark.parametrize("place", range(8, 16))
+def test_what_can_not_be_is_taken_for_noise(place: int) -> None:
+    """A cell far up that would be more rows than there can be changes nothing; where nothing is expected it does."""
+    cells = _cells([1] * 100)
+    cells[place] = 60.0
+    quiet, loud = (NoisyLadder(RUNGS, cells, Fraction(1, 7), most) for most in (RUNGS[place] * 60 - 1, float("inf")))
+    assert quiet.above(FOR_CHOICE)[place - 1] < 10 < loud.above(FOR_CHOICE)[place - 1]
+
+
+@pytest.mark.parametrize("cell", [0.0, 1e300, -1e300, 1.0])
+def test_nothing_makes_it_fail(cell: float) -> None:
+    """It is post-processing: whatever was released can be read."""
+    for number in range(1, len(RUNGS)):
+        ladder = NoisyLadder(RUNGS[:number], [cell] * number, Fraction(1, 10**6), 100.0)
+        for one in (ladder, replace(ladder, cells=[*ladder.cells[:-1], -cell]), ladder.with_other(ladder)):
+            assert all(units >= 0 for units in one.above(FOR_MARGINS))
+            cut, margin = one.cut(3)
+            assert cut >= 0
+            assert margin >= 0
