@@ -24,9 +24,10 @@ from dpsql.policy.model import DatasetBudget, Privacy, Role
 from dpsql.web.curves import Json
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
-from dpsql.web.site import Site
+from dpsql.web.site import Gone, Refused, Site
 from dpsql.web.visible import visible
 
+_PROFILE = "SELECT concat_ws('.', table_name, column_name), what, value, margin FROM dpsql.profile"
 _RECENT = 2_000
 """How many of a role's newest lines the page looks at."""
 _MOST_SHOWN = 10
@@ -64,10 +65,41 @@ class ExpensiveStatement:
     last: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class KnownLine:
+    """What a profile tells of a table or a column."""
+
+    of: str
+    what: str
+    value: str
+    margin: str
+
+
 async def budget_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page."""
     bars, whole, asked, count = await asyncio.to_thread(_read, context.site, visitor)
-    return context.page(request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count)
+    known = await _profile(context.site, visitor)
+    return context.page(request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count, known=known)
+
+
+async def _profile(site: Site, visitor: Visitor) -> list[KnownLine]:
+    """Return what the visitor's role knows of whole tables; without it the page is what it is."""
+    if site.policy.budgets[visitor.role.protects].profile is None:
+        return []
+    try:
+        return [_known(*row) for row in await visitor.client.rows(_PROFILE)]
+    except (Refused, Gone):
+        return []
+
+
+def _known(of: object, what: object, value: object, margin: object) -> KnownLine:
+    """Return a line of the profile, shares in per cent."""
+    is_share = str(what).startswith("share")
+
+    def shown(number: object) -> str:
+        return "" if not isinstance(number, float) else f"{100 * number:.2g} %" if is_share else f"{number:,.0f}"
+
+    return KnownLine(str(of), str(what), shown(value), shown(margin))
 
 
 async def charges(_: Request, context: PageContext, visitor: Visitor) -> Response:

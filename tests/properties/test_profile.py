@@ -8,8 +8,8 @@ import pytest
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.beyond_bounds import ONE_UNIT, BeyondBounds
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.rewrite.ir.relation import ref
 from dpsql.privacy.release.exact import exact_cells
+from dpsql.rewrite.ir.relation import ref
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements, moves_of_each
 from tests.support.fix_engines import ENGINES, Engines
@@ -69,7 +69,7 @@ def test_each_unit_has_the_same_say(dialect: str, shares: BeyondBounds, world: W
     """Half of one's rows, all of another's: one unit and a half of three."""
     fares = replace(shares, columns=tuple(one for one in shares.columns if one.name == "fare"))
     row = next(databases(world.policy.tables["rides"], "rider", 1, "say"))[0]
-    of = {1: [1e9, 5, 200, 5], 2: [151], 3: [150, 0]}
+    of: dict[int, list[float]] = {1: [1e9, 5, 200, 5], 2: [151], 3: [150, 0]}
     tiny[dialect].fill("rides", [row | {"rider": rider, "fare": fare} for rider, some in of.items() for fare in some])
     rows = Measured.of(fares, tiny[dialect], world).rows()
     assert exact_cells(fares, rows).cells == [3 * ONE_UNIT, 0, ONE_UNIT * 3 // 2]

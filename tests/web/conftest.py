@@ -37,6 +37,11 @@ COLUMNS: list[Cells] = [
     ("zones", "size", "zones", "size", "integer", "1", "9", ""),
 ]
 """What `dpsql.columns` says."""
+KNOWN: list[Cells] = [
+    ("rides", "number of driver units", 1_234.4, 56.7),
+    ("rides.fare", "share of values above the bounds", 0.00312, None),
+]
+"""What a role knows of whole tables."""
 
 
 def _role(name: str, protects: str, *, owner: bool = False) -> Role:
@@ -58,7 +63,10 @@ POLICY = Policy(
         "analyst": _role("analyst", "passenger"),
         "third_party": _role("third_party", "driver"),
     },
-    {"passenger": DatasetBudget(Privacy(Fraction(30))), "driver": DatasetBudget(Privacy(Fraction(20)), 30)},
+    {
+        "passenger": DatasetBudget(Privacy(Fraction(30))),
+        "driver": DatasetBudget(Privacy(Fraction(20)), 30, Fraction(1, 10)),
+    },
     "a fingerprint",
 )
 USERS = {"olga": "owner", "ana": "analyst", "tess": "third_party"}
@@ -114,6 +122,8 @@ class Connection:
         """Answer."""
         if "dpsql.columns" in statement:
             return COLUMNS
+        if "dpsql.profile" in statement and not isinstance(self.server.refusal, Gone):
+            return KNOWN
         if isinstance(self.server.refusal, (Refused, Gone)):
             raise self.server.refusal
         if (statement, epsilon) not in self.server.asked:

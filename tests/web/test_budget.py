@@ -5,6 +5,7 @@ from datetime import date
 
 import pytest
 
+from dpsql.web.site import Gone
 from tests.web.browsing import Browser
 from tests.web.conftest import Server
 
@@ -102,3 +103,20 @@ def test_the_time_of_a_budget_for_all_roles_is_told(visit: Visit) -> None:
     page = visit("olga").get("/budget").text
     assert "all roles together, ever" in page
     assert "all roles together, in any 30 days" in page
+
+
+def test_what_a_profile_tells_is_shown(visit: Visit) -> None:
+    """Numbers as such, shares in per cent; nothing where the policy has no profile of the role's unit kind."""
+    text = visit("tess").get("/budget").text
+    for shown in ("What the profile tells", "number of driver units", ">1,234<", ">57<", "rides.fare", ">0.31 %<"):
+        assert shown in text
+    assert "What the profile tells" not in visit("ana").get("/budget").text
+
+
+def test_without_a_connection_the_page_is_there(visit: Visit, server: Server) -> None:
+    """What was spent is read from the ledger."""
+    browser = visit("tess")
+    server.refusal = Gone()
+    text = browser.get("/budget").text
+    assert "SELECT tesss" in text
+    assert "What the profile tells" not in text
