@@ -5,7 +5,7 @@ errors are there by their codes only, since a text of PostgreSQL's may quote a v
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -16,7 +16,7 @@ from dpsql.errors import AuditFailed
 from dpsql.policy.model import Privacy
 
 _LONGEST = 100_000
-"""Characters of a text that are kept."""
+"""Characters of a text that are kept, and of all parameters of a statement together."""
 RELEASE_DIGITS = 16
 """Hexadecimal digits by which a release is named: those that its charge's key in the ledger begins with."""
 _SYSTEM = ("08", "57", "58", "XX", "53100", "55P03")
@@ -85,7 +85,7 @@ class AuditRecord:
             "application": _kept(self.application) if self.application else None,
             "statement": None if self.statement is None else _kept(self.statement),
             "execute": None if self.execute is None else _kept(self.execute),
-            "parameters": None if not self.parameters else [None if p is None else _kept(p) for p in self.parameters],
+            "parameters": _kept_parameters(self.parameters or ()) or None,
             "verdict": self.verdict,
             "code": self.code,
             "rule": self.rule,
@@ -117,3 +117,22 @@ def _kept(text: str) -> str:
     if len(shown) <= _LONGEST:
         return shown
     return f"{shown[:_LONGEST]}… ({len(shown)} characters, SHA-256 {hashlib.sha256(shown.encode()).hexdigest()})"
+
+
+def _kept_parameters(parameters: Sequence[str | None]) -> list[str | None]:
+    """Return parameters as they can be written down; of very many the first ones, and the others' length and hash."""
+    kept, left = list[str | None](), _LONGEST
+    for place, one in enumerate(parameters):
+        text = None if one is None else _kept(one)
+        if text is not None and left <= 0:
+            return [*kept, _others(parameters[place:])]
+        kept.append(text)
+        left -= len(text or "")
+    return kept
+
+
+def _others(parameters: Sequence[str | None]) -> str:
+    """Return how parameters are known that are not kept."""
+    texts = ["" if one is None else presentable(one) for one in parameters]
+    whole = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+    return f"… ({len(texts)} more of {sum(map(len, texts))} characters, SHA-256 {whole})"

@@ -30,6 +30,17 @@ def test_a_very_long_text_is_known_by_its_hash() -> None:
     assert "(1000000 characters, SHA-256 " in written
 
 
+def test_many_long_parameters_are_known_by_their_hash() -> None:
+    """All of a statement's together take no more than one text: who is refused pays nothing for a line."""
+    written = replace(record("SELECT 1"), parameters=("x" * 10**5, None, *["y" * 10**5] * 150)).fields()["parameters"]
+    assert isinstance(written, list)
+    assert written[:2] == ["x" * 10**5, None]
+    assert len(written) == 3
+    assert written[2].startswith("… (150 more of 15000000 characters, SHA-256 ")
+    short = ("1", "", None, "x" * 99_000)
+    assert replace(record("SELECT 1"), parameters=short).fields()["parameters"] == list(short)
+
+
 def test_a_text_that_is_none_is_written_all_the_same() -> None:
     """Half a surrogate pair would otherwise keep all other lines from being written."""
     assert record("a\ud800\0b").fields()["statement"] == "a\ufffd\ufffdb"
