@@ -31,6 +31,8 @@ class ChainedLine:
     link: Link
     previous: str
     fields: Mapping[str, object]
+    size: int
+    """Bytes, without its end."""
 
     def follows(self, before: Link) -> bool:
         """Return whether it is the line after another."""
@@ -55,6 +57,8 @@ def read_line(raw: bytes) -> ChainedLine | None:
         return None
     try:
         fields = json.loads(found[1] + b"}")
-        return ChainedLine(Link(int(fields.pop("line")), found[2].decode()), str(fields.pop("previous")), fields)
+        return ChainedLine(
+            Link(int(fields.pop("line")), found[2].decode()), str(fields.pop("previous")), fields, len(raw)
+        )
     except (ValueError, TypeError, KeyError):
         return None

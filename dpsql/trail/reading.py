@@ -80,13 +80,16 @@ def _forwards(path: Path) -> Iterator[bytes]:
 def _backwards(path: Path) -> Iterator[bytes]:
     """Yield a file's lines from the last one on."""
     with path.open("rb") as file:
-        at, rest = file.seek(0, 2), b""
+        at, behind = file.seek(0, 2), list[bytes]()
         while at > 0:
             size = min(_PIECE, at)
             at -= size
             file.seek(at)
-            first, *lines = (file.read(size) + rest).split(b"\n")
+            first, *lines = file.read(size).split(b"\n")
+            if lines:
+                lines[-1] = b"".join((lines[-1], *reversed(behind)))
+                behind.clear()
             yield from (line for line in reversed(lines) if line)
-            rest = first
-        if rest:
-            yield rest
+            behind.append(first)  # of a line that begins before it
+        if line := b"".join(reversed(behind)):
+            yield line

@@ -1,12 +1,14 @@
 """What a trail is read for: to see what was asked, and that nothing was changed."""
 
+import time
 from pathlib import Path
 
 import pytest
 
+from dpsql.trail import reading
 from dpsql.trail.folder import TrailFolder, files_of
 from dpsql.trail.reading import examine_trail, newest_first
-from tests.trail.lines import add
+from tests.trail.lines import NOON, add
 
 
 @pytest.fixture
@@ -25,6 +27,17 @@ def test_the_newest_come_first(path: Path) -> None:
     folder.close()
     statements = [str(line.fields["statement"])[:5] for line in newest_first(path.parent)]
     assert statements == ["seven", "εεεεε", "five", "four", "three", "two", "one"]
+
+
+def test_long_lines_are_read_in_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In proportion to their length: what was read before is not gone through again with each piece."""
+    monkeypatch.setattr(reading, "_PIECE", 2**8)
+    folder = TrailFolder(path.parent)
+    folder.add([{"statement": "x" * 2**22}], NOON.date())
+    folder.close()
+    since = time.process_time()
+    assert len(list(newest_first(path.parent))) == 6
+    assert time.process_time() - since < 1
 
 
 def test_one_changed_byte_anywhere_is_found(path: Path) -> None:

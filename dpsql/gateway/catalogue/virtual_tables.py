@@ -1,7 +1,7 @@
 """The tables `dpsql.budget`, `charges`, `audit`, `profile` and `columns`: what may be spent, was asked, and is known."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,6 +13,7 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.accounting.usual_price import LINES, questions_left, usual_price
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.gateway.plans.placeholders import placeholder
+from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Period
 from dpsql.privacy.release.profile import Profile
 from dpsql.question import Cancellation
@@ -67,6 +68,8 @@ _FIELDS = (
     "time", "event", "user", "role", "address", "application", "statement", "parameters", "verdict", "code", "rule",
     "epsilon", "delta", "releases",
 )  # fmt: skip
+_MOST_READ = 64 * 2**20
+"""Bytes of the trail that are read; then no more of it."""
 _MOST_SHOWN, _LONGEST_SHOWN = 100, 200
 """Parameters of a statement that are shown, and characters of each."""
 
@@ -201,9 +204,17 @@ def _audit(account: Account, books: Books) -> str:
             because="audit-for-owners",
             hint="dpsql.charges has those of your own role that cost something.",
         )
-    lines = reversed(tuple(islice(books.trail(), _MOST)))
-    rows = [(str(line.link.number), *(_cell(line.fields.get(name)) for name in _FIELDS)) for line in lines]
-    return splice.table(tuple(_AUDIT), tuple(_AUDIT.values()), rows)
+    return splice.table(tuple(_AUDIT), tuple(_AUDIT.values()), tuple(_newest_lines(books))[::-1])
+
+
+def _newest_lines(books: Books) -> Iterator[Sequence[str | None]]:
+    """Yield the rows of the newest lines: what clients have sent may be long, and is not to fill the memory."""
+    read = 0
+    for line in until_cancelled(islice(books.trail(), _MOST), books.cancellation):
+        yield (str(line.link.number), *(_cell(line.fields.get(name)) for name in _FIELDS))
+        read += line.size
+        if read > _MOST_READ:
+            return
 
 
 def _profile(account: Account, books: Books) -> str:
