@@ -1,12 +1,16 @@
 """What a session keeps between its messages is counted in bytes, has a limit, and is given back."""
 
+import gc
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import psycopg
 import pytest
 
+from dpsql.gateway.request import Request
 from dpsql.shadow.server.postgres import Postgres
+from dpsql.wire.intercept.audited import AuditedStatement
+from dpsql.wire.intercept.prepared import Execution
 from dpsql.wire.protocol.messages import Limits, error_fields
 from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact
@@ -119,3 +123,34 @@ def test_a_message_without_room_ends_its_session_alone(served: Listener, enter: 
     assert b"C54000\0" in session.rest()
     assert _codes(other, *BEGIN, _large(b"a")) == []
     assert served._registry.kept.size < 2 * LARGE
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Leave what refers to itself where it is, as the collector does for a long time if it is large and not many objects."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "select count(*) from trips where payment_type = $1",
+        "select count(*) as forbidden from trips where payment_type = $1",
+        'select count(*) as "wrong columns" from trips where payment_type = $1',
+        "select count(*) from trips where payment_type = $1 and no_column > 1",
+        "select count(*) / 0 from trips where $1::int > 1",
+    ],
+)
+def test_of_a_statement_that_fails_nothing_is_left(asked: str, served: Listener) -> None:
+    """No error keeps the frames that it came by, in which the client's parameters are."""
+    with psycopg.connect(f"{dsn(served)} password=pw", autocommit=True, cursor_factory=psycopg.RawCursor) as session:
+        for size in range(3):
+            with suppress(psycopg.Error):
+                session.execute(asked, ["x" * (1000 + size)])
+        session.execute("select 1")
+    left = [one for one in gc.get_objects() if isinstance(one, (Execution, AuditedStatement, Request))]
+    assert len(left) <= 1

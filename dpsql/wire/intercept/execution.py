@@ -19,6 +19,7 @@ from dpsql.wire.protocol import messages
 
 _LOG = logging.getLogger("dpsql.wire")
 _T = TypeVar("_T")
+_E = TypeVar("_E", ShadowRefusedError, DpsqlError)
 _Told = Callable[[], None]
 """Tells the client an error."""
 _NOBODYS = ("53", "57", "58")
@@ -96,10 +97,10 @@ class Runner:
             answer = await self._interceptor.answer(self._backend, run, codec, cancellation, asked)
         except ShadowRefusedError as refused:
             asked.failed(refused.sqlstate)
-            return partial(self.tell, _placed(refused, run))
+            return partial(self.tell, _placed(_without_frames(refused), run))
         except DpsqlError as failed:
             asked.failed(failed.sqlstate, failed.because)
-            return partial(self.refuse, failed, run.offset)
+            return partial(self.refuse, _without_frames(failed), run.offset)
         try:
             await self._interceptor.install(self._backend, answer, run, codec)
         except ShadowRefusedError as refused:
@@ -127,6 +128,16 @@ class Runner:
         """Tell the client an error of ours, about a statement that begins at `offset` of what it sent."""
         placed = None if offset is None or failed.position is None else failed.position + offset
         refuse(self._backend, replace(Refusal.of(failed), position=placed).error())
+
+
+def _without_frames(failed: _E) -> _E:
+    """Return an error that forgets the frames it came by, and the errors before it.
+
+    Futures have it, and frames have them: what a client has sent would be held in a circle until the collector comes, which
+    counts objects, however large they are.
+    """
+    failed.__cause__ = failed.__context__ = None
+    return failed.with_traceback(None)
 
 
 def _placed(refused: ShadowRefusedError, run: Execution) -> bytes:
