@@ -42,9 +42,9 @@ WRONG = (
 )
 
 
-def checked(directory: Path, *views: str) -> None:
-    """Check a configuration with views of these texts."""
-    path = write_files(directory)
+def checked(directory: Path, *views: str, changes: dict[str, tuple[str, str]] | None = None) -> None:
+    """Check a configuration with views of these texts, and with some text of its files replaced."""
+    path = write_files(directory, changes)
     for number, view in enumerate(views):
         name = "cards" if not number else f"cards{number}"
         (directory / "schemas" / f"{name}.yaml").write_text(f"table: {name}\n{view}\n", encoding="utf-8")
@@ -91,3 +91,11 @@ RIGHT = (
 def test_what_can_be_asked_about_is_not(tmp_path: Path, view: str) -> None:
     """Rows, rows of single units, answers and public rows may have names."""
     checked(tmp_path, view)
+
+
+def test_an_answer_over_a_table_with_an_enumeration_is_a_view(tmp_path: Path) -> None:
+    """Whether the view reads that column or not."""
+    column = ("columns:\n", "columns:\n  mood: {type: enum, values: [sad, glad]}\n")
+    view = "view: SELECT payment, count(*) AS n FROM trips GROUP BY payment"
+    other = "view: SELECT mood, count(*) AS n FROM trips WHERE mood > 'sad' GROUP BY mood"
+    checked(tmp_path, view, other, changes={"schemas/trips.yaml": column})

@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError, InternalError, Unsupported
-from dpsql.policy.model import Policy, Table
+from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.policy.view import View
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.named.identifiers import fold
@@ -147,8 +147,13 @@ def _viewed(table: exp.Table, found: Table | View) -> exp.Expr:
     table.set("alias", alias.copy())
     if found.public:
         return table.copy()
-    columns = (f"CAST(NULL AS {c.declared}) AS {quoted_name(c.name)}" for c in found.columns.values())
+    columns = (f"CAST(NULL AS {_type(c)}) AS {quoted_name(c.name)}" for c in found.columns.values())
     return ViewedTable(**dict(table.copy().args), typed=f"(SELECT {', '.join(columns)})")
+
+
+def _type(column: Column) -> str:
+    """Return a column's type by a name that no search path changes."""
+    return f"public.{column.declared}" if column.type is SqlType.ENUM else column.declared
 
 
 def columns_of(view: View, policy: Policy) -> tuple[str, ...]:
