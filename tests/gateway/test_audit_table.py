@@ -12,6 +12,7 @@ from dpsql.errors import QueryCanceled
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement, Books, with_accounts
 from dpsql.gateway.measuring import account
 from dpsql.policy.model import Policy
+from dpsql.privacy.release.profile import Profile
 from dpsql.question import Asker, Cancellation
 from dpsql.rewrite.syntax.read.dialect import parsed
 from dpsql.trail.chain import BEGINNING, ChainedLine, chained, read_line
@@ -41,7 +42,7 @@ def owner(policy: Policy) -> Account:
 
 
 def _shown(trail: _Trail, owner: Account, cancellation: Cancellation) -> str:
-    return with_accounts(_ASKED, parsed, owner, Books(cast("Ledger", None), trail, cancellation))
+    return with_accounts(_ASKED, parsed, owner, Books(cast("Ledger", None), trail, cancellation, Profile))
 
 
 def test_ten_thousand_short_lines_are_shown(owner: Account) -> None:
