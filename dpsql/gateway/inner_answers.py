@@ -17,6 +17,7 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
+from dpsql.privacy.release.cell_text import CellText
 from dpsql.privacy.release.chosen_bound import chosen_bound
 from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.release.postprocess import CanHaveRows
@@ -51,7 +52,7 @@ class Reading:
         """
         return [table(scope.columns, scope.types, rows) for scope, rows in self.rows(priced, drawn)]
 
-    def rows(self, priced: PricedPlan, drawn: Drawn) -> Iterator[tuple[ScopePlan, list[list[postprocess.CellText]]]]:
+    def rows(self, priced: PricedPlan, drawn: Drawn) -> Iterator[tuple[ScopePlan, list[list[CellText]]]]:
         """Yield each scope of a plan with its released rows.
 
         Raises:

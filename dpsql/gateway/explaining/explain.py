@@ -119,6 +119,9 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
         if statements:
             yield from (f"       Engine, for C: {one.sql}" for one in (part.bound_by,) if one is not None)
             yield f"       Engine: {part.sql}"
+    if plan.added_up is not None:
+        most = max(map(len, plan.added_up.lines), default=0)
+        yield f"     Added up: each of the {len(plan.groups.shown):,} groups is made of at most {most:,} that are measured"
     yield from _left_out(plan)
     for line in expected(plan):
         share = "" if line.relative is None else f", about {100 * line.relative:.3g} % of {line.compared}"

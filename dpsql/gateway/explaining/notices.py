@@ -38,7 +38,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from map(_unseen, filter(_selects, scope.parts))
     yield from _empty(scope.plan, draws, possible)
     yield from (text for draw in draws if (text := _cut(draw)) is not None)
-    if scope.plan.sets is None and not any(draw.keys is not None for draw in draws):
+    if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
         yield from map(_hidden, hidden(scope.plan, draws))
     if priced.aim is None:
         return

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.features.feature import Shape
@@ -55,7 +56,8 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
     match output:
         case StatisticOutput(part=part, readout=readout, margin=False) if part is not None and plan.parts:
             sums = plan.parts[part]
-            return _statistic(sums, readout) if isinstance(sums, Sums) else None
+            noise = 1.0 if plan.added_up is None else plan.added_up.noise
+            return _statistic(sums, readout, noise) if isinstance(sums, Sums) else None
         case DistinctCountOutput(part=part) if part is not None and plan.parts:
             sums = plan.parts[part]
             if not isinstance(sums, Sums):
@@ -64,10 +66,10 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
     return None
 
 
-def _statistic(sums: Sums, readout: Readout) -> Expected | None:
+def _statistic(sums: Sums, readout: Readout, noise: float) -> Expected | None:
     rows, known = _rows(sums, readout), statistic(readout.moment.name)
     found = dict.fromkeys(readout.features, 0.0) | {f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE}
-    margin = Margins.of(sums).shown(readout, found)
+    margin = Margins.of(sums).times(Fraction(noise)).shown(readout, found)
     if margin is None:
         return None
     name = f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"

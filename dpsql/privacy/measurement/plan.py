@@ -1,5 +1,6 @@
 """The plan of one scope as values: its groups, its measurements, and how each output is read off them."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -110,6 +111,21 @@ Output = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class AddedUp:
+    """How the groups that are shown are made of those that are measured."""
+
+    lines: tuple[tuple[tuple[int, int], ...], ...]
+    """For each that is shown, the places of measured groups, and how often each counts."""
+    rising: tuple[tuple[int, ...], ...] = ()
+    """Chains of shown groups each of which has all that the one before has."""
+
+    @property
+    def noise(self) -> float:
+        """Return how many times the noise of a measured group that of a shown one is at most."""
+        return math.sqrt(max((sum(factor**2 for _, factor in line) for line in self.lines), default=1))
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class MeasurementPlan:
@@ -129,6 +145,8 @@ class MeasurementPlan:
     """Whether their rows are counted for that alone."""
     unanswered: tuple[str, ...] = ()
     """The columns that say whose a row is and of which something was to be computed: that is NULL."""
+    added_up: AddedUp | None = None
+    """How `groups` are made of those that the parts measure, if they are not the same."""
     by_units: "MeasurementPlan | None" = None
     """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
     on what the statement pays."""

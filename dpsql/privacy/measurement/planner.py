@@ -8,6 +8,7 @@ from functools import partial
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import EmptyGroups, MechanismName, Role, Table, UniqueKey
 from dpsql.privacy.measurement.builder import Builder
+from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
@@ -67,17 +68,20 @@ def measure(
     """
     of_units = [_unit_computed(one, relation) for one in aggregates]
     if all(of_units) or not any(of_units):
-        return _measured(relation, keys, sets, aggregates, context)
+        plan = _measured(context, relation, keys, aggregates, sets)
+        return (
+            plan if sets is not None else compared_once(plan, relation, keys, aggregates, partial(_measured, context))
+        )
     others = [one for one, name in zip(aggregates, of_units, strict=True) if name is None]
-    return _with_nulls(_measured(relation, keys, sets, others, context), of_units)
+    return _with_nulls(_measured(context, relation, keys, others, sets), of_units)
 
 
 def _measured(
+    context: PlanningContext,
     relation: Relation,
     keys: Sequence[Expr],
-    sets: tuple[Set, ...] | None,
     aggregates: Sequence[Aggregate],
-    context: PlanningContext,
+    sets: tuple[Set, ...] | None = None,
 ) -> MeasurementPlan:
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)

@@ -1,13 +1,10 @@
 """From releases to the values a client sees: rounding and clamping, all of it post-processing."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_HALF_EVEN, Context, Decimal
-from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.policy.model import TYPE_NAMES, SqlType, Value
+from dpsql.policy.model import Value
 from dpsql.privacy.accuracy.emptiness import emptiness
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.accuracy.point_margin import point_half_width
@@ -27,23 +24,16 @@ from dpsql.privacy.measurement.plan import (
     VoteOutput,
 )
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.added_up import added_up, margins_of
+from dpsql.privacy.release.cell_text import CellText, format_number, key_text
 from dpsql.privacy.release.draws import Draws, Found
 from dpsql.privacy.release.exact import KeyRow
-from dpsql.rewrite.functions.domains import Cell
-from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.named.grouping import Set
 
-CellText = str | None
 CanHaveRows = Callable[[KeyRow], bool]
 """Returns whether a group can have rows."""
 _HALF = 0.5
-_DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
-"""Room for all of double precision, to ten digits after the point."""
-_WHOLE = {"bigint": 2**63 - 1, "integer": 2**31 - 1, "smallint": 2**15 - 1}
-"""The largest value of each whole type."""
-_LONGEST = 2**63 - 1
-"""Of an interval without months, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +73,19 @@ def rows(
 def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None) -> Iterator[_Line]:
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
-    read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]
+    sums = plan.added_up
+    read, chosen = [added_up(sums, draw.reader()) for draw in draws], [draw.chosen() for draw in draws]
     cut = {o.part for o in plan.outputs if isinstance(o, StatisticOutput) and o.cut}  # for which all groups are read
     missing = [draw.missing if i in cut else None for i, draw in enumerate(draws)]
-    sums = [(i, d.measurement, d.cut) for i, d in enumerate(draws)]
-    margins = {i: Margins.of(m, lost, missing[i]) for i, m, lost in sums if isinstance(m, Sums)}
+    of_parts = [(i, d.measurement, d.cut) for i, d in enumerate(draws)]
+    margins = {i: Margins.of(m, lost, missing[i]) for i, m, lost in of_parts if isinstance(m, Sums)}
 
     def finest() -> Iterator[_Line]:
         for i, keys in enumerate(groups):
             if possible is not None and not possible(keys):
                 continue
-            yield _Line(keys, every, [found(i) for found in read], [buckets[i] for buckets in chosen], margins)
+            buckets = [] if sums is not None else [one[i] for one in chosen]
+            yield _Line(keys, every, [found(i) for found in read], buckets, margins_of(sums, i, margins))
 
     may_be_empty = emptiness(plan, len(groups)) if plan.hides_empty else _never
     if plan.sets is None:
@@ -127,7 +119,7 @@ def _together(lines: Sequence[_Line], one: Set) -> Iterator[_Line]:
 
 
 def _shown(key: KeyRow, types: Sequence[str]) -> list[CellText]:
-    return [_key(cell, type_) for cell, type_ in zip(key, types, strict=True)]
+    return [key_text(cell, type_) for cell, type_ in zip(key, types, strict=True)]
 
 
 def _outputs(plan: MeasurementPlan, line: _Line, types: Sequence[str], *, clamp: bool) -> list[CellText]:
@@ -211,11 +203,11 @@ def _voted(plan: MeasurementPlan, output: VoteOutput, found: Sequence[Mapping[Fe
     votes = dict(zip(output.values, counts, strict=True))
     match output.name:
         case "bool_or":
-            return _key(votes.get(True, 0.0) >= _HALF, type_)
+            return key_text(votes.get(True, 0.0) >= _HALF, type_)
         case "bool_and":
-            return _key(votes.get(False, 0.0) < _HALF, type_)
+            return key_text(votes.get(False, 0.0) < _HALF, type_)
         case "mode":
-            return _key(max(votes, key=votes.__getitem__), type_)
+            return key_text(max(votes, key=votes.__getitem__), type_)
 
 
 def _sums(plan: MeasurementPlan, part: int | None) -> Sums:
@@ -256,45 +248,3 @@ def _estimate(readout: Readout, found: Mapping[Feature, float], *, clamp: bool) 
     known = statistic(readout.moment.name)
     value = known.estimate(readout, found)
     return known.clamped(readout, value) if clamp and value is not None else value
-
-
-def format_number(value: float | None, type_: str) -> CellText:
-    """Return a statistic as text that PostgreSQL reads as `type_`."""
-    if value is None:
-        return None
-    if type_ in _WHOLE:
-        # Noise knows no limit, the type does.
-        most = _WHOLE[type_]
-        return str(min(max(round(value), -most - 1), most))
-    if type_.startswith("time "):
-        return format_value(min(max(round(value), 0), DAY), SqlType.TIME)
-    if type_.startswith("interval"):
-        return _span(value)
-    if type_.startswith("numeric"):
-        return format(
-            _DIGITS.plus(Decimal(repr(value)).quantize(_LAST, ROUND_HALF_EVEN, _DIGITS).normalize(_DIGITS)), "f"
-        )
-    return repr(value)
-
-
-def _span(micros: float) -> str:
-    """Return an interval as the difference of two times has it: days of 24 hours, and microseconds."""
-    days, rest = divmod(min(round(abs(micros)), _LONGEST), DAY)
-    sign = "-" if micros < 0 else ""
-    return f"{sign}{days} days {sign}{rest} microseconds"
-
-
-def _key(cell: Cell, type_: str) -> CellText:
-    if cell is None:
-        return None
-    if isinstance(cell, Fraction):
-        exact = type_.startswith("numeric")
-        return format_value(cell, SqlType.NUMERIC) if exact else format_number(float(cell), type_)
-    return format_value(cell, SqlType.TEXT if isinstance(cell, str) else _counted_as(type_))
-
-
-def _counted_as(type_: str) -> SqlType:
-    """Return the type whose values are whole numbers here and are not written as such, by PostgreSQL's name of it."""
-    name = re.sub(r"\(\d+\)", "", type_)
-    found = TYPE_NAMES.get(name, SqlType.TEXT)
-    return found if found.is_temporal or found.is_span or found is SqlType.BOOLEAN else SqlType.TEXT

@@ -1,0 +1,123 @@
+"""Plans of rows that are compared with constants: a histogram between these is measured, and added up for each of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from dpsql.errors import AccessDenied, InternalError, MissingBounds, Unsupported
+from dpsql.privacy.measurement.plan import AddedUp, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
+from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.functions.domains import Cell
+from dpsql.rewrite.ir.expr import Expr, refs
+from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, Margin, Moment
+from dpsql.rewrite.translate.rows.compared import Stretches, compared
+
+_MOST_ADDED = 200_000
+"""How many numbers all that is shown may be made of."""
+Planned = Callable[[Relation, Sequence[Expr], Sequence[Aggregate]], MeasurementPlan]
+"""Plans the aggregates of a relation by some keys."""
+
+
+def compared_once(
+    plan: MeasurementPlan,
+    relation: Relation,
+    keys: Sequence[Expr],
+    aggregates: Sequence[Aggregate],
+    planned: Planned,
+) -> MeasurementPlan:
+    """Return a plan that measures each row once where `plan` measures it once for each constant that it matches."""
+    moments = [_moment(one) for one in aggregates] if _adds_up(plan) else []
+    read = [expr for one in moments if one is not None for expr in (*one.args, one.where)]
+    found = compared(relation, read) if moments and None not in moments else None
+    if found is None:
+        return plan
+    own = [place for place, key in enumerate(keys) if _of_constants(key, found)]
+    others = [place for place, key in enumerate(keys) if place not in own]
+    if any(_reads(keys[place], found) for place in others):
+        return plan
+    try:
+        by = [*(found.without(keys[place]) for place in others), found.bucket]
+        inner = planned(found.relation, by, [_without(one, found) for one in aggregates])
+    except (Unsupported, MissingBounds, AccessDenied):  # then it is measured as it was written
+        return plan
+    if not _adds_up(inner):
+        return plan
+    stretches = _stretches([keys[place] for place in own], [plan.groups.keys[place].returned for place in own], found)
+    sums = _added_up(plan.groups, own, others, inner.groups, stretches)
+    if sum(map(len, sums.lines)) > _MOST_ADDED:
+        return plan
+    return replace(inner, groups=plan.groups, added_up=sums, count=None, hides_empty=False)
+
+
+def _adds_up(plan: MeasurementPlan) -> bool:
+    sums = all(isinstance(part, Sums) and part.distinct is CountOf.ROWS and not part.delta for part in plan.parts)
+    read = all(isinstance(one, StatisticOutput) and one.part is not None for one in plan.outputs)
+    return bool(plan.parts) and sums and read and not plan.unanswered
+
+
+def _moment(aggregate: Aggregate) -> Moment | None:
+    """Return what a statistic is read off, or its margin; None of another aggregate."""
+    of = aggregate.of if isinstance(aggregate, Margin) else aggregate
+    return of if isinstance(of, Moment) else None
+
+
+def _without(aggregate: Aggregate, found: Stretches) -> Aggregate:
+    match aggregate:
+        case Moment(args=args, where=where):
+            return replace(aggregate, args=tuple(map(found.without, args)), where=found.without(where))
+        case Margin(of=Moment() as of):
+            return replace(
+                aggregate, of=replace(of, args=tuple(map(found.without, of.args)), where=found.without(of.where))
+            )
+        case _:
+            raise InternalError
+
+
+def _reads(key: Expr, found: Stretches) -> bool:
+    return any(ref.source == found.source for ref in refs(key))
+
+
+def _of_constants(key: Expr, found: Stretches) -> bool:
+    read = refs(key)
+    return bool(read) and all(ref.source == found.source for ref in read) and evaluable(key)
+
+
+def _stretches(
+    keys: Sequence[Expr], returned: Sequence[Callable[[Cell], Cell]], found: Stretches
+) -> Mapping[tuple[Cell, ...], Counter[int]]:
+    """Return how often each stretch counts for each of the keys that constants have."""
+    counted: dict[tuple[Cell, ...], Counter[int]] = {}
+    for row, stretches in found.constants:
+        cells = tuple(of(evaluate(key, row)) for key, of in zip(keys, returned, strict=True))
+        counted.setdefault(cells, Counter()).update(stretches)
+    return counted
+
+
+def _added_up(
+    shown: Groups,
+    own: Sequence[int],
+    others: Sequence[int],
+    measured: Groups,
+    stretches: Mapping[tuple[Cell, ...], Counter[int]],
+) -> AddedUp:
+    places = {group: place for place, group in enumerate(measured.shown)}
+    lines, chains = [], dict[tuple[Cell, ...], list[int]]()
+    for place, (grouped, cells) in enumerate(zip(shown.grouped, shown.shown, strict=True)):
+        beside, counted = tuple(cells[i] for i in others), stretches.get(tuple(grouped[i] for i in own), Counter())
+        found = ((places.get((*beside, stretch)), factor) for stretch, factor in counted.items())
+        lines.append(tuple((at, factor) for at, factor in found if at is not None))
+        chains.setdefault(beside, []).append(place)
+    return AddedUp(tuple(lines), tuple(_rising(lines, list(chains.values()))))
+
+
+def _rising(lines: Sequence[tuple[tuple[int, int], ...]], together: Sequence[list[int]]) -> Iterator[tuple[int, ...]]:
+    """Yield the groups that are the same but for what is compared, where each has all that the one before has."""
+    for places in together:
+        chain = sorted(places, key=lambda place: len(lines[place]))
+        sets = [frozenset(lines[place]) for place in chain]
+        if len(chain) > 1 and all(small <= large for small, large in pairwise(sets)):
+            yield tuple(chain)

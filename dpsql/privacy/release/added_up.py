@@ -1,0 +1,65 @@
+"""Groups that are sums of measured ones: histograms between constants, added up to what each constant is compared with.
+
+Post-processing. Counts of groups each of which holds the one before rise: they are made to, by isotonic regression in least
+squares (pool adjacent violators; Ayer et al. 1955), which brings them no further from any numbers that rise.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import sqrt
+
+from dpsql.privacy.accuracy.margin import Margins
+from dpsql.privacy.features.feature import ONE
+from dpsql.privacy.measurement.plan import AddedUp
+from dpsql.privacy.release.draws import Found
+
+
+def added_up(sums: AddedUp | None, read: Callable[[int], Found]) -> Callable[[int], Found]:
+    """Return the function from a shown group's place to all sums that can be read of it, by those of measured groups."""
+    if sums is None:
+        return read
+    measured: dict[int, Found] = {}
+
+    def found(place: int) -> Found:
+        if place not in measured:
+            measured[place] = read(place)
+        return measured[place]
+
+    lines = [_total([(found(place), factor) for place, factor in line], found) for line in sums.lines]
+    for chain in sums.rising:
+        if all(ONE in lines[place] for place in chain):
+            for place, count in zip(chain, risen([lines[place][ONE] for place in chain]), strict=True):
+                lines[place] = {**lines[place], ONE: count}
+    return lines.__getitem__
+
+
+def margins_of(sums: AddedUp | None, place: int, margins: Mapping[int, Margins]) -> Mapping[int, Margins]:
+    """Return the margins of a shown group.
+
+    Noise of n groups is √n times that of one, at most: its tail is no heavier.
+    """
+    if sums is None:
+        return margins
+    groups, noise = sum(factor for _, factor in sums.lines[place]), sum(factor**2 for _, factor in sums.lines[place])
+    return {
+        part: replace(one, unit=one.unit * sqrt(noise), rows=one.rows * groups, cut=one.cut * groups)
+        for part, one in margins.items()
+    }
+
+
+def _total(parts: Sequence[tuple[Found, int]], found: Callable[[int], Found]) -> Found:
+    if not parts:
+        return dict.fromkeys(found(0), 0.0)
+    return {feature: sum(factor * one[feature] for one, factor in parts) for feature in parts[0][0]}
+
+
+def risen(numbers: Sequence[float]) -> list[float]:
+    """Return the numbers that never fall which are nearest in least squares."""
+    pools: list[tuple[float, int]] = []
+    for number in numbers:
+        mean, size = number, 1
+        while pools and pools[-1][0] > mean:
+            before, many = pools.pop()
+            mean, size = (mean * size + before * many) / (size + many), size + many
+        pools.append((mean, size))
+    return [mean for mean, size in pools for _ in range(size)]

@@ -1,0 +1,61 @@
+"""Released values as PostgreSQL reads them."""
+
+import re
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+from dpsql.policy.model import TYPE_NAMES, SqlType
+from dpsql.rewrite.functions.domains import Cell
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.literal import format_value
+
+CellText = str | None
+_DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
+"""Room for all of double precision, to ten digits after the point."""
+_WHOLE = {"bigint": 2**63 - 1, "integer": 2**31 - 1, "smallint": 2**15 - 1}
+"""The largest value of each whole type."""
+_LONGEST = 2**63 - 1
+"""Of an interval without months, in microseconds."""
+
+
+def format_number(value: float | None, type_: str) -> CellText:
+    """Return a statistic as text that PostgreSQL reads as `type_`."""
+    if value is None:
+        return None
+    if type_ in _WHOLE:
+        # Noise knows no limit, the type does.
+        most = _WHOLE[type_]
+        return str(min(max(round(value), -most - 1), most))
+    if type_.startswith("time "):
+        return format_value(min(max(round(value), 0), DAY), SqlType.TIME)
+    if type_.startswith("interval"):
+        return _span(value)
+    if type_.startswith("numeric"):
+        return format(
+            _DIGITS.plus(Decimal(repr(value)).quantize(_LAST, ROUND_HALF_EVEN, _DIGITS).normalize(_DIGITS)), "f"
+        )
+    return repr(value)
+
+
+def _span(micros: float) -> str:
+    """Return an interval as the difference of two times has it: days of 24 hours, and microseconds."""
+    days, rest = divmod(min(round(abs(micros)), _LONGEST), DAY)
+    sign = "-" if micros < 0 else ""
+    return f"{sign}{days} days {sign}{rest} microseconds"
+
+
+def key_text(cell: Cell, type_: str) -> CellText:
+    """Return the value of a key as text that PostgreSQL reads as `type_`."""
+    if cell is None:
+        return None
+    if isinstance(cell, Fraction):
+        exact = type_.startswith("numeric")
+        return format_value(cell, SqlType.NUMERIC) if exact else format_number(float(cell), type_)
+    return format_value(cell, SqlType.TEXT if isinstance(cell, str) else _counted_as(type_))
+
+
+def _counted_as(type_: str) -> SqlType:
+    """Return the type whose values are whole numbers here and are not written as such, by PostgreSQL's name of it."""
+    name = re.sub(r"\(\d+\)", "", type_)
+    found = TYPE_NAMES.get(name, SqlType.TEXT)
+    return found if found.is_temporal or found.is_span or found is SqlType.BOOLEAN else SqlType.TEXT

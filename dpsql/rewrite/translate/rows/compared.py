@@ -1,0 +1,178 @@
+"""Rows that are compared with constants: counted once in a histogram between the constants, which is then added up.
+
+SELECT v.d, count(*) FROM (VALUES (10), (20)) AS v(d) JOIN trips t ON t.fare < v.d GROUP BY 1
+→  SELECT CASE WHEN fare < 10 THEN 0 WHEN fare < 20 THEN 1 END AS b, count(*) FROM trips WHERE fare < 20 GROUP BY 1
+   10 is group 0; 20 is groups 0 and 1
+
+Claim: a row that matches a constant is in one of the groups that are added up for it, and in none otherwise. Proof: its value
+lies in one stretch between two neighbouring bounds, all values of which compare with every constant alike. A value that is
+NULL matches no constant, and the condition keeps it out.
+
+No row is multiplied, so that a unit has no more rows than it has: noise is for C rows, and not for C times the constants.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpsql.frozen import quickly_made
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
+from dpsql.rewrite.functions.comparisons import compared_ways
+from dpsql.rewrite.ir.constant_table import ConstantTable
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, both, conjuncts, refs, with_refs
+from dpsql.rewrite.ir.relation import Join, Relation, ref
+
+_MOST_BOUNDS = 500
+"""Different bounds, each of which every row may be compared with, one after the other."""
+_ABOVE = {"lt": 0, "ge": 0, "le": 1, "gt": 1}
+"""Whether the value that is compared with is itself below the bound."""
+
+ConstantRow = Mapping[Ref, Value | None]
+_Bound = tuple[Value, int]
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """A relation without the constants that its rows were compared with."""
+
+    relation: Relation
+    bucket: Expr
+    """In which stretch between bounds a row is, by number."""
+    source: int
+    """Which source the constants were."""
+    constants: tuple[tuple[ConstantRow, range], ...]
+    """The rows of constants that any row can match, each with the stretches that match it."""
+    moved: Mapping[int, int]
+    """The places of all other sources now, by those before."""
+
+    def without(self, expr: Expr) -> Expr:
+        """Return an expression over the relation as it is now, which reads no constant."""
+        return with_refs(expr, lambda one: replace(one, source=self.moved[one.source]))
+
+
+def compared(relation: Relation, read: Sequence[Expr]) -> Stretches | None:
+    """Return the relation with its rows compared once, where all that reads one source's constants are comparisons.
+
+    They are comparisons of one value. `read` is what must not read constants.
+    """
+    for index, source in enumerate(relation.sources):
+        table = source.table
+        plain = index > 0 and source.join is Join.INNER and isinstance(table, ConstantTable) and not table.awaited
+        if plain and isinstance(table, ConstantTable) and not any(_reads(expr, index) for expr in read):
+            found = _between(relation, index, table)
+            if found is not None:
+                return found
+    return None
+
+
+def _reads(expr: Expr, index: int) -> bool:
+    return any(one.source == index for one in refs(expr))
+
+
+def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches | None:
+    """Return the relation without one source, None if more is read of it than comparisons."""
+    others = [source.on for i, source in enumerate(relation.sources) if i != index]
+    if any(_reads(on, index) for on in others):
+        return None
+    conditions = conjuncts(both(relation.where, relation.sources[index].on))
+    mine = [_compared(one, index) for one in conditions if _reads(one, index)]
+    ways = [way for way in mine if way is not None]
+    values, types = {value for _, value, _ in ways}, {constant.type for _, _, constant in ways}
+    if len(ways) < len(mine) or len(values) != 1 or len(types) != 1:
+        return None
+    (value,), (type_,) = values, types
+    if not (value.type.is_number or value.type.is_temporal):
+        return None
+    columns = [ref(index, table, name) for name in table.columns]
+    rows = [dict(zip(columns, row, strict=True)) for row in table.rows]
+    limits = [(row, _limits(ways, row)) for row in rows]
+    bounds = sorted({bound for _, found in limits if found is not None for bound in found if bound is not None})
+    if not 0 < len(bounds) <= _MOST_BOUNDS:
+        return None
+    constants = [(row, _stretches(bounds, found)) for row, found in limits if found is not None]
+    matched = tuple((row, stretches) for row, stretches in constants if stretches)
+    if not matched:
+        return None
+    first, end = min(s.start for _, s in matched), max(s.stop for _, s in matched)
+    kept = [one for one in conditions if not _reads(one, index)]
+    if first > 0:
+        kept.append(_test("ge", "gt", value, bounds[first - 1], type_))
+    if end <= len(bounds):
+        kept.append(_test("lt", "le", value, bounds[end - 1], type_))
+    moved = {i: i - (i > index) for i in range(len(relation.sources)) if i != index}
+    return _without(relation, index, both(*kept), _bucket(value, bounds, type_), moved, matched)
+
+
+def _compared(condition: Expr, index: int) -> tuple[str, Expr, Expr] | None:
+    """Return how a value is compared with what constants alone decide; None if that is not what the condition does."""
+    for op, value, constant in compared_ways(condition):
+        alone = all(one.source == index for one in refs(constant)) and evaluable(_exact(constant))
+        if op in _ABOVE and alone and refs(constant) and not _reads(value, index):
+            return op, value, constant
+    return None
+
+
+def _exact(constant: Expr) -> Expr:
+    """Return what is compared in double precision as it is before."""
+    return constant.args[0] if isinstance(constant, Apply) and constant.op == "to_double" else constant
+
+
+def _value(constant: Expr, row: ConstantRow) -> Value | None:
+    """Return a constant as engines compare it; none that is a text."""
+    value = evaluate(_exact(constant), row)
+    if value is None or isinstance(value, str):
+        return None
+    return value if _exact(constant) is constant else Fraction(float(value))
+
+
+def _limits(ways: Sequence[tuple[str, Expr, Expr]], row: ConstantRow) -> tuple[_Bound | None, _Bound | None] | None:
+    """Return the bounds between which values match a row of constants; None where NULL is among these."""
+    low: _Bound | None = None
+    high: _Bound | None = None
+    for op, _, constant in ways:
+        value = _value(constant, row)
+        if value is None:
+            return None
+        bound = (value, _ABOVE[op])
+        if op in {"gt", "ge"}:
+            low = bound if low is None else max(low, bound)
+        else:
+            high = bound if high is None else min(high, bound)
+    return low, high
+
+
+def _stretches(bounds: Sequence[_Bound], limits: tuple[_Bound | None, _Bound | None]) -> range:
+    """Return the stretches between two bounds: the one with number n ends at bound n."""
+    low, high = limits
+    first = 0 if low is None else bisect_left(bounds, low) + 1
+    return range(first, len(bounds) + 1 if high is None else bisect_left(bounds, high) + 1)
+
+
+def _test(at: str, beyond: str, value: Expr, bound: _Bound, type_: SqlType) -> Expr:
+    return Apply(beyond if bound[1] else at, (value, Const(bound[0], type_)), SqlType.BOOLEAN)
+
+
+def _bucket(value: Expr, bounds: Sequence[_Bound], type_: SqlType) -> Expr:
+    numbers = [Const(number, SqlType.INTEGER) for number in range(len(bounds) + 1)]
+    tests = [_test("lt", "le", value, bound, type_) for bound in bounds]
+    pairs = [part for pair in zip(tests, numbers, strict=False) for part in pair]
+    return Apply("case", (*pairs, numbers[-1]), SqlType.INTEGER)
+
+
+def _without(
+    relation: Relation,
+    index: int,
+    where: Expr,
+    bucket: Expr,
+    moved: Mapping[int, int],
+    constants: tuple[tuple[ConstantRow, range], ...],
+) -> Stretches:
+    def change(expr: Expr) -> Expr:
+        return with_refs(expr, lambda one: replace(one, source=moved[one.source]))
+
+    sources = tuple(replace(s, on=change(s.on)) for i, s in enumerate(relation.sources) if i != index)
+    columns = {name: change(expr) for name, expr in relation.columns.items() if not _reads(expr, index)}
+    return Stretches(Relation(sources, change(where), columns), change(bucket), index, constants, moved)
