@@ -34,7 +34,8 @@ SELECT g.n, (SELECT count(*) FROM rides r JOIN zones z ON z.zone_id = r.from_zon
 SELECT v.a, w.b, count(*) FROM (VALUES (1), (3)) AS v(a), (VALUES (2), (4)) AS w(b), rides r
   WHERE r.seats > v.a AND r.age < 10 * w.b GROUP BY 1, 2;
 SELECT v.till, count(*) FILTER (WHERE r.shared), count(*)
-  FROM (VALUES (timestamp '2019-03-02'), (timestamp '2019-03-05 12:00')) AS v(till) JOIN rides r ON r.picked < v.till GROUP BY 1;
+  FROM (VALUES (timestamp '2019-03-02'), (timestamp '2019-03-05 12:00')) AS v(till)
+  JOIN rides r ON r.picked < v.till GROUP BY 1;
 SELECT v.d, count(*) FROM (VALUES (10), (40)) AS v(d) JOIN rides r ON r.fare + r.seats < v.d GROUP BY 1
 """
 FORMS = (

@@ -3,6 +3,7 @@
 FROM (SELECT trips.fare, trips.tip FROM public.trips) t(a) WHERE t.a > 5   →  FROM public.trips AS t WHERE t.fare > 5
 WITH c AS (SELECT zones.zone_id FROM public.zones) … FROM c WHERE c.zone_id = 1
 →  WITH c AS (…) … FROM public.zones AS c WHERE c.zone_id = 1
+FROM (SELECT trips.fare FROM public.trips WHERE trips.zone = z.id) t  →  FROM public.trips AS t WHERE t.zone = z.id
 
 Claim: the rows are the same, and so are the columns that are named of them. In PostgreSQL's words no name stands for two
 things where one is seen within the other, so that every column with the name of a table is of that.
@@ -21,7 +22,7 @@ from dpsql.rewrite.syntax.read.trees import every, holds
 _NAMED = frozenset({"this", "db", "catalog", "alias"})
 """What a table may have in FROM."""
 _PASSING = frozenset({"expressions", "from_"})
-"""What a query has that passes columns on."""
+"""What a query has that passes columns on; a condition beside it moves where it is of what is around it, too."""
 
 
 def with_tables_in_place(tree: exp.Query) -> None:
@@ -36,7 +37,7 @@ def with_tables_in_place(tree: exp.Query) -> None:
 def _put_in_place(select: exp.Select, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
     query, named = _passed(item, ctes)
     alias = item.args.get("alias")
-    if query is None or not isinstance(alias, exp.TableAlias) or not _is_passing(query):
+    if query is None or not isinstance(alias, exp.TableAlias) or not _is_passing(query, moving=_is_inner(select)):
         return
     given = [fold(one) for one in alias.args.get("columns") or ()]
     names = [output_name(one) for one in query.expressions]
@@ -49,7 +50,12 @@ def _put_in_place(select: exp.Select, item: exp.Expr, ctes: Mapping[str, exp.CTE
         return  # names that are two columns', or the row as a whole
     for column in ours:
         _rename(column, columns[fold(column.this)])
-    table = query.args["from_"].this.copy()
+    table, where = query.args["from_"].this.copy(), query.args.get("where")
+    if where is not None:
+        inner, moved = _name(table), where.this.copy()
+        for column in [one for one in every(moved, exp.Column) if fold(one.args.get("table")) == inner]:
+            column.set("table", alias.this.copy())
+        select.where(moved, copy=False)
     table.set("alias", exp.TableAlias(this=alias.this))
     for key in ("joins", "laterals"):
         table.set(key, item.args.get(key))
@@ -68,16 +74,29 @@ def _passed(item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[exp.Expr | Non
     return cte.this, [fold(one) for one in cte.args["alias"].args.get("columns") or ()]
 
 
-def _is_passing(query: exp.Expr) -> bool:
-    """Return whether a query is of one table, and has nothing but columns of that."""
-    if not isinstance(query, exp.Select) or {key for key, value in query.args.items() if value} != _PASSING:
+def _is_inner(select: exp.Select) -> bool:
+    """Return whether a condition on the rows of an element of FROM may as well stand in WHERE: no join makes them NULL."""
+    return not any(join.side or join.args.get("method") for join in every(select, exp.Join))
+
+
+def _name(table: exp.Expr) -> str:
+    alias = table.args.get("alias")
+    return fold(table.this if alias is None else alias.this)
+
+
+def _is_passing(query: exp.Expr, *, moving: bool) -> bool:
+    """Return whether a query is of one table, and has nothing but columns of that, or a condition that may move."""
+    parts = {key for key, value in query.args.items() if value}
+    if not isinstance(query, exp.Select) or parts - {"where"} != _PASSING:
         return False
-    table = query.args["from_"].this
+    table, where = query.args["from_"].this, query.args.get("where")
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         return False
-    alias = table.args.get("alias")
+    name, alias = _name(table), table.args.get("alias")
+    around = where is not None and any(fold(one.args.get("table")) != name for one in every(where, exp.Column))
+    if where is not None and not (moving and around and not every(where, exp.Query)):
+        return False
     plain = {key for key, value in table.args.items() if value} <= _NAMED
-    name = fold(table.this if alias is None else alias.this)
     columns = [one.unalias() for one in query.expressions]
     return (
         plain

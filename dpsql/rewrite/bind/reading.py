@@ -7,13 +7,15 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.lexer import literals
-from dpsql.lexer.tokens import TEXTS, Token
+from dpsql.lexer.tokens import TEXTS, Token, tokens
 from dpsql.rewrite.bind.binder import Binder
+from dpsql.rewrite.bind.ctes_inside import with_ctes_inside
 from dpsql.rewrite.bind.names import with_own_names
 from dpsql.rewrite.bind.negations import with_negations_within
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
@@ -53,6 +55,7 @@ class BoundReader:
             return None
         with_negations_within(tree)
         with_own_names(tree)
+        with_ctes_inside(tree)
         with_tables_in_place(tree)
         return tree
 
@@ -62,7 +65,21 @@ class BoundReader:
         except Unsupported:
             return False
         # It reads some of its own words otherwise than they were: a cast of an array is one of its elements.
-        return written == text or written == self.binder.canonical(text, self.types, again=True)
+        if written == text or written == self.binder.canonical(text, self.types, again=True):
+            return True
+        signed = _without_signs(text)
+        return signed != text and written == self.binder.canonical(signed, self.types, again=True)
+
+
+def _without_signs(text: str) -> str:
+    """Return PostgreSQL's text without what says of a number that it is one: (n = (+ 1))  →  (n = ( 1)).
+
+    It writes that in brackets, where nothing else begins with the sign; our parser leaves it out.
+    """
+    read = tokens(text) or ()
+    signs = [b.start for a, b in pairwise(read) if text[a.start] == "(" and text[b.start] == "+"]
+    pieces = [text[start:end] for start, end in zip([0, *(at + 1 for at in signs)], [*signs, len(text)], strict=True)]
+    return "".join(pieces)
 
 
 def is_moving(read: Sequence[Token]) -> bool:

@@ -17,11 +17,15 @@ PASSED = {
     "SELECT v.x, (SELECT count(*) AS n FROM (SELECT u.x FROM public.u) t(a) WHERE t.a > v.x) AS n FROM public.v": (
         'SELECT v.x, (SELECT count(*) AS n FROM public.u AS t WHERE t."x" > v.x) AS n FROM public.v'
     ),
+    "SELECT (SELECT count(t.a) AS n FROM (SELECT u.x FROM public.u WHERE u.y = v.y) t(a) WHERE t.a > 1) AS n FROM public.v": (
+        'SELECT (SELECT count(t."x") AS n FROM public.u AS t WHERE t."x" > 1 AND t.y = v.y) AS n FROM public.v'
+    ),
     "SELECT t.x FROM public.v LEFT JOIN (SELECT u.x FROM public.u) t ON t.x = v.x": (
         "SELECT t.x FROM public.v LEFT JOIN public.u AS t ON t.x = v.x"
     ),
 }  # fmt: skip
 KEPT = [
+    "SELECT (SELECT t.x FROM public.w LEFT JOIN (SELECT u.x FROM public.u WHERE u.y = v.y) AS t ON TRUE) AS n FROM public.v",
     "SELECT t.a FROM (SELECT u.x + 1 AS a FROM public.u) AS t",
     "SELECT t.x FROM (SELECT u.x FROM public.u WHERE u.y) AS t",
     "SELECT t.x FROM (SELECT u.x FROM public.u LIMIT 3) AS t",

@@ -20,6 +20,7 @@ from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.functions.comparisons import compared_ways
+from dpsql.rewrite.functions.table import unwidened
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, both, conjuncts, refs, with_refs
 from dpsql.rewrite.ir.relation import Join, Relation, ref
@@ -109,23 +110,18 @@ def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches 
 def _compared(condition: Expr, index: int) -> tuple[str, Expr, Expr] | None:
     """Return how a value is compared with what constants alone decide; None if that is not what the condition does."""
     for op, value, constant in compared_ways(condition):
-        alone = all(one.source == index for one in refs(constant)) and evaluable(_exact(constant))
+        alone = all(one.source == index for one in refs(constant)) and evaluable(unwidened(constant))
         if op in _ABOVE and alone and refs(constant) and not _reads(value, index):
             return op, value, constant
     return None
 
 
-def _exact(constant: Expr) -> Expr:
-    """Return what is compared in double precision as it is before."""
-    return constant.args[0] if isinstance(constant, Apply) and constant.op == "to_double" else constant
-
-
 def _value(constant: Expr, row: ConstantRow) -> Value | None:
     """Return a constant as engines compare it; none that is a text."""
-    value = evaluate(_exact(constant), row)
+    value = evaluate(unwidened(constant), row)
     if value is None or isinstance(value, str):
         return None
-    return value if _exact(constant) is constant else Fraction(float(value))
+    return value if unwidened(constant) is constant else Fraction(float(value))
 
 
 def _limits(ways: Sequence[tuple[str, Expr, Expr]], row: ConstantRow) -> tuple[_Bound | None, _Bound | None] | None:

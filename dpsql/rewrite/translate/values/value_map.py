@@ -41,7 +41,7 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     inputs = tuple(_inputs(t, node, node))
     if len({one.expr for one in inputs}) > 1:
         return _of_combinations(t, inputs, node)
-    places = {one.part: _as_written(one.expr, exp.column("x")) for one in inputs}
+    places = {one.part: _typed(one, _as_written(one.expr, exp.column("x"))) for one in inputs}
     return mapped(t, inputs[0].expr, inputs[0].values, _in_terms_of(node, places))
 
 
@@ -122,7 +122,9 @@ def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) ->
         combinations *= len(cells)
     if combinations > MAX_VALUES:
         raise _too_many(node, f"{combinations:,} possible combinations of values")
-    return mapped(t, number, range(combinations), _in_terms_of(node, {one.part: shown[one.expr] for one in inputs}))
+    return mapped(
+        t, number, range(combinations), _in_terms_of(node, {one.part: _typed(one, shown[one.expr]) for one in inputs})
+    )
 
 
 def _place(expr: Expr, values: Sequence[Value], *, times: int, nullable: bool) -> Expr:
@@ -152,6 +154,12 @@ def _as_written(expr: Expr, value: exp.Expr) -> exp.Expr:
         return exp.cast(value, expr.column.declared, dialect="postgres")
     digits = digits_written(expr) if expr.type is SqlType.NUMERIC else None
     return exp.Anonymous(this="round", expressions=[value, _count(digits)]) if digits else value
+
+
+def _typed(of: _Input, value: exp.Expr) -> exp.Expr:
+    """Return for the shadow a value in the type that its part was cast to: whole numbers all have 64 bits here."""
+    narrow = isinstance(of.part, exp.Cast) and of.expr.type.is_integer
+    return exp.Cast(this=value, to=of.part.args["to"].copy()) if narrow else value
 
 
 def _count(number: int) -> exp.Expr:
