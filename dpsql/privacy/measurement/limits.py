@@ -12,7 +12,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.rewrite.analysis.joined import PublicRows, identifying
 from dpsql.rewrite.functions.table import function_of
-from dpsql.rewrite.ir.expr import Apply, Expr, Ref, refs, walk
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref, walk
 from dpsql.rewrite.ir.relation import Relation, naming_units
 
 _MOST_NODES = 25_000
@@ -29,7 +29,7 @@ def check_scope(
         Unsupported: the statement is too large.
     """
     single = identifying(relation, rows)
-    for ref in refs(*keys):
+    for ref in (ref for key in keys for ref in _told(key)):
         if (ref.source, ref.name) in single:
             raise AccessDenied(
                 f'grouping by the privacy unit "{ref.name}" would show single individuals',
@@ -51,6 +51,20 @@ def check_scope(
             because="expressions-too-large",
             hint="Ask for fewer aggregates in one statement, or for simpler ones.",
         )
+
+
+def _told(key: Expr) -> Iterator[Ref]:
+    """Yield the columns of whose values a key tells more than whether they are NULL, as EXISTS does of what it finds."""
+    match key:
+        case Ref():
+            yield key
+        case Apply():
+            condition = function_of(key).condition
+            if condition is None or not condition.of_null:
+                for arg in key.args:
+                    yield from _told(arg)
+        case _:
+            pass
 
 
 def check_features(features: Sequence[Feature]) -> None:
