@@ -77,6 +77,8 @@ def test_the_page_leads_to_answers(database: Postgres, place: Path) -> None:
                     said += done.stdout
     password = re.search(r"^password: (\S+)$", said, re.MULTILINE)
     assert password
+    # Of 20,000 patients, in a table with a row for each and in others that lead to them.
+    assert "share of values" in " ".join(said.split())
     assert "patients: left out, since dpsql has no such type: photo (bytea)" in said
     _serve_and_ask(home, environment, password[1])
 
@@ -107,7 +109,7 @@ def _serve_and_ask(home: Path, environment: Mapping[str, str], password: str) ->
     assert days / sum(number for _, number, *_ in by_department) == pytest.approx(10.5, abs=4)
     assert len(by_quarter) == 3 * 8
     assert len(by_region) == 4 * 4
-    assert left[0][1] == 17  # of 20 questions three are paid
+    assert left[0][1] == 16  # of 20 questions three are paid, and the profile costs as much as one
 
 
 def test_each_table_of_the_page_is_one_that_init_writes(database: Postgres, place: Path) -> None:
