@@ -83,8 +83,8 @@ class AuditRecord:
             "role": self.role,
             "address": self.address or None,
             "application": _kept(self.application) if self.application else None,
-            "statement": None if self.statement is None else _kept(self.statement),
-            "execute": None if self.execute is None else _kept(self.execute),
+            "statement": None if self.statement is None else _kept(self.statement.strip()),
+            "execute": None if self.execute is None else _kept(self.execute.strip()),
             "parameters": _kept_parameters(self.parameters or ()) or None,
             "verdict": self.verdict,
             "code": self.code,
@@ -113,7 +113,7 @@ def verdict_of(sqlstate: str, cost: Privacy) -> AuditVerdict:
 
 def _kept(text: str) -> str:
     """Return a text as it can be written down; of a very long one the beginning, its length and its hash."""
-    shown = presentable(text).strip()
+    shown = presentable(text)
     if len(shown) <= _LONGEST:
         return shown
     return f"{shown[:_LONGEST]}… ({len(shown)} characters, SHA-256 {hashlib.sha256(shown.encode()).hexdigest()})"

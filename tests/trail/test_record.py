@@ -68,3 +68,9 @@ def test_what_could_not_be_written_in_time_was_not_answered(verdict: AuditVerdic
     later = replace(record("SELECT 1"), verdict=verdict).unwritten()
     assert later.verdict in (AuditVerdict.FAILED, AuditVerdict.REFUSED, AuditVerdict.PUBLIC)
     assert (later.code == "58030") == (later.verdict is not verdict)
+
+
+def test_blanks_of_parameters_stay() -> None:
+    """They are what was sent: '  x' is another value than 'x'. Around a statement they are nothing."""
+    written = replace(record("  SELECT 1 "), parameters=("  x ", " ", "\n")).fields()
+    assert (written["statement"], written["parameters"]) == ("SELECT 1", ["  x ", " ", "\n"])
