@@ -41,7 +41,11 @@ class TableFile:
 
 
 class Watched:
-    """Files that must stay as they are: a statement that reads one twice has to see the same rows twice."""
+    """Files that must stay as they are: a statement that reads one twice has to see the same rows twice.
+
+    So has one that reads rows of it which were kept when it was opened. A file's times can be set back by who writes to it,
+    but for that of its last change, by whichever name it was made; that of its rights counts as one, too.
+    """
 
     def __init__(self, files: tuple[Path, ...]) -> None:
         """Remember how the files are now."""
@@ -58,7 +62,7 @@ def _state(file: Path) -> tuple[int, ...]:
         found = file.stat()
     except OSError:
         return ()
-    return (found.st_ino, found.st_size, found.st_mtime_ns)
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> None:
