@@ -2,6 +2,7 @@
 
 from dpsql.engines.base import Engine
 from dpsql.engines.connect import connect_engine
+from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.snapshot.open import open_snapshot
 from dpsql.engines.tables import check_tables
 from dpsql.policy.config import Config
@@ -18,6 +19,8 @@ def open_engine(config: Config) -> Engine:
     engine = connect_engine(config) if config.snapshot is None else open_snapshot(config)
     try:
         check_tables(config.policy, engine)
+        if isinstance(engine, DuckDb) and config.snapshot is None:
+            engine.keep_heavy_rows(config.policy)
     except BaseException:
         engine.close()
         raise

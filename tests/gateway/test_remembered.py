@@ -67,7 +67,10 @@ def test_what_has_no_room_forgets_nothing() -> None:
     ids=["groups", "little", "rows of constants", "list"],
 )
 def test_a_plan_weighs_what_it_takes(new_client: NewClient, policy: Policy, statement: str) -> None:
-    """Of many groups or constants, or of none: not much less, and at most four times as much."""
+    """Of many groups or constants, or of none: not much less, and at most five times as much.
+
+    What is written of constants is weighed wherever it stands in the engine's statement, and the constants are there once.
+    """
     client = new_client(Memory(policy))
     client.ask("EXPLAIN SELECT count(*) FROM trips WHERE tip > 1")
     question = client.gateway.examine(statement, client.asker)
@@ -80,7 +83,7 @@ def test_a_plan_weighs_what_it_takes(new_client: NewClient, policy: Policy, stat
     with _traced() as allocated:
         answered(client.gateway, request)
         taken = allocated()
-    assert taken * 3 / 4 < plans.size < 4 * max(taken, 16_000)
+    assert taken * 3 / 4 < plans.size < 5 * max(taken, 16_000)
 
 
 def test_many_large_plans_take_no_more_than_they_may(

@@ -170,13 +170,23 @@ def _two_weights(patch: pytest.MonkeyPatch, wrong: str, by: str) -> None:
 
 
 def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
-    def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)", **__: int) -> str:
+    def weights(
+        _: Bound,
+        unit: str,
+        from_where: str,
+        dialect: Dialect,
+        *,
+        number: str = "count(*)",
+        once: Sequence[str] | None = None,
+        **__: int,
+    ) -> str:
         weight = text.format(number=number).replace("/", "//" if dialect is DUCKDB else "/")
         place = "" if dialect is DUCKDB else "public."  # nothing is in the path of a session with PostgreSQL
-        of = f"rider AS hu, CAST({weight} AS BIGINT) AS w FROM {place}{source}" if source else None
-        return (
-            f"h AS MATERIALIZED (SELECT {of or f'{unit} AS hu, CAST({weight} AS BIGINT) AS w {from_where}'} GROUP BY 1)"
-        )
+        if source:
+            each = f"SELECT rider AS hu, CAST({weight} AS BIGINT) AS w FROM {place}{source} GROUP BY 1"
+            return f"h AS MATERIALIZED ({each if once is None else f'SELECT * FROM ({each}) AS e JOIN p ON u = hu'})"
+        columns = ", ".join([f"{unit} AS hu", f"CAST({weight} AS BIGINT) AS w", *(once or ())])
+        return f"h AS MATERIALIZED (SELECT {columns} {from_where}{' GROUP BY 1' if once is None else ''})"
 
     return weights
 

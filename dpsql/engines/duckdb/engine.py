@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
 
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
+from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
 from dpsql.engines.duckdb.opening import ATTACHED, CAREFULLY, MEMORY, of_file, of_tables
 from dpsql.engines.duckdb.prepared import DuckPrepared, no_statements, ready_statements
 from dpsql.engines.duckdb.spill import spill
@@ -19,12 +21,12 @@ from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineNotReady
 from dpsql.policy.config import Resources
-from dpsql.policy.model import UniqueKey, Value
+from dpsql.policy.model import Policy, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.columns import quoted
-from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 
 _LOG = logging.getLogger("dpsql.engine")
 _UNLIMITED = Resources()
@@ -37,6 +39,9 @@ class DuckDb:
     edition: Edition | None = None
     _fallen = False
     """Whether DuckDB has closed its database by itself."""
+    _kept_of: Policy | None = None
+    """Of which tables and units rows are kept apart."""
+    _kept: Mapping[str, KeptColumns] = MappingProxyType({})
     _careful: duckdb.DuckDBPyConnection | None = None
     """What runs again what DuckDB has failed at by a mistake of its own, once it has."""
 
@@ -78,9 +83,28 @@ class DuckDb:
             )
         )
 
+    def keep_heavy_rows(self, policy: Policy) -> None:
+        """Read the rows of units with many rows, which statements then find beside the records; it can't fail by a row.
+
+        Raises:
+            ConfigError: the tables are not those that the policy declares.
+        """
+        self._kept_of, self._kept = policy, heavy_rows_of(policy)
+        try:
+            self._with_heavy_rows(self._connection)
+        except duckdb.Error as error:
+            raise ConfigError(f"DuckDB does not read the tables as they are declared: {error}") from error
+
+    def _with_heavy_rows(
+        self, connection: duckdb.DuckDBPyConnection, *, read: bool = True
+    ) -> duckdb.DuckDBPyConnection:
+        if self._kept_of is not None:
+            keep_heavy_rows(connection, self._kept_of, self.named, self._kept, read=read)
+        return connection
+
     def kept(self, table: str) -> KeptColumns:
-        """Return nothing: there are only a table's own columns."""
-        return nothing_kept(table)
+        """Return what is kept of a table beside its own columns."""
+        return self._kept.get(table, NOTHING)
 
     def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return the columns of each PRIMARY KEY and UNIQUE constraint; a file opened read-only keeps them."""
@@ -129,7 +153,7 @@ class DuckDb:
         with self._opening:
             try:
                 if self._careful is None or not _answers(self._careful):
-                    self._careful = self._open(settings=CAREFULLY)
+                    self._careful = self._with_heavy_rows(self._open(settings=CAREFULLY), read=False)
                 return self._careful.cursor()
             except (ConfigError, duckdb.Error) as failed:
                 _LOG.error("DuckDB can't be opened again: %s", failed)
@@ -144,7 +168,7 @@ class DuckDb:
                 return
             self._connection.close()
             try:
-                self._connection = self._open()
+                self._connection = self._with_heavy_rows(self._open())
             except (ConfigError, duckdb.Error) as failed:
                 _LOG.error("DuckDB can't be opened again: %s", failed)
                 return

@@ -45,8 +45,8 @@ CAREFULLY: Mapping[str, Setting] = {
     "disabled_optimizers": f"{DUCKDB_SETTINGS['disabled_optimizers']},build_side_probe_side",
 }
 """For what DuckDB has failed at by a mistake of its own."""
-ATTACHED, MEMORY = "records", "memory"
-"""The names of an attached file, and of DuckDB's own database in memory."""
+ATTACHED, MEMORY, KEPT = "records", "memory", "kept"
+"""The names of an attached file, of DuckDB's own database in memory, and of what is kept there beside the records."""
 
 
 def of_file(
@@ -120,6 +120,7 @@ def _empty(spill: Path, resources: Resources, settings: Mapping[str, Setting]) -
     try:
         connection = duckdb.connect(":memory:", config={**settings, **given, "temp_directory": str(spill)})
         connection.execute(f"SET GLOBAL perfect_ht_threshold = {_array_bits(connection)}")
+        connection.execute(f"ATTACH ':memory:' AS {KEPT} (COMPRESS)")
     except duckdb.Error as error:
         raise ConfigError(f"DuckDB does not start: {error}") from error
     return connection
@@ -127,12 +128,18 @@ def _empty(spill: Path, resources: Resources, settings: Mapping[str, Setting]) -
 
 def _array_bits(connection: duckdb.DuckDBPyConnection) -> int:
     """Return for how many units, as a power of two, there is memory to count them in arrays: up to 4 million."""
-    found = connection.execute("SELECT current_setting('memory_limit'), current_setting('threads')").fetchone()
+    found = connection.execute("SELECT current_setting('threads')").fetchone()
     assert found is not None
-    memory, threads = found
-    number, unit = memory.split()  # 2.7 GiB
-    entries = float(number) * _SIZES[unit] / (_PART * _ENTRY * threads)
+    entries = memory_of(connection) / (_PART * _ENTRY * found[0])
     return max(_LEAST_BITS, min(_MOST_BITS, int(math.log2(entries)))) if entries >= 1 else _LEAST_BITS
+
+
+def memory_of(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return how many bytes of memory DuckDB may use."""
+    found = connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    assert found is not None
+    number, unit = found[0].split()  # 2.7 GiB
+    return int(float(number) * _SIZES[unit])
 
 
 def _closed_off(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> duckdb.DuckDBPyConnection:

@@ -12,7 +12,6 @@ from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.snapshot.manifest import Manifest
 from dpsql.policy.config import Resources
-from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 
 
 class SnapshotEngine(DuckDb):
@@ -37,10 +36,6 @@ class SnapshotEngine(DuckDb):
         # As the records' engine keeps them, and as was seen on the copy, which has no constraints itself.
         self._unique = {table: frozenset(map(frozenset, keys)) for table, keys in manifest.unique.items()}
         self._kept = manifest.kept
-
-    def kept(self, table: str) -> KeptColumns:
-        """Return what the copy keeps of a table."""
-        return self._kept.get(table, NOTHING)
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return the columns that were copied, and not those that are kept beside them."""

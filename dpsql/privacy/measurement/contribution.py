@@ -99,28 +99,39 @@ class Bound:
         return self.weight * self.rows
 
     def weights(
-        self, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)", row_norm: int = 1
+        self,
+        unit: str,
+        from_where: str,
+        dialect: Dialect,
+        *,
+        number: str = "count(*)",
+        row_norm: int = 1,
+        once: Sequence[str] | None = None,
     ) -> str:
         """Return the CTE `h (hu, w)` of every unit's weight, `number` being the unit's rows as a 64-bit integer.
 
         Where `number` is what the rows' norms add up to, of which one is at most `row_norm`, what is bounded is that.
+        Where there is a row for each unit already, the columns `once` of it come with the weights.
         """
         rows = f"greatest({number}, {self.rows * row_norm})"
         weight = dialect.unit_weight(self.mass * row_norm, rows, heaviest=self.weight)
-        return dialect.common_table("h", f"SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1")
+        columns = ", ".join([f"{unit} AS hu", f"{weight} AS w", *(once or ())])
+        return dialect.common_table("h", f"SELECT {columns} {from_where}{' GROUP BY 1' if once is None else ''}")
 
-    def two_weights(self, parts: str, dialect: Dialect, *, row_norm: int, grouped: bool = True) -> str:
+    def two_weights(self, parts: str, dialect: Dialect, *, row_norm: int, once: Sequence[str] | None = None) -> str:
         """Return the CTE `h (hu, w, v)` of what every unit's rows weigh, and what they weigh in sums.
 
-        `parts` are `u`, the number of its rows `n` and the number `c` of the module's claim, by unit and, if `grouped`, by
-        group (and block).
+        `parts` are `u`, the number of its rows `n` and the number `c` of the module's claim, by unit and by group (and
+        block); or by unit alone: then the columns `once` of it come with the weights.
         """
-        columns = ("CAST(sum(n) AS BIGINT)", "max(c)") if grouped else ("n", "c")
-        weight = dialect.unit_weight(self.mass, f"greatest({columns[0]}, {self.rows})", heaviest=self.weight)
-        units = f"SELECT u, {weight} AS w, {columns[1]} AS c FROM {parts}{' GROUP BY 1' if grouped else ''}"
+        number, above = ("CAST(sum(n) AS BIGINT)", "max(c)") if once is None else ("n", "c")
+        also = "".join(f", {name}" for name in once or ())
+        weight = dialect.unit_weight(self.mass, f"greatest({number}, {self.rows})", heaviest=self.weight)
+        grouping = " GROUP BY 1" if once is None else ""
+        units = f"SELECT u, {weight} AS w, {above} AS c{also} FROM {parts}{grouping}"
         own = dialect.integer_quotient(f"CAST(w AS BIGINT) * {row_norm}", "c")
         own = f"greatest(w, CAST(least({own}, {self.weight}) AS {dialect.weight_type(self.weight)}))"
-        return dialect.common_table("h", f"SELECT u AS hu, w, {own} AS v FROM ({units}) AS n")
+        return dialect.common_table("h", f"SELECT u AS hu, w, {own} AS v{also} FROM ({units}) AS n")
 
 
 def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:

@@ -52,6 +52,8 @@ class BoundedScan:
     """The keys that are NULL for the rows, and only those, which lack a value in the key's column."""
     maybe_heavy: Marked | None = None
     """Where heavy units are weighed apart, what marks them."""
+    heavy_rows: str = ""
+    """FROM and WHERE of their rows."""
     unit_read: str = ""
     """What tells the units of these rows apart, if it is not what names them."""
 
@@ -75,7 +77,12 @@ class BoundedScan:
         found = key_columns.telling_keys(keys, relation, emitter) if in_place else {}
         if found:
             rows = from_where(relation, where, columns, bound.unit, emitter, tested=found.values())
-        return cls(keys, bound, emitter, rows, tuple(found), marked)
+        heavy = rows
+        if marked is not None and marked.instead:
+            told, instead = found.values(), {bound.unit.source: marked.instead}
+            heavy = from_where(relation, where, columns, bound.unit, emitter, tested=told, instead=instead)
+        heavy = "" if marked is None else f"{heavy} AND {marked.condition}"
+        return cls(keys, bound, emitter, rows, tuple(found), marked, heavy)
 
     @property
     def unit(self) -> str:
@@ -185,7 +192,7 @@ class BoundedScan:
             within = [*self._names(), *([] if norm.block is None else [norm.block])] if norm.by_group else []
             by = ", ".join(["u", *within])
             parts = f"(SELECT {by}, count(*) AS n, {self._above_mean(norm)} AS c FROM ({rows}) AS r GROUP BY {by}) AS g"
-            return self.bound.two_weights(parts, dialect, row_norm=norm.most, grouped=bool(within))
+            return self.bound.two_weights(parts, dialect, row_norm=norm.most, once=None if within else ())
         return self.bound.weights("u", f"FROM ({rows}) AS r", dialect, number=norm.total(dialect), row_norm=norm.most)
 
     def _above_mean(self, norm: Norms) -> str:
@@ -225,30 +232,34 @@ class BoundedScan:
         """Return the SELECT of what heavy units weigh less, and the members of WITH that it reads."""
         assert self.maybe_heavy is not None
         full, dialect, marked = self.bound.weight, self.emitter.dialect, self.maybe_heavy
-        marks = replace(self, from_where=f"{self.from_where} AND {marked.condition}", unit_read=marked.unit)
+        marks = replace(self, from_where=self.heavy_rows, unit_read=marked.unit)
         heavy = marks.steps(values)
-        if marked.table is None:
-            return [marks._weights(heavy, norm)], heavy_units.correction_of_rows(heavy, names, sums, full)  # noqa: SLF001 # its own
         block = [norm.block] if norm is not None and norm.block is not None else []
-        unit, within = dialect.without_range("u", self.bound.unit.type), [*names, *block]
+        within = [*names, *block]
+        if marked.table is None and within:
+            return [marks._weights(heavy, norm)], heavy_units.correction_of_rows(heavy, names, sums, full)  # noqa: SLF001 # its own
+        unit = dialect.without_range("u", self.bound.unit.type) if marked.table else "u"
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
         number = [f"{'count(*)' if norm is None or norm.beside else norm.total(dialect)} AS n"]
         number += [f"{self._above_mean(norm)} AS c"] if norm and norm.beside else []
         columns = ", ".join([unit if unit == "u" else f"{unit} AS u", *within, *number, *parts])
         by_unit = f"SELECT {columns} FROM ({heavy}) AS r GROUP BY {', '.join([unit, *within])}"
-        units = dialect.common_table("p", by_unit)
-        tables = [units, self._weights_of_sums(norm, grouped=bool(names or block))]
-        less = heavy_units.correction("p JOIN h ON u = hu", names, sums, full, dialect.widest)
-        return [marked.table, *tables], less
+        units, once = dialect.common_table("p", by_unit), None if within else [f"s{i}" for i, _ in enumerate(sums)]
+        tables = [*([marked.table] if marked.table else []), units, self._weights_of_sums(norm, once)]
+        weighed = "p JOIN h ON u = hu" if within else "h"
+        return tables, heavy_units.correction(weighed, names, sums, full, dialect.widest)
 
-    def _weights_of_sums(self, norm: Norms | None, *, grouped: bool) -> str:
-        """Return the weights of the units in `p`, which has their rows or norms by unit and keys."""
+    def _weights_of_sums(self, norm: Norms | None, once: Sequence[str] | None) -> str:
+        """Return the weights of the units in `p`, which has their rows or norms by unit and keys, or by unit alone."""
         dialect = self.emitter.dialect
         if norm is not None and norm.beside:
-            return self.bound.two_weights("p", dialect, row_norm=norm.most, grouped=grouped)
-        each = ("CAST(sum(n) AS BIGINT)", 1) if norm is None else (Norms("n", norm.most).total(dialect), norm.most)
-        number, most = each
-        return self.bound.weights("u", "FROM p", dialect, number=number, row_norm=most)
+            return self.bound.two_weights("p", dialect, row_norm=norm.most, once=once)
+        if once is not None:
+            number = "n"
+        else:
+            number = "CAST(sum(n) AS BIGINT)" if norm is None else Norms("n", norm.most).total(dialect)
+        most = 1 if norm is None else norm.most
+        return self.bound.weights("u", "FROM p", dialect, number=number, row_norm=most, once=once)
 
     def one_a_unit(self, rows: str, chosen: str) -> str:
         """Return the statement that keeps of each unit's rows one for each group, `chosen` of them, and counts by `b`."""

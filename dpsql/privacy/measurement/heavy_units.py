@@ -15,6 +15,8 @@ Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite
 with more than some n ≤ C rows in the whole table, whatever the statement asks. Where each row of the table is in one measured
 row at most (`Owners.once`: conditions leave rows out, and joins along unique keys add none), a unit has no more measured rows
 than rows in the table. So one with more than C is marked, with all its rows, which is all that the proof asks of a mark.
+The same holds of rows that are kept apart, of files that are watched while they are open: from them, read in place of the
+unit's table, the second sum's rows come. They say how many rows their unit has, so that those for any C ≥ n are told.
 """
 
 import re
@@ -57,6 +59,8 @@ class Marked:
     """That a row's unit is marked."""
     unit: str = ""
     """What tells marked units apart, if there is something shorter than they are."""
+    instead: str = ""
+    """The table that their rows are read from in place of the one that names them, if they are kept apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +85,8 @@ def marked(
     """
     if bound.form is not Form.REWEIGHT:
         return None
-    if bound.once and (mark := emitter.kept(bound.unit.table).heavy.get(bound.unit.name)) and mark.rows <= bound.rows:
-        number = f"s{bound.unit.source}.{quoted(mark.column)}"
-        return Marked(None, f"{number} IS NOT NULL", number)
+    if bound.once and (kept := _kept(relation, bound, emitter)):
+        return kept
     alone = len(relation.sources) == 1
     counted = from_where(replace(relation, needed=()), where, [], bound.unit, emitter) if alone else rows
     heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
@@ -91,6 +94,18 @@ def marked(
     unit = identity(bound.unit, emitter.dialect)
     marks = emitter.dialect.maybe_heavy(unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed)
     return None if marks is None else Marked(*marks)
+
+
+def _kept(relation: Relation, bound: Bound, emitter: Emitter) -> Marked | None:
+    """Return what the engine keeps of the units with more than C rows, if that is some."""
+    place, name, kept = bound.unit.source, bound.unit.name, emitter.kept(bound.unit.table)
+    if (mark := kept.heavy.get(name)) and mark.rows <= bound.rows:
+        number = f"s{place}.{quoted(mark.column)}"
+        return Marked(None, f"{number} IS NOT NULL", number)
+    if (heavy := kept.heavy_rows.get(name)) and heavy.rows <= bound.rows and relation.sources[place].made is None:
+        more = f"s{place}.{quoted(heavy.count)} > {bound.rows}"
+        return Marked(None, more, f"s{place}.{quoted(heavy.number)}", heavy.table)
+    return None
 
 
 def in_full(

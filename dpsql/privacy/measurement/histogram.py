@@ -119,6 +119,11 @@ class Histogram:
         """Return what one row is in `rows_of_units`."""
         return 1
 
+    @property
+    def bounds_rows(self) -> bool:
+        """Return whether it is the number of a unit's rows that is bounded."""
+        return not self.extremes
+
     def rows_of_units(self, emitter: Emitter) -> str:
         """Return the SELECT of each unit `u` and of how many rows, or of extremes groups, it has: `n`."""
         keys, used = (self.groups.keys, [self.x.expr]) if self.extremes else ((), [])

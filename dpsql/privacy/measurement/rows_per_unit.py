@@ -29,6 +29,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.expr import TRUE
 from dpsql.rewrite.ir.relation import Relation
 
 SHARE = 4
@@ -79,14 +80,27 @@ class RowsPerUnit:
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the rung below, how many units have it, and their rows; the last two as text.
 
+        Where all rows of a table are asked for, and the engine keeps how many units have how many, that is read.
+
         SELECT b, count(*), sum(n) FROM (SELECT CASE WHEN n <= 1 THEN -1 WHEN n <= 2 THEN 0 … END AS b, n FROM
         (SELECT passenger_id AS u, count(*) AS n FROM trips GROUP BY 1) AS p) AS q GROUP BY b
         """
-        norm, units = self.of.row_norm_of_units, self.of.rows_of_units(emitter)
+        norm, dialect, known = self.of.row_norm_of_units, emitter.dialect, self._known(emitter)
         cases = " ".join(f"WHEN n <= {rung * norm} THEN {place - 1}" for place, rung in enumerate(self.rungs))
-        placed = f"SELECT CASE {cases} ELSE {len(self.rungs) - 1} END AS b, n FROM ({units}) AS p"
-        numbers = ", ".join(map(emitter.dialect.as_text, ("count(*)", emitter.dialect.total("n"))))
-        return f"SELECT b, {numbers} FROM ({placed}) AS q GROUP BY b"
+        rows = f"({self.of.rows_of_units(emitter)}) AS p" if known is None else f"{known} AS p"
+        read = "n" if known is None else "n, units"
+        placed = f"SELECT CASE {cases} ELSE {len(self.rungs) - 1} END AS b, {read} FROM {rows}"
+        sums = (
+            ("count(*)", dialect.total("n")) if known is None else (dialect.total("units"), dialect.total("n * units"))
+        )
+        return f"SELECT b, {', '.join(map(dialect.as_text, sums))} FROM ({placed}) AS q GROUP BY b"
+
+    def _known(self, emitter: Emitter) -> str | None:
+        """Return the table that says how many units have how many rows, if all rows of a table are asked for."""
+        relation, unit = self.relation, self.bound.unit
+        kept, only = emitter.kept(unit.table).heavy_rows.get(unit.name), relation.sources[0]
+        whole = len(relation.sources) == 1 and only.made is None and relation.where == TRUE and self.of.where == TRUE
+        return kept.numbers if kept and whole and self.of.bounds_rows else None
 
     def cells(self, found: Sequence[Sequence[int]]) -> list[int]:
         """Return what stands at each rung, in steps, from the rows of `sql` as whole numbers."""

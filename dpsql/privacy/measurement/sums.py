@@ -145,6 +145,11 @@ class Sums:
         """Return what one whole row is in `rows_of_units`."""
         return self.row_norm if self.weighs_norms and self.distinct is CountOf.ROWS else 1
 
+    @property
+    def bounds_rows(self) -> bool:
+        """Return whether it is the number of a unit's rows that is bounded."""
+        return self.distinct is CountOf.ROWS and not self.weighs_norms
+
     def rows_of_units(self, emitter: Emitter) -> str:
         """Return the SELECT of each unit `u` and what it has of what is bounded, `n`: rows, their norms, pairs or values."""
         values = [] if self.value is None else [self.value]

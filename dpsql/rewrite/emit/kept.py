@@ -2,8 +2,9 @@
 
 Promise of an engine that keeps something: a text's column holds in every row what the text would come to there, and a mark
 is the same number in all rows of a unit that has more rows than it says, another one for each such unit, and NULL in all
-other rows. A unit's number is in all its rows, another one for each unit, and NULL in nobody's. Rows do not change while they
-are kept.
+other rows. A unit's number is in all its rows, another one for each unit, and NULL in nobody's. Rows that are kept apart are
+all rows of the units that have more than so many in the whole table, with the table's own columns, each row as often as it is
+there, and no others. Rows do not change while they are kept.
 
 (CASE WHEN TRY_CAST(s0."fare" * 1747.6e0 AS UINTEGER) … END)  →  s0."dpsql 12"
 """
@@ -21,6 +22,21 @@ class HeavyMark:
 
 
 @dataclass(frozen=True, slots=True)
+class HeavyRows:
+    """A table of its own with the rows of units that have more than `rows` rows in the whole table, and what is beside it."""
+
+    table: str
+    """As statements have to write it."""
+    number: str
+    """The column with the units' numbers."""
+    count: str
+    """The column that says how many rows the unit has in the whole table."""
+    rows: int
+    numbers: str
+    """The table that says how many `units` have `n` rows in the whole table, of all units."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeptColumns:
     """Columns that no client sees, of one table."""
 
@@ -30,6 +46,8 @@ class KeptColumns:
     """By expressions of one column of `s0`, as they are written; not for a table that a LEFT JOIN may find no row of."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Columns with the units' numbers, by the column that names them. Which number a unit has depends on the others."""
+    heavy_rows: Mapping[str, HeavyRows] = field(default_factory=dict)
+    """By the column that names the units."""
 
     @property
     def names(self) -> frozenset[str]:

@@ -5,7 +5,8 @@ EXISTS (SELECT … FROM rides …)  →  … AND EXISTS (SELECT 1 FROM "rides" A
 """
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from dpsql.errors import MissingBounds
 from dpsql.policy.model import SqlType
@@ -29,12 +30,13 @@ def from_where(
     emitter: Emitter,
     *,
     tested: Collection[Ref] = (),
+    instead: Mapping[int, str] = MappingProxyType({}),
 ) -> str:
     """Return `FROM … WHERE …` of the rows of `relation` that satisfy `condition`.
 
     A row without a privacy unit is nobody's and stays out (one NULL in a list would change everybody's rows), and so
     does one without a value in a column that is used and not declared nullable. Of columns that are `tested` elsewhere
-    that is not said.
+    that is not said. By their places, some tables are read from others, which have some of their rows, `instead`.
     """
     where = both(relation.where, _guarded(relation, condition, emitter))
     columns = refs(*relation.needed, *used, where, *(source.on for source in relation.sources))
@@ -44,7 +46,7 @@ def from_where(
     if where != TRUE:
         conditions.append(emitter.sql(where))
     conditions += _tests(relation, columns, required, emitter)
-    return f"FROM {_joined(relation, columns, required, emitter)} WHERE {' AND '.join(conditions)}"
+    return f"FROM {_joined(relation, columns, required, emitter, instead)} WHERE {' AND '.join(conditions)}"
 
 
 def _computed(expr: Expr, relation: Relation, emitter: Emitter) -> Expr:
@@ -70,17 +72,20 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
     return condition
 
 
-def _joined(relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], emitter: Emitter) -> str:
+def _joined(
+    relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], emitter: Emitter, instead: Mapping[int, str]
+) -> str:
     """Return what stands in FROM; what a row of a LEFT JOIN has to have stands in its condition."""
     text = ""
     for index, source in relation.joined.items():
+        scanned = f"{instead[index]} AS s{index}" if index in instead else _scanned(source, index, columns, emitter)
         if not index:
-            text = _scanned(source, index, columns, emitter)
+            text = scanned
             continue
         word = "LEFT JOIN" if source.join is Join.LEFT else "JOIN"
         present = [] if source.holds else [emitter.present(c) for c in dict.fromkeys(required) if c.source == index]
         on = " AND ".join([*present, emitter.sql(source.on)])
-        text += f" {word} {_scanned(source, index, columns, emitter)} ON {on}"
+        text += f" {word} {scanned} ON {on}"
     return text
 
 

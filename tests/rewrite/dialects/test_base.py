@@ -22,6 +22,7 @@ from tests.support.fix_world import World
 ROOM = Path(__file__).parents[3] / "dpsql"
 NAMED_BY = {
     "engines/duckdb/engine.py",
+    "engines/duckdb/heavy_rows.py",
     "engines/postgres/engine.py",
     "engines/snapshot/columns.py",
     "engines/snapshot/keeping.py",

@@ -1,0 +1,225 @@
+"""Heavy units' rows beside the files that they are of: of all kinds of files, which must stay as they are; seen by nobody."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.accounting.privacy_loss import Charge
+from dpsql.engines.duckdb import heavy_rows
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.heavy_rows import RowsOfUnits
+from dpsql.engines.open import open_engine
+from dpsql.errors import EngineFailed, EngineNotReady
+from dpsql.policy.config import DuckDbFile, DuckDbTables
+from dpsql.policy.model import SqlType, UnitBound
+from dpsql.question import Cancellation
+from tests.engines.asking import run
+from tests.engines.copies import column, copying, table
+from tests.support.beside import found_by_name
+
+_T = table("t", column("who", SqlType.TEXT), column("x", SqlType.INTEGER), unit="who")
+_ROWS = (
+    "SELECT 'u' || (n % 40) AS who, CAST(n AS INTEGER) AS x, n AS undeclared "
+    "FROM range(200) AS r (n) WHERE n % 40 < 10 OR n < 40"
+)
+"""Ten units with five rows, and thirty with one: two count."""
+_LISTED = 'SELECT CAST(x AS BIGINT), CAST("dpsql 2" AS BIGINT) FROM kept.main."t by who" ORDER BY 1'
+_NUMBERS = 'SELECT CAST(n AS BIGINT), CAST(units AS BIGINT) FROM kept.main."t by who: numbers" ORDER BY 1'
+_HEAVY = [(n, 5) for n in range(200) if n % 40 < 10]
+_KINDS = ("duckdb", "parquet", "csv")
+
+
+def _opened(folder: Path, kind: str, rows: str = _ROWS) -> DuckDb:
+    """Write the records into files of a kind, and open them to be asked."""
+    file = folder / f"t.{kind}"
+    _write(file, rows)
+    source = DuckDbFile(file) if kind == "duckdb" else DuckDbTables({"t": file})
+    engine = open_engine(replace(copying(folder, source, _T), snapshot=None))
+    assert isinstance(engine, DuckDb)
+    return engine
+
+
+def _write(file: Path, rows: str) -> None:
+    with duckdb.connect(file if file.suffix == ".duckdb" else ":memory:") as connection:
+        connection.execute(f"CREATE TABLE t AS {rows}")
+        if file.suffix != ".duckdb":
+            connection.execute(f"COPY t TO '{file}'")
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_heavy_rows_are_kept_as_they_are(tmp_path: Path, kind: str, charge: Charge) -> None:
+    """All of those units' rows, with how many there are, and how many units have how many; not what is not declared."""
+    with closing(_opened(tmp_path, kind)) as engine:
+        assert run(engine, _LISTED, charge) == _HEAVY
+        assert run(engine, _NUMBERS, charge) == [(1, 30), (5, 10)]
+        found = engine._connection.execute('DESCRIBE kept.main."t by who"').fetchall()
+        assert [name for name, *_ in found] == ["who", "x", "dpsql 1", "dpsql 2"]
+        assert engine.columns("t").keys() >= {"who", "x"}
+        assert engine.columns("t by who") == {}
+
+
+def test_nobodys_rows_are_not_kept(tmp_path: Path, charge: Charge) -> None:
+    """However many they are."""
+    rows = "SELECT CASE WHEN n < 3 THEN 'one' END AS who, CAST(n AS INTEGER) AS x FROM range(20) AS r (n)"
+    with closing(_opened(tmp_path, "duckdb", rows)) as engine:
+        assert run(engine, _LISTED, charge) == [(n, 3) for n in range(3)]
+        assert run(engine, _NUMBERS, charge) == [(3, 1)]
+
+
+def _append(file: Path) -> None:
+    with file.open("ab") as out:
+        out.write(b"u1,7,7\n")
+
+
+def _replace(file: Path) -> None:
+    other = file.with_name(f"other{file.suffix}")
+    _write(other, "SELECT 'u1' AS who, CAST(n AS INTEGER) AS x, n AS undeclared FROM range(200) AS r (n)")
+    other.replace(file)
+
+
+def _write_through_a_link(file: Path) -> None:
+    link = file.with_name("link")
+    link.hardlink_to(file)
+    with link.open("r+b") as out:
+        out.seek(-1, os.SEEK_END)
+        last = out.read(1)
+        out.seek(-1, os.SEEK_END)
+        out.write(last)
+
+
+def _restore_its_time(file: Path) -> None:
+    before = file.stat()
+    with file.open("r+b") as out:
+        out.seek(-2, os.SEEK_END)
+        out.write(b"!")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+def _exchange_and_back(file: Path) -> None:
+    aside = file.with_name("aside")
+    file.rename(aside)
+    aside.rename(file)
+
+
+_CHANGES: Mapping[str, Callable[[Path], None]] = {
+    "appended": _append,
+    "replaced": _replace,
+    "written through a link": _write_through_a_link,
+    "restored with its time": _restore_its_time,
+    "exchanged and back": _exchange_and_back,
+}
+
+
+@pytest.mark.parametrize("change", _CHANGES)
+@pytest.mark.parametrize("kind", ["duckdb", "parquet"])
+def test_rows_that_are_kept_are_of_the_files_as_they_are(
+    tmp_path: Path, kind: str, change: str, charge: Charge
+) -> None:
+    """Otherwise a unit that has grown would count in full: nothing is asked any more, nor answered, until a reload."""
+    with closing(_opened(tmp_path, kind)) as engine:
+        with engine.ready([_LISTED], timeout=30, cancellation=Cancellation()) as prepared:
+            assert prepared.run(_LISTED, charge) == _HEAVY
+            _CHANGES[change](tmp_path / f"t.{kind}")
+            with pytest.raises(EngineFailed):
+                prepared.run(_LISTED, charge)
+        with pytest.raises(EngineNotReady):
+            run(engine, _LISTED, charge)
+
+
+def test_what_a_link_points_to_is_watched(tmp_path: Path, charge: Charge) -> None:
+    """Many serve `current.parquet`, and turn it to another file."""
+    engine = _opened(tmp_path, "parquet")
+    engine.close()
+    (tmp_path / "t.parquet").rename(tmp_path / "one.parquet")
+    _write(tmp_path / "other.parquet", f"{_ROWS} ORDER BY x DESC")
+    (tmp_path / "t.parquet").symlink_to(tmp_path / "one.parquet")
+    config = replace(copying(tmp_path, DuckDbTables({"t": tmp_path / "t.parquet"}), _T), snapshot=None)
+    with closing(open_engine(config)) as linked:
+        assert run(linked, _LISTED, charge) == _HEAVY
+        (tmp_path / "t.parquet").unlink()
+        (tmp_path / "t.parquet").symlink_to(tmp_path / "other.parquet")
+        with pytest.raises(EngineNotReady):
+            run(linked, _LISTED, charge)
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_what_happened_while_rows_were_read_counts(
+    tmp_path: Path, kind: str, charge: Charge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state that is watched is that from before."""
+    keep = RowsOfUnits.keep
+
+    def changed(self: RowsOfUnits, connection: duckdb.DuckDBPyConnection, most: int) -> int:
+        os.utime(tmp_path / f"t.{kind}")
+        return keep(self, connection, most)
+
+    monkeypatch.setattr(RowsOfUnits, "keep", changed)
+    with closing(_opened(tmp_path, kind)) as engine, pytest.raises(EngineNotReady):
+        run(engine, _LISTED, charge)
+
+
+@pytest.mark.parametrize("way", ["too many", "failing", "failing late"])
+def test_what_can_not_be_kept_is_found_each_time(
+    tmp_path: Path, way: str, charge: Charge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the same name, with the same rows; nobody is told, for it may be the rows that decide it."""
+    match way:
+        case "too many":
+            monkeypatch.setattr(heavy_rows, "_PART", 2**60)
+        case "failing":
+            monkeypatch.setattr(RowsOfUnits, "keep", _out_of_memory)
+        case _:
+            monkeypatch.setattr(heavy_rows, "_replace", _out_of_memory)
+    with closing(_opened(tmp_path, "duckdb")) as engine:
+        assert run(engine, _LISTED, charge) == _HEAVY
+        assert run(engine, _NUMBERS, charge) == [(1, 30), (5, 10)]
+        assert found_by_name(engine._connection, "t", "who") == "VIEW"
+    assert caplog.text == ""
+
+
+def _out_of_memory(*_: object) -> int:
+    raise duckdb.OutOfMemoryException("of 17 rows of u1")
+
+
+def test_what_is_kept_is_seen_by_its_rows_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Not by the statement's text, which the policy decides, nor by what is logged: of no heavy units and of many."""
+    few = "SELECT 'u' || n AS who, CAST(n AS INTEGER) AS x FROM range(40) AS r (n)"
+    found = []
+    for name, rows in (("few", few), ("many", _ROWS)):
+        (tmp_path / name).mkdir()
+        with closing(_opened(tmp_path / name, "duckdb", rows)) as engine:
+            found.append((engine.kept("t"), engine.is_current()))
+    assert found[0] == found[1]
+    assert caplog.text == ""
+
+
+def test_a_database_that_is_opened_again_has_them_again(tmp_path: Path, charge: Charge) -> None:
+    """And what runs meanwhile, on a careful one, finds them by the same name."""
+    with closing(_opened(tmp_path, "duckdb")) as engine:
+        with engine.ready([_LISTED], timeout=30, cancellation=Cancellation()) as prepared:
+            with suppress(duckdb.Error):
+                engine._connection.close()
+            assert prepared.run(_LISTED, charge) == _HEAVY
+        assert run(engine, _LISTED, charge) == _HEAVY
+        assert found_by_name(engine._connection, "t", "who") == "BASE TABLE"
+
+
+def test_rows_are_kept_by_each_column_that_names_units(tmp_path: Path, charge: Charge) -> None:
+    """From as many rows on as count for any kind that it names; not of public tables, nor through references."""
+    units = {"person": UnitBound("who", 2), "other": UnitBound("who", 4), "number": UnitBound("x", 1)}
+    both = replace(_T, units=units)
+    public = replace(table("p", column("a", SqlType.INTEGER), public=True))
+    _write(tmp_path / "records.duckdb", _ROWS)
+    with duckdb.connect(tmp_path / "records.duckdb") as connection:
+        connection.execute("CREATE TABLE p AS SELECT 1 AS a")
+    with closing(open_engine(replace(copying(tmp_path, None, both, public), snapshot=None))) as engine:
+        assert {name: rows.rows for name, rows in engine.kept("t").heavy_rows.items()} == {"who": 2, "x": 1}
+        assert engine.kept("p").heavy_rows == {}
+        assert run(engine, _LISTED, charge) == _HEAVY
+        assert run(engine, 'SELECT CAST(x AS BIGINT) FROM kept.main."t by x"', charge) == []
