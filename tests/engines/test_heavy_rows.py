@@ -28,7 +28,7 @@ _ROWS = (
     "FROM range(200) AS r (n) WHERE n % 40 < 10 OR n < 40"
 )
 """Ten units with five rows, and thirty with one: two count."""
-_LISTED = 'SELECT CAST(x AS BIGINT), CAST("dpsql 2" AS BIGINT) FROM kept.main."t by who" ORDER BY 1'
+_LISTED = 'SELECT CAST(x AS BIGINT), CAST("dpsql 3" AS BIGINT) FROM kept.main."t by who" ORDER BY 1'
 _NUMBERS = 'SELECT CAST(n AS BIGINT), CAST(units AS BIGINT) FROM kept.main."t by who: numbers" ORDER BY 1'
 _HEAVY = [(n, 5) for n in range(200) if n % 40 < 10]
 _KINDS = ("duckdb", "parquet", "csv")
@@ -58,7 +58,7 @@ def test_heavy_rows_are_kept_as_they_are(tmp_path: Path, kind: str, charge: Char
         assert run(engine, _LISTED, charge) == _HEAVY
         assert run(engine, _NUMBERS, charge) == [(1, 30), (5, 10)]
         found = engine._connection.execute('DESCRIBE kept.main."t by who"').fetchall()
-        assert [name for name, *_ in found] == ["who", "x", "dpsql 1", "dpsql 2"]
+        assert [name for name, *_ in found] == ["who", "x", "dpsql 1", "dpsql 2", "dpsql 3"]
         assert engine.columns("t").keys() >= {"who", "x"}
         assert engine.columns("t by who") == {}
 

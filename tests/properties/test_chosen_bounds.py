@@ -13,6 +13,7 @@ import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.engine_sql import BoundedScan
+from dpsql.privacy.measurement.heavy_units import UnitNumbers
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement, as_chosen
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit, rungs
@@ -158,8 +159,9 @@ def _by_key(patch: pytest.MonkeyPatch) -> None:
     """Count a unit once for each of its days."""
     right = BoundedScan.per_unit
 
-    def per_unit(scan: BoundedScan, rows: str | None = None, number: str = "count(*)") -> str:
-        return right(scan, rows, number).replace("GROUP BY 1", "GROUP BY 1, s0.day")
+    def per_unit(scan: BoundedScan, rows: str | None = None, number: str = "count(*)") -> UnitNumbers:
+        found = right(scan, rows, number)
+        return replace(found, select=found.select.replace("GROUP BY 1", "GROUP BY 1, s0.day"))
 
     patch.setattr(BoundedScan, "per_unit", per_unit)
 

@@ -5,9 +5,10 @@ are, by counting everybody's. They are read once, when the engine is opened to b
 then: `Watched` knows the state from before, and sees before and after each measurement that it is so still. Which units'
 rows they are, and from how many on, the policy decides.
 
-Nothing of how many such rows there are is seen outside. Where they would take too much memory their name stands for a view of
-the records, by the units that have them; where anything fails, for one that finds these units each time. On all three a
-statement is the same text and has the same answer.
+Nothing of how many such rows there are is seen outside. Where they would take too much memory, their name stands for a view
+of those of the units with most rows and, in the records, of those of the others; of which DuckDB reads the former alone where
+more rows count. Where anything fails, it stands for a view that finds all these units each time. On all three a statement is
+the same text and has the same answer.
 """
 
 import itertools
@@ -24,8 +25,10 @@ from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.kept import HeavyRows, KeptColumns
 from dpsql.rewrite.ir.relation import ref
 
-_MANY = 8
-"""From how many rows of a unit on its rows are kept where how many count is chosen for each statement."""
+_MANY = 1
+"""Units with more rows are heavy where how many count is chosen for each statement: with each number that may be chosen."""
+_GAP = 2**30
+"""From one number to the next where they are spread."""
 _NUMBER, _TEXT = 8, 24
 """Bytes that a value takes until it is compressed, about."""
 _PART = 8
@@ -44,10 +47,10 @@ def _of_table(table: Table) -> Mapping[str, HeavyRows]:
         if bound.through is None:
             rows = bound.max_rows if bound.up_to is None else min(_MANY, bound.max_rows)
             most[bound.column] = min(rows, most.get(bound.column, rows))
-    number, count = itertools.islice(_names(table), 2)
+    number, spread, count = itertools.islice(_names(table), 3)
     named = {column: f"{table.name} by {column}" for column in most}
     return {
-        column: HeavyRows(_place(named[column]), number, count, rows, _place(f"{named[column]}: numbers"))
+        column: HeavyRows(_place(named[column]), number, spread, count, rows, _place(f"{named[column]}: numbers"))
         for column, rows in most.items()
     }
 
@@ -107,32 +110,49 @@ class RowsOfUnits:
 
     def show(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Let the names stand for views that find everything each time."""
-        heavy = f"(SELECT u, u AS number, n FROM ({self._counted}) AS c WHERE n > {self.kept.rows})"  # noqa: S608
+        heavy = f"(SELECT u, u AS number, u AS spread, n FROM ({self._counted}) AS c WHERE n > {self.kept.rows})"  # noqa: S608
         numbers = f"SELECT n, count(*) AS units FROM ({self._counted}) AS c GROUP BY n"  # noqa: S608
         connection.execute(f"CREATE OR REPLACE VIEW {self.kept.table} AS {self._rows(heavy)}")
         connection.execute(f"CREATE OR REPLACE VIEW {self.kept.numbers} AS {numbers}")
 
     def keep(self, connection: duckdb.DuckDBPyConnection, most: int) -> int:
-        """Read how many rows units have, which have many, and their rows; these if they are at most so many bytes.
+        """Read how many rows units have, which have many, and of as many rows as are at most so many bytes, those with most.
 
-        Returns how many bytes they are.
+        Returns how many bytes they are, and what names the units.
         """
-        units, counts = (_place(f"{self.table.name} by {self.unit}: {what}") for what in ("units", "counts"))
+        units, counts, rows = (
+            _place(f"{self.table.name} by {self.unit}: {what}") for what in ("units", "counts", "rows")
+        )
         many = f"list(u) FILTER (WHERE n > {self.kept.rows})"
         found = f"SELECT n, count(*) AS units, {many} AS heavy FROM ({self._counted}) AS c GROUP BY n"  # noqa: S608
-        connection.execute(f"CREATE TABLE {counts} AS {found}")
-        heavy = f"SELECT n, unnest(heavy) AS u FROM {counts}"  # noqa: S608
-        numbered = f"SELECT u, n, row_number() OVER (ORDER BY n DESC) AS number FROM ({heavy}) AS c"  # noqa: S608
-        connection.execute(f"CREATE TABLE {units} AS {numbered}")
+        connection.execute(f"CREATE OR REPLACE TABLE {counts} AS {found}")
         _replace(connection, self.kept.numbers, f"SELECT n, units FROM {counts}")  # noqa: S608
-        connection.execute(f"DROP TABLE {counts}")
-        rows, size = self._rows(units), self._width * _one(connection, f"SELECT coalesce(sum(n), 0) FROM {units}")  # noqa: S608
-        if size > most:
-            connection.execute(f"CREATE OR REPLACE VIEW {self.kept.table} AS {rows}")
+        heavy = f"FROM {counts} WHERE n > {self.kept.rows}"
+        names = self._unit_width * _one(connection, f"SELECT coalesce(sum(units), 0) {heavy}")
+        if names > most > 0:
+            connection.execute(f"DROP TABLE {counts}")
             return 0
-        _replace(connection, self.kept.table, f"{rows} ORDER BY h.number")
+        each = f"SELECT n, {self._width} * sum(n * units) OVER (ORDER BY n DESC) AS size {heavy}"
+        size, few = connection.execute(
+            f"SELECT coalesce(max(size) FILTER (WHERE size <= {most - names}), 0), "  # noqa: S608
+            f"coalesce(max(n) FILTER (WHERE size > {most - names}), {self.kept.rows}) FROM ({each}) AS e"
+        ).fetchall()[0]
+        named = f"SELECT n, unnest(heavy) AS u FROM {counts}"  # noqa: S608
+        numbered = f"SELECT u, n, row_number() OVER (ORDER BY n DESC) AS number FROM ({named}) AS c"  # noqa: S608
+        spread = f"SELECT *, number * {_GAP} AS spread FROM ({numbered}) AS c"  # noqa: S608
+        connection.execute(f"CREATE OR REPLACE TABLE {units} AS {spread}")
+        connection.execute(f"DROP TABLE {counts}")
+        sorted_rows = f"{self._rows(units)} WHERE h.n > {few} ORDER BY h.number"
+        if few == self.kept.rows:
+            _replace(connection, self.kept.table, sorted_rows)
+        else:
+            connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {sorted_rows}")
+            others = f"{self._rows(units)} WHERE h.n <= {few}"
+            connection.execute(
+                f"CREATE OR REPLACE VIEW {self.kept.table} AS SELECT * FROM {rows} UNION ALL {others}"  # noqa: S608
+            )
         connection.execute(f"CHECKPOINT {KEPT}")  # compresses them: texts are then read as numbers of a dictionary
-        return size
+        return int(size) + names
 
     @property
     def _counted(self) -> str:
@@ -145,13 +165,19 @@ class RowsOfUnits:
         return identity(ref(0, self.table, self.unit), DUCKDB)
 
     @property
+    def _unit_width(self) -> int:
+        """Return how many bytes a unit takes, about."""
+        return 3 * _NUMBER + (_TEXT if self.table.columns[self.unit].type.is_text else _NUMBER)
+
+    @property
     def _width(self) -> int:
         """Return how many bytes a row takes, about."""
-        return 2 * _NUMBER + sum(_TEXT if column.type.is_text else _NUMBER for column in self.table.columns.values())
+        return 3 * _NUMBER + sum(_TEXT if column.type.is_text else _NUMBER for column in self.table.columns.values())
 
     def _rows(self, units: str) -> str:
         columns = [f"s0.{quoted(name)}" for name in self.table.columns]
-        columns += [f"h.number AS {quoted(self.kept.number)}", f"h.n AS {quoted(self.kept.count)}"]
+        own = (("number", self.kept.number), ("spread", self.kept.spread), ("n", self.kept.count))
+        columns += [f"h.{name} AS {quoted(kept)}" for name, kept in own]
         return f"SELECT {', '.join(columns)} FROM {self.source} AS s0 JOIN {units} AS h ON {self._named} = h.u"  # noqa: S608
 
 

@@ -7,7 +7,7 @@ from typing import Self
 from dpsql.frozen import quickly_made
 from dpsql.privacy.measurement import heavy_units, key_columns
 from dpsql.privacy.measurement.contribution import Bound, Form, selected
-from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues
+from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues, UnitNumbers
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import identity, salt
@@ -56,6 +56,8 @@ class BoundedScan:
     """FROM and WHERE of their rows."""
     unit_read: str = ""
     """What tells the units of these rows apart, if it is not what names them."""
+    others: str = ""
+    """How many rows there are besides, of units with one at most each, where they are not read."""
 
     @classmethod
     def of(
@@ -102,18 +104,24 @@ class BoundedScan:
         """Build a scan of all rows, of each unit as many as it has.
 
         Where nothing is read of them, those that lack a value somewhere are among them: whatever rows are grouped by, and
-        whatever is summed, their number is then asked in the same words, and paid once.
+        whatever is summed, their number is then asked in the same words, and paid once. Where rows of all units that have
+        several are kept apart, these are read, and the others counted.
         """
         read = [*(key.grouped for key in keys), *used]
         every = relation if read else replace(relation, needed=())
         rows = from_where(every, where, read, bound.unit, emitter)
-        return cls(keys, bound, emitter, rows, unit_read=emitter.unit_number(bound.unit) or "")
+        several = heavy_units.of_several_rows(every, bound, emitter)
+        if several is None:
+            return cls(keys, bound, emitter, rows, unit_read=emitter.unit_number(bound.unit) or "")
+        heavy = from_where(every, where, read, bound.unit, emitter, instead={bound.unit.source: several.instead})
+        others = f"(SELECT count(*) {rows}) - (SELECT count(*) {heavy})"
+        return cls(keys, bound, emitter, heavy, unit_read=several.unit, others=others)
 
-    def per_unit(self, rows: str | None = None, number: str = "count(*)") -> str:
-        """Return the SELECT of each unit `u` and the number `n` of its rows, be it of all or of a SELECT of some."""
+    def per_unit(self, rows: str | None = None, number: str = "count(*)") -> UnitNumbers:
+        """Return each unit `u` and the number `n` of its rows, be it of all or of a SELECT of some."""
         if rows is None:
-            return f"SELECT {self.unit} AS u, {number} AS n {self.from_where} GROUP BY 1"
-        return f"SELECT u, {number} AS n FROM ({rows}) AS r GROUP BY u"
+            return UnitNumbers(f"SELECT {self.unit} AS u, {number} AS n {self.from_where} GROUP BY 1", self.others)
+        return UnitNumbers(f"SELECT u, {number} AS n FROM ({rows}) AS r GROUP BY u", self.others)
 
     def told_apart(self) -> Self:
         """Return the scan with units read as the numbers that the engine keeps of them, where they are only told apart.

@@ -28,11 +28,14 @@ from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.kept import HeavyRows
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 
 _FEWEST_SLOTS, _MOST_SLOTS = 2**10, 2**20
+_FEWER = 4
+"""Where so many times as many rows count as those have whose units are kept, few of these units are heavy."""
 _SLOTS = 8
 """How many marks there are for each heavy unit that there can be, where as many rows are as the policy expects."""
 
@@ -76,6 +79,16 @@ class RowValues:
         return len(names) > len(set(names))
 
 
+@dataclass(frozen=True, slots=True)
+class UnitNumbers:
+    """How many rows, or of what else, units have."""
+
+    select: str
+    """The SELECT of units and their numbers."""
+    others: str
+    """How many units there are besides, of which each has one row at most; nothing where all are in the SELECT."""
+
+
 def marked(
     relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Emitter, *, normed: bool
 ) -> Marked | None:
@@ -102,10 +115,26 @@ def _kept(relation: Relation, bound: Bound, emitter: Emitter) -> Marked | None:
     if (mark := kept.heavy.get(name)) and mark.rows <= bound.rows:
         number = f"s{place}.{quoted(mark.column)}"
         return Marked(None, f"{number} IS NOT NULL", number)
-    if (heavy := kept.heavy_rows.get(name)) and heavy.rows <= bound.rows and relation.sources[place].made is None:
+    if (heavy := _rows_apart(relation, bound, emitter)) and heavy.rows <= bound.rows:
         more = f"s{place}.{quoted(heavy.count)} > {bound.rows}"
-        return Marked(None, more, f"s{place}.{quoted(heavy.number)}", heavy.table)
+        number = heavy.number if bound.rows < _FEWER * heavy.rows else heavy.spread
+        return Marked(None, more, f"s{place}.{quoted(number)}", heavy.table)
     return None
+
+
+def _rows_apart(relation: Relation, bound: Bound, emitter: Emitter) -> HeavyRows | None:
+    """Return the rows of units that are kept apart of the table whose rows name the unit."""
+    unit = bound.unit
+    kept = emitter.kept(unit.table).heavy_rows.get(unit.name)
+    return kept if bound.once and relation.sources[unit.source].made is None else None
+
+
+def of_several_rows(relation: Relation, bound: Bound, emitter: Emitter) -> Marked | None:
+    """Return all rows of the units that have more than one in the whole table, if the engine keeps them apart."""
+    kept = _rows_apart(relation, bound, emitter)
+    if kept is None or kept.rows != 1:
+        return None
+    return Marked(None, "TRUE", f"s{bound.unit.source}.{quoted(kept.number)}", kept.table)
 
 
 def in_full(

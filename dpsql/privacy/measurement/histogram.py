@@ -14,7 +14,7 @@ from fractions import Fraction
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
-from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues
+from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues, UnitNumbers
 from dpsql.privacy.mechanisms import extreme, quantile_width
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.groups import Groups
@@ -124,8 +124,8 @@ class Histogram:
         """Return whether it is the number of a unit's rows that is bounded."""
         return not self.extremes
 
-    def rows_of_units(self, emitter: Emitter) -> str:
-        """Return the SELECT of each unit `u` and of how many rows, or of extremes groups, it has: `n`."""
+    def rows_of_units(self, emitter: Emitter) -> UnitNumbers:
+        """Return each unit `u` and how many rows, or of extremes groups, it has: `n`."""
         keys, used = (self.groups.keys, [self.x.expr]) if self.extremes else ((), [])
         scan = BoundedScan.of_units(self.relation, self.where, keys, used, self.bound, emitter)
         return scan.per_unit(scan.rows((), distinct=True) if self.extremes else None)

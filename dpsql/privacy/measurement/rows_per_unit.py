@@ -13,6 +13,9 @@ Proof: a unit is in one row of `per unit`, by its own rows alone, and adds non-n
 which add up to `sensitivity`: every gap between rungs, in the steps that n has, divides it. So independent noise with
 P(z) ∝ exp(−|z|·ε/sensitivity) in each cell is ε-DP (Dwork, McSherry, Nissim, Smith 2006), however many cells there are.
 
+A unit with one row stands at the first rung, whatever is read of it. So units with more in the whole table are all that need
+be told apart, where each row of it is in one measured row at most (`Owners.once`); the others are as many as their rows.
+
 Where not rows are weighed but their norms (see `contribution`), n is what they add up to, in units of the most that one has.
 """
 
@@ -80,20 +83,27 @@ class RowsPerUnit:
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the rung below, how many units have it, and their rows; the last two as text.
 
-        Where all rows of a table are asked for, and the engine keeps how many units have how many, that is read.
+        Where all rows of a table are asked for, and the engine keeps how many units have how many, that is read. Units with
+        one row, which stand at the first rung whatever is in it, may be counted besides.
 
         SELECT b, count(*), sum(n) FROM (SELECT CASE WHEN n <= 1 THEN -1 WHEN n <= 2 THEN 0 … END AS b, n FROM
         (SELECT passenger_id AS u, count(*) AS n FROM trips GROUP BY 1) AS p) AS q GROUP BY b
         """
         norm, dialect, known = self.of.row_norm_of_units, emitter.dialect, self._known(emitter)
         cases = " ".join(f"WHEN n <= {rung * norm} THEN {place - 1}" for place, rung in enumerate(self.rungs))
-        rows = f"({self.of.rows_of_units(emitter)}) AS p" if known is None else f"{known} AS p"
-        read = "n" if known is None else "n, units"
-        placed = f"SELECT CASE {cases} ELSE {len(self.rungs) - 1} END AS b, {read} FROM {rows}"
-        sums = (
-            ("count(*)", dialect.total("n")) if known is None else (dialect.total("units"), dialect.total("n * units"))
-        )
-        return f"SELECT b, {', '.join(map(dialect.as_text, sums))} FROM ({placed}) AS q GROUP BY b"
+        below = f"CASE {cases} ELSE {len(self.rungs) - 1} END AS b"
+        if known is not None:
+            sums, placed = (
+                (dialect.total("units"), dialect.total("n * units")),
+                f"SELECT {below}, n, units FROM {known} AS p",
+            )
+        else:
+            found = self.of.rows_of_units(emitter)
+            sums, placed = ("count(*)", dialect.total("n")), f"SELECT {below}, n FROM ({found.select}) AS p"
+        every = f"SELECT b, {', '.join(map(dialect.as_text, sums))} FROM ({placed}) AS q GROUP BY b"
+        if known is not None or not found.others:
+            return every
+        return f"{every} UNION ALL SELECT -1, {', '.join(map(dialect.as_text, (found.others, '0')))}"
 
     def _known(self, emitter: Emitter) -> str | None:
         """Return the table that says how many units have how many rows, if all rows of a table are asked for."""

@@ -25,7 +25,7 @@ from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.lattice import FINE, MOST_POINTS, EngineSum, columns, coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import MOST_NORM, BoundedScan, Norms
-from dpsql.privacy.measurement.heavy_units import HeavySum
+from dpsql.privacy.measurement.heavy_units import HeavySum, UnitNumbers
 from dpsql.privacy.measurement.lattice_values import LatticeValues
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
@@ -150,8 +150,8 @@ class Sums:
         """Return whether it is the number of a unit's rows that is bounded."""
         return self.distinct is CountOf.ROWS and not self.weighs_norms
 
-    def rows_of_units(self, emitter: Emitter) -> str:
-        """Return the SELECT of each unit `u` and what it has of what is bounded, `n`: rows, their norms, pairs or values."""
+    def rows_of_units(self, emitter: Emitter) -> UnitNumbers:
+        """Return each unit `u` and what it has of what is bounded, `n`: rows, their norms, pairs or values."""
         values = [] if self.value is None else [self.value]
         columns = self.columns() if self.row_norm_of_units > 1 else ()
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))] if columns else values

@@ -28,7 +28,9 @@ class HeavyRows:
     table: str
     """As statements have to write it."""
     number: str
-    """The column with the units' numbers."""
+    """The column with the units' numbers, without gaps: an array has room for all of them."""
+    spread: str
+    """The same with gaps, so that few units are told apart without an array for all."""
     count: str
     """The column that says how many rows the unit has in the whole table."""
     rows: int
