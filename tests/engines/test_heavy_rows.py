@@ -12,7 +12,7 @@ import pytest
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.duckdb import heavy_rows
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.heavy_rows import RowsOfUnits
+from dpsql.engines.duckdb.heavy_rows import Extent, RowsOfUnits, heavy_rows_of, row_keepers
 from dpsql.engines.open import open_engine
 from dpsql.errors import EngineFailed, EngineNotReady
 from dpsql.policy.config import DuckDbFile, DuckDbTables
@@ -20,7 +20,7 @@ from dpsql.policy.model import SqlType, UnitBound
 from dpsql.question import Cancellation
 from tests.engines.asking import run
 from tests.engines.copies import column, copying, table
-from tests.support.beside import found_by_name
+from tests.support.beside import rows_kept
 
 _T = table("t", column("who", SqlType.TEXT), column("x", SqlType.INTEGER), unit="who")
 _ROWS = (
@@ -175,11 +175,11 @@ def test_what_can_not_be_kept_is_found_each_time(
         case "failing":
             monkeypatch.setattr(RowsOfUnits, "keep", _out_of_memory)
         case _:
-            monkeypatch.setattr(heavy_rows, "_replace", _out_of_memory)
+            monkeypatch.setattr(RowsOfUnits, "extent", _out_of_memory)
     with closing(_opened(tmp_path, "duckdb")) as engine:
         assert run(engine, _LISTED, charge) == _HEAVY
         assert run(engine, _NUMBERS, charge) == [(1, 30), (5, 10)]
-        assert found_by_name(engine._connection, "t", "who") == "VIEW"
+        assert rows_kept(engine._connection, "t", "who") is None
     assert caplog.text == ""
 
 
@@ -207,7 +207,7 @@ def test_a_database_that_is_opened_again_has_them_again(tmp_path: Path, charge: 
                 engine._connection.close()
             assert prepared.run(_LISTED, charge) == _HEAVY
         assert run(engine, _LISTED, charge) == _HEAVY
-        assert found_by_name(engine._connection, "t", "who") == "BASE TABLE"
+        assert rows_kept(engine._connection, "t", "who") == 80
 
 
 def test_rows_are_kept_by_each_column_that_names_units(tmp_path: Path, charge: Charge) -> None:
@@ -223,3 +223,31 @@ def test_rows_are_kept_by_each_column_that_names_units(tmp_path: Path, charge: C
         assert engine.kept("p").heavy_rows == {}
         assert run(engine, _LISTED, charge) == _HEAVY
         assert run(engine, 'SELECT CAST(x AS BIGINT) FROM kept.main."t by x"', charge) == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "most", "extent"),
+    [
+        ([(5, 10), (1, 30)], 10**6, Extent(0, 0, 40 * 48 + 80 * 56, of_all=True)),
+        ([(5, 10), (1, 60)], 10**6, Extent(2, 2, 10 * 48 + 50 * 56)),
+        ([(9, 1), (5, 10), (1, 600)], 11 * 48 + 20 * 56, Extent(2, 5, 11 * 48 + 9 * 56)),
+        ([(9, 1), (5, 10), (1, 600)], 11 * 48, Extent(2, 9, 11 * 48)),
+        ([(9, 1), (5, 10), (1, 600)], 11 * 48 - 1, None),
+        ([], 0, Extent(0, 0, 0, of_all=True)),
+        ([(1, 600)], 0, Extent(2, 2, 0)),
+    ],
+    ids=[
+        "most are heavy",
+        "few are",
+        "those with most",
+        "none but the units",
+        "not even these",
+        "no rows",
+        "none heavy",
+    ],
+)
+def test_what_is_kept_has_room(counts: list[tuple[int, int]], most: int, extent: Extent | None) -> None:
+    """All rows where most are heavy, else the heavy ones; of too many those of the units with most."""
+    policy = copying(Path(), None, _T).policy
+    (one,) = row_keepers(policy, lambda name: name, heavy_rows_of(policy))
+    assert one.extent(counts, most) == extent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows, row_keepers
+from dpsql.engines.duckdb.heavy_rows import RowsOfUnits, heavy_rows_of, keep_heavy_rows, row_keepers
 from dpsql.engines.duckdb.opening import KEPT
 from dpsql.policy.model import Policy
 from dpsql.rewrite.emit.kept import KeptColumns
@@ -18,9 +18,11 @@ from tests.support.records import ZONES, Row
 class Way(Enum):
     """What a statement finds by the name of what is kept."""
 
-    ROWS = "the rows"
-    UNITS = "a view by the units, whose rows are too many"
-    NOTHING = "a view that finds the units"
+    ALL = "all rows, where most are heavy; else the heavy ones"
+    ROWS = "the heavy rows"
+    SOME = "those of the units with most; the others' are in the records"
+    UNITS = "the units, whose rows are too many"
+    NOTHING = "nothing: the units are found each time"
 
 
 class Beside(Memory):
@@ -37,7 +39,7 @@ class Beside(Memory):
         """Make the tables; by mistake, units with up to `missed` rows more than allowed are not among the heavy ones."""
         self._way, self._missed = way, missed
         super().__init__(policy, public=public)
-        self._kept, self._policy = heavy_rows_of(policy), policy
+        self._kept, self._declared = heavy_rows_of(policy), policy
         for name in self._kept:
             self.fill(name, ())
 
@@ -55,27 +57,38 @@ class Beside(Memory):
         if table not in self._kept:
             return
         self.execute(f"ATTACH IF NOT EXISTS ':memory:' AS {KEPT} (COMPRESS)")
-        for name, kind in self.execute(
-            f"SELECT table_name, table_type FROM information_schema.tables WHERE table_catalog = '{KEPT}' "
-            f"AND starts_with(table_name, '{table} by ')"
-        ):
-            self.execute(f'DROP {"VIEW" if kind == "VIEW" else "TABLE"} {KEPT}.main."{name}"')
         few = {
             unit: replace(rows, rows=rows.rows + self._missed) for unit, rows in self._kept[table].heavy_rows.items()
         }
         keep = {table: KeptColumns(heavy_rows=few)}
-        if self._way is Way.UNITS:
-            for one in row_keepers(self._policy, self.named, keep):
-                one.show(self._connection)
-                one.keep(self._connection, -1)
-        else:
-            keep_heavy_rows(self._connection, self._policy, self.named, keep, read=self._way is Way.ROWS)
+        keep_heavy_rows(self._connection, self._declared, self.named, keep, read=False)
+        for one in row_keepers(self._declared, self.named, keep) if self._way is not Way.NOTHING else ():
+            counts = [
+                (int(str(n)), int(str(units))) for n, units in self.execute(f"SELECT n, units FROM {one.kept.numbers}")
+            ]
+            one.keep(self._connection, self._room(one, sorted(counts, reverse=True)))
+
+    def _room(self, one: RowsOfUnits, counts: Sequence[tuple[int, int]]) -> int:
+        """Return how many bytes lead to the way."""
+        heavy = [(n, units) for n, units in counts if n > one.kept.rows]
+        units, rows = (one.unit_width * sum(u for _, u in heavy), one.width * sum(n * u for n, u in heavy))
+        match self._way:
+            case Way.UNITS:
+                return units
+            case Way.SOME:
+                return units + one.width * heavy[0][0] * heavy[0][1] if heavy else units
+            case Way.ROWS:
+                return units + rows
+            case _:
+                return 10**9
 
 
-def found_by_name(engine: duckdb.DuckDBPyConnection, table: str, unit: str) -> str:
-    """Return whether what is kept is a table or a view."""
+def rows_kept(engine: duckdb.DuckDBPyConnection, table: str, unit: str) -> int | None:
+    """Return how many rows are kept in memory; None if nothing is."""
+    name = f"{table} by {unit}: rows"
     found = engine.execute(
-        "SELECT table_type FROM information_schema.tables WHERE table_catalog = ? AND table_name = ?",
-        [KEPT, f"{table} by {unit}"],
-    ).fetchall()
-    return str(found[0][0])
+        "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND table_name = ?", [KEPT, name]
+    )
+    if found.fetchall() == [(0,)]:
+        return None
+    return int(engine.execute(f'SELECT count(*) FROM {KEPT}.main."{name}"').fetchall()[0][0])

@@ -5,10 +5,11 @@ are, by counting everybody's. They are read once, when the engine is opened to b
 then: `Watched` knows the state from before, and sees before and after each measurement that it is so still. Which units'
 rows they are, and from how many on, the policy decides.
 
-Nothing of how many such rows there are is seen outside. Where they would take too much memory, their name stands for a view
-of those of the units with most rows and, in the records, of those of the others; of which DuckDB reads the former alone where
-more rows count. Where anything fails, it stands for a view that finds all these units each time. On all three a statement is
-the same text and has the same answer.
+Nothing of how many such rows there are is seen outside: their name stands for a view, whatever is behind it. Where they would
+take too much memory, that is the rows of the units with most and, in the records, those of the others; of which DuckDB reads
+the former alone where more rows count. Where most rows are heavy, all are kept, and what is summed in full is those of the
+other units alone. Where anything fails, heavy units are found each time. A statement is the same text, and has the same
+answer, whichever it is.
 """
 
 import itertools
@@ -47,12 +48,14 @@ def _of_table(table: Table) -> Mapping[str, HeavyRows]:
         if bound.through is None:
             rows = bound.max_rows if bound.up_to is None else min(_MANY, bound.max_rows)
             most[bound.column] = min(rows, most.get(bound.column, rows))
+    return {column: _of_unit(table, column, rows) for column, rows in most.items()}
+
+
+def _of_unit(table: Table, column: str, rows: int) -> HeavyRows:
+    name = f"{table.name} by {column}"
+    in_full, overlap, numbers = (_place(f"{name}: {what}") for what in ("in full", "overlap", "numbers"))
     number, spread, count = itertools.islice(_names(table), 3)
-    named = {column: f"{table.name} by {column}" for column in most}
-    return {
-        column: HeavyRows(_place(named[column]), number, spread, count, rows, _place(f"{named[column]}: numbers"))
-        for column, rows in most.items()
-    }
+    return HeavyRows(_place(name), in_full, f"{overlap}()", numbers, number, spread, count, rows)
 
 
 def _names(table: Table) -> Iterator[str]:
@@ -112,47 +115,72 @@ class RowsOfUnits:
         """Let the names stand for views that find everything each time."""
         heavy = f"(SELECT u, u AS number, u AS spread, n FROM ({self._counted}) AS c WHERE n > {self.kept.rows})"  # noqa: S608
         numbers = f"SELECT n, count(*) AS units FROM ({self._counted}) AS c GROUP BY n"  # noqa: S608
-        connection.execute(f"CREATE OR REPLACE VIEW {self.kept.table} AS {self._rows(heavy)}")
         connection.execute(f"CREATE OR REPLACE VIEW {self.kept.numbers} AS {numbers}")
+        self._let_stand(connection, self._rows(heavy), self._every_row, overlap=1)
 
     def keep(self, connection: duckdb.DuckDBPyConnection, most: int) -> int:
-        """Read how many rows units have, which have many, and of as many rows as are at most so many bytes, those with most.
+        """Read how many rows units have, which have many, and these units' rows, as far as all that is so many bytes at most.
 
-        Returns how many bytes they are, and what names the units.
+        Returns about how many bytes it is.
         """
-        units, counts, rows = (
-            _place(f"{self.table.name} by {self.unit}: {what}") for what in ("units", "counts", "rows")
-        )
-        many = f"list(u) FILTER (WHERE n > {self.kept.rows})"
-        found = f"SELECT n, count(*) AS units, {many} AS heavy FROM ({self._counted}) AS c GROUP BY n"  # noqa: S608
-        connection.execute(f"CREATE OR REPLACE TABLE {counts} AS {found}")
-        _replace(connection, self.kept.numbers, f"SELECT n, units FROM {counts}")  # noqa: S608
-        heavy = f"FROM {counts} WHERE n > {self.kept.rows}"
-        names = self._unit_width * _one(connection, f"SELECT coalesce(sum(units), 0) {heavy}")
-        if names > most > 0:
-            connection.execute(f"DROP TABLE {counts}")
+        numbers, units, rows = (self._beside(what) for what in ("counts", "units", "rows"))
+        connection.execute(f"CREATE OR REPLACE TABLE {numbers} AS SELECT * FROM {self.kept.numbers}")  # noqa: S608
+        connection.execute(f"CREATE OR REPLACE VIEW {self.kept.numbers} AS SELECT * FROM {numbers}")  # noqa: S608
+        counts = connection.execute(f"SELECT n, units FROM {numbers} ORDER BY n DESC").fetchall()  # noqa: S608
+        if (extent := self.extent(counts, most)) is None:
             return 0
-        each = f"SELECT n, {self._width} * sum(n * units) OVER (ORDER BY n DESC) AS size {heavy}"
-        size, few = connection.execute(
-            f"SELECT coalesce(max(size) FILTER (WHERE size <= {most - names}), 0), "  # noqa: S608
-            f"coalesce(max(n) FILTER (WHERE size > {most - names}), {self.kept.rows}) FROM ({each}) AS e"
-        ).fetchall()[0]
-        named = f"SELECT n, unnest(heavy) AS u FROM {counts}"  # noqa: S608
-        numbered = f"SELECT u, n, row_number() OVER (ORDER BY n DESC) AS number FROM ({named}) AS c"  # noqa: S608
-        spread = f"SELECT *, number * {_GAP} AS spread FROM ({numbered}) AS c"  # noqa: S608
+        listed = f"SELECT u, n, row_number() OVER (ORDER BY n DESC) AS number FROM ({self._counted}) AS c"  # noqa: S608
+        spread = f"SELECT *, number * {_GAP} AS spread FROM ({listed} WHERE n > {extent.listed}) AS c"  # noqa: S608
         connection.execute(f"CREATE OR REPLACE TABLE {units} AS {spread}")
-        connection.execute(f"DROP TABLE {counts}")
-        sorted_rows = f"{self._rows(units)} WHERE h.n > {few} ORDER BY h.number"
-        if few == self.kept.rows:
-            _replace(connection, self.kept.table, sorted_rows)
-        else:
-            connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {sorted_rows}")
-            others = f"{self._rows(units)} WHERE h.n <= {few}"
-            connection.execute(
-                f"CREATE OR REPLACE VIEW {self.kept.table} AS SELECT * FROM {rows} UNION ALL {others}"  # noqa: S608
-            )
+        found = f"{self._rows(units)} WHERE h.n > {extent.kept} ORDER BY h.number"
+        connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {found}")
+        heavy, every, count = f"SELECT * FROM {rows}", self._every_row, quoted(self.kept.count)  # noqa: S608
+        if extent.of_all:
+            heavy, every = f"{heavy} WHERE {count} > {self.kept.rows}", heavy
+        elif extent.kept > extent.listed:
+            heavy = f"{heavy} UNION ALL {self._rows(units)} WHERE h.n <= {extent.kept}"
+        self._let_stand(connection, heavy, every, overlap=0 if extent.of_all else 1)
         connection.execute(f"CHECKPOINT {KEPT}")  # compresses them: texts are then read as numbers of a dictionary
-        return int(size) + names
+        return extent.size
+
+    def extent(self, counts: Sequence[tuple[int, int]], most: int) -> "Extent | None":
+        """Return what is kept of so many units with so many rows each, those with most first; None: they are too many."""
+        least = self.kept.rows
+        heavy = [(n, units) for n, units in counts if n > least]
+        in_all, of_heavy = (sum(n * units for n, units in some) for some in (counts, heavy))
+        size = self.width * in_all + self.unit_width * sum(units for _, units in counts)
+        if least > 1 and 2 * of_heavy >= in_all and size <= most:
+            return Extent(0, 0, size, of_all=True)
+        size = self.unit_width * sum(units for _, units in heavy)
+        if size > most:
+            return None
+        for n, units in heavy:
+            if size + self.width * n * units > most:
+                return Extent(least, n, size)
+            size += self.width * n * units
+        return Extent(least, least, size)
+
+    @property
+    def unit_width(self) -> int:
+        """Return how many bytes a unit takes, about."""
+        return 3 * _NUMBER + (_TEXT if self.table.columns[self.unit].type.is_text else _NUMBER)
+
+    @property
+    def width(self) -> int:
+        """Return how many bytes a row takes until it is compressed, about."""
+        return 3 * _NUMBER + sum(_TEXT if column.type.is_text else _NUMBER for column in self.table.columns.values())
+
+    def _let_stand(self, connection: duckdb.DuckDBPyConnection, heavy: str, every: str, *, overlap: int) -> None:
+        """Let the names stand for heavy rows and for those that are summed in full, both at once."""
+        with connection.cursor() as own:
+            own.begin()
+            own.execute(f"CREATE OR REPLACE VIEW {self.kept.table} AS {heavy}")
+            own.execute(f"CREATE OR REPLACE VIEW {self.kept.in_full} AS {every}")
+            own.execute(f"CREATE OR REPLACE MACRO {self.kept.overlap} AS {overlap}")
+            own.commit()
+
+    def _beside(self, what: str) -> str:
+        return _place(f"{self.table.name} by {self.unit}: {what}")
 
     @property
     def _counted(self) -> str:
@@ -165,30 +193,28 @@ class RowsOfUnits:
         return identity(ref(0, self.table, self.unit), DUCKDB)
 
     @property
-    def _unit_width(self) -> int:
-        """Return how many bytes a unit takes, about."""
-        return 3 * _NUMBER + (_TEXT if self.table.columns[self.unit].type.is_text else _NUMBER)
+    def _columns(self) -> list[str]:
+        return [f"s0.{quoted(name)}" for name in self.table.columns]
 
     @property
-    def _width(self) -> int:
-        """Return how many bytes a row takes, about."""
-        return 3 * _NUMBER + sum(_TEXT if column.type.is_text else _NUMBER for column in self.table.columns.values())
+    def _every_row(self) -> str:
+        return f"SELECT {', '.join(self._columns)}, 0 AS {quoted(self.kept.count)} FROM {self.source} AS s0"  # noqa: S608
 
     def _rows(self, units: str) -> str:
-        columns = [f"s0.{quoted(name)}" for name in self.table.columns]
         own = (("number", self.kept.number), ("spread", self.kept.spread), ("n", self.kept.count))
-        columns += [f"h.{name} AS {quoted(kept)}" for name, kept in own]
+        columns = [*self._columns, *(f"h.{name} AS {quoted(kept)}" for name, kept in own)]
         return f"SELECT {', '.join(columns)} FROM {self.source} AS s0 JOIN {units} AS h ON {self._named} = h.u"  # noqa: S608
 
 
-def _replace(connection: duckdb.DuckDBPyConnection, view: str, select: str) -> None:
-    """Put a table in the place of a view, at once or not at all."""
-    with connection.cursor() as own:
-        own.begin()
-        own.execute(f"DROP VIEW {view}")
-        own.execute(f"CREATE TABLE {view} AS {select}")
-        own.commit()
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is kept."""
 
-
-def _one(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
-    return int(connection.execute(sql).fetchall()[0][0])
+    listed: int
+    """Units with more rows are listed."""
+    kept: int
+    """Rows of units with more are kept."""
+    size: int
+    """About how many bytes all that is."""
+    of_all: bool = False
+    """Whether rows are summed in full that are kept, too: most are heavy, and need not be read from the records as well."""

@@ -8,35 +8,13 @@ from dpsql.frozen import quickly_made
 from dpsql.privacy.measurement import heavy_units, key_columns
 from dpsql.privacy.measurement.contribution import Bound, Form, selected
 from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues, UnitNumbers
+from dpsql.privacy.measurement.norms import Norms
 from dpsql.rewrite.analysis.keys import Key
-from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
-
-MOST_NORM = 2**62
-"""What sums of norms are cut off at; the most that one unit may have is below."""
-
-
-@dataclass(frozen=True, slots=True)
-class Norms:
-    """What rows can add to the largest coordinate, as a column of whole numbers that are never NULL."""
-
-    text: str
-    most: int
-    """What no row's is above."""
-    beside: bool = False
-    """Whether they are weighed by beside the number of rows, for sums, and not instead of it."""
-    block: str | None = None
-    """The column that says in which block of its group a row is, if there are several."""
-    by_group: bool = True
-    """Whether what they are weighed by is averaged over each group's rows, or as large as the largest of the unit."""
-
-    def total(self, dialect: Dialect) -> str:
-        """Return the sum of many rows' as a 64-bit integer; what is cut off has no weight left."""
-        return f"CAST(least({dialect.total(self.text)}, {MOST_NORM}) AS BIGINT)"
 
 
 @quickly_made
@@ -54,6 +32,8 @@ class BoundedScan:
     """Where heavy units are weighed apart, what marks them."""
     heavy_rows: str = ""
     """FROM and WHERE of their rows."""
+    rows_in_full: str = ""
+    """FROM and WHERE of the rows that are summed in full then."""
     unit_read: str = ""
     """What tells the units of these rows apart, if it is not what names them."""
     others: str = ""
@@ -79,12 +59,24 @@ class BoundedScan:
         found = key_columns.telling_keys(keys, relation, emitter) if in_place else {}
         if found:
             rows = from_where(relation, where, columns, bound.unit, emitter, tested=found.values())
-        heavy = rows
-        if marked is not None and marked.instead:
-            told, instead = found.values(), {bound.unit.source: marked.instead}
-            heavy = from_where(relation, where, columns, bound.unit, emitter, tested=told, instead=instead)
-        heavy = "" if marked is None else f"{heavy} AND {marked.condition}"
-        return cls(keys, bound, emitter, rows, tuple(found), marked, heavy)
+        if marked is None:
+            return cls(keys, bound, emitter, rows, tuple(found))
+        heavy = in_full = rows
+        if marked.instead:
+            heavy, in_full = (
+                from_where(
+                    relation,
+                    where,
+                    columns,
+                    bound.unit,
+                    emitter,
+                    tested=found.values(),
+                    instead={bound.unit.source: table},
+                )
+                for table in (marked.instead, marked.in_full)
+            )
+            in_full = f"{in_full} AND {marked.no_more}"
+        return cls(keys, bound, emitter, rows, tuple(found), marked, f"{heavy} AND {marked.condition}", in_full)
 
     @property
     def unit(self) -> str:
@@ -227,7 +219,8 @@ class BoundedScan:
         """
         assert self.maybe_heavy is not None
         names, full, dialect = [*self._names(), *also], self.bound.weight, self.emitter.dialect
-        rows = f"({self.steps(values, twice=values.read_twice([part.text for part in sums]))}) AS r"
+        every_row = replace(self, from_where=self.rows_in_full)
+        rows = f"({every_row.steps(values, twice=values.read_twice([part.text for part in sums]))}) AS r"
         every = heavy_units.in_full(rows, names, sums, full, dialect.widest)
         tables, less = self._less(values, names, sums, norm)
         outputs = self.outputs([dialect.total(f"s{i}") for i, _ in enumerate(sums)], *also)
@@ -239,7 +232,8 @@ class BoundedScan:
     ) -> tuple[list[str], str]:
         """Return the SELECT of what heavy units weigh less, and the members of WITH that it reads."""
         assert self.maybe_heavy is not None
-        full, dialect, marked = self.bound.weight, self.emitter.dialect, self.maybe_heavy
+        dialect, marked = self.emitter.dialect, self.maybe_heavy
+        full = " * ".join(filter(None, (str(self.bound.weight), marked.overlap)))
         marks = replace(self, from_where=self.heavy_rows, unit_read=marked.unit)
         heavy = marks.steps(values)
         block = [norm.block] if norm is not None and norm.block is not None else []

@@ -16,7 +16,8 @@ with more than some n ≤ C rows in the whole table, whatever the statement asks
 row at most (`Owners.once`: conditions leave rows out, and joins along unique keys add none), a unit has no more measured rows
 than rows in the table. So one with more than C is marked, with all its rows, which is all that the proof asks of a mark.
 The same holds of rows that are kept apart, of files that are watched while they are open: from them, read in place of the
-unit's table, the second sum's rows come. They say how many rows their unit has, so that those for any C ≥ n are told.
+unit's table, the second sum's rows come. They say how many rows their unit has, so that those for any C ≥ n are told. Where
+they are most rows, the first sum may be over the others alone, W·Σ φ over rows of units with at most C, and the second Σ w·φ.
 """
 
 import re
@@ -64,6 +65,12 @@ class Marked:
     """What tells marked units apart, if there is something shorter than they are."""
     instead: str = ""
     """The table that their rows are read from in place of the one that names them, if they are kept apart."""
+    in_full: str = ""
+    """The table of what is summed in full, if that is another one."""
+    no_more: str = ""
+    """The condition for its rows."""
+    overlap: str = ""
+    """How often heavy units' rows are in that, if it is not once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +123,10 @@ def _kept(relation: Relation, bound: Bound, emitter: Emitter) -> Marked | None:
         number = f"s{place}.{quoted(mark.column)}"
         return Marked(None, f"{number} IS NOT NULL", number)
     if (heavy := _rows_apart(relation, bound, emitter)) and heavy.rows <= bound.rows:
-        more = f"s{place}.{quoted(heavy.count)} > {bound.rows}"
-        number = heavy.number if bound.rows < _FEWER * heavy.rows else heavy.spread
-        return Marked(None, more, f"s{place}.{quoted(number)}", heavy.table)
+        count = f"s{place}.{quoted(heavy.count)}"
+        number = f"s{place}.{quoted(heavy.number if bound.rows < _FEWER * heavy.rows else heavy.spread)}"
+        more, no_more = f"{count} > {bound.rows}", f"{count} <= {bound.rows}"
+        return Marked(None, more, number, heavy.table, heavy.in_full, no_more, heavy.overlap)
     return None
 
 
@@ -147,14 +155,14 @@ def in_full(
 
 
 def correction(
-    units: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int, widest: Callable[[str], str]
+    units: str, names: Sequence[str], sums: Sequence[HeavySum], weight: str, widest: Callable[[str], str]
 ) -> str:
     """Return the SELECT of what each unit's sums `s0` … are to weigh less, by `names`."""
     parts = [f"({part.weight} - {weight}) * {widest(f's{i}')}" for i, part in enumerate(sums)]
     return f"SELECT {', '.join([*names, *parts])} FROM {units}"
 
 
-def correction_of_rows(rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int) -> str:
+def correction_of_rows(rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: str) -> str:
     """Return the same SELECT over rows one by one, by each unit's weight in `h`.
 
     Where marks are kept no unit has to be found, and this takes a quarter of the time that sums by unit and key take.

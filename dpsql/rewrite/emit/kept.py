@@ -4,7 +4,8 @@ Promise of an engine that keeps something: a text's column holds in every row wh
 is the same number in all rows of a unit that has more rows than it says, another one for each such unit, and NULL in all
 other rows. A unit's number is in all its rows, another one for each unit, and NULL in nobody's. Rows that are kept apart are
 all rows of the units that have more than so many in the whole table, with the table's own columns, each row as often as it is
-there, and no others. Rows do not change while they are kept.
+there, and no others; what is summed in full, where its `count` is at most some n, is all rows or all those of units with at
+most n, as `overlap` says. Rows do not change while they are kept.
 
 (CASE WHEN TRY_CAST(s0."fare" * 1747.6e0 AS UINTEGER) … END)  →  s0."dpsql 12"
 """
@@ -26,16 +27,20 @@ class HeavyRows:
     """A table of its own with the rows of units that have more than `rows` rows in the whole table, and what is beside it."""
 
     table: str
-    """As statements have to write it."""
+    """As statements have to write it; so are the others."""
+    in_full: str
+    """The table of rows that are summed in full: all, or those of the units that have no more rows than count."""
+    overlap: str
+    """How often heavy units' rows are in that: 1 or 0."""
+    numbers: str
+    """The table that says how many `units` have `n` rows in the whole table, of all units."""
     number: str
     """The column with the units' numbers, without gaps: an array has room for all of them."""
     spread: str
     """The same with gaps, so that few units are told apart without an array for all."""
     count: str
-    """The column that says how many rows the unit has in the whole table."""
+    """The column that says how many rows the unit has in the whole table; where all are summed in full it says 0 there."""
     rows: int
-    numbers: str
-    """The table that says how many `units` have `n` rows in the whole table, of all units."""
 
 
 @dataclass(frozen=True, slots=True)
