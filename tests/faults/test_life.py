@@ -143,13 +143,13 @@ def _hide(directory: Path) -> Path:
 
 
 @linux
-def test_shadow_comes_back_while_the_data_are_away(lasting: Lasting) -> None:
+def test_shadow_comes_back_while_the_data_are_away(config: Path) -> None:
     """What it is made of was read before; who only looks at the catalogue notices nothing."""
-    hidden = _hide(lasting.config.parent)
-    kill_shadow(lasting.site)
-    with psycopg.connect(lasting.site.dsn, autocommit=True) as connection:
-        assert connection.execute("SELECT count(*) > 1 FROM zones").fetchone() == (True,)
-    hidden.rename(lasting.config.parent / "taxi.duckdb")
+    with serving(config) as site:
+        _hide(config.parent)
+        kill_shadow(site)
+        with psycopg.connect(site.dsn, autocommit=True) as connection:
+            assert connection.execute("SELECT count(*) > 1 FROM zones").fetchone() == (True,)
 
 
 @linux

@@ -12,8 +12,8 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy.features import design
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.lattice import EngineSum
-from dpsql.privacy.measurement import engine_sql, key_columns, lattice_values, norms, sums
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement import engine_sql, key_columns, lattice_values, sums
+from dpsql.privacy.measurement.contribution import Bound, Norms
 from dpsql.privacy.measurement.lattice_values import LatticeValues
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Block, Norm
@@ -127,7 +127,7 @@ def mean_of_all_groups(patch: pytest.MonkeyPatch) -> None:
     """Weigh in sums by what a unit's rows add on average, where they are not told apart by group."""
     mean, weights = engine_sql.BoundedScan._above_mean, Bound.two_weights
 
-    def above_mean(reading: engine_sql.BoundedScan, norm: norms.Norms) -> str:
+    def above_mean(reading: engine_sql.BoundedScan, norm: Norms) -> str:
         return mean(reading, replace(norm, by_group=True))
 
     def two_weights(*args: Any, **named: Any) -> str:
@@ -141,7 +141,7 @@ def norms_without_groups(patch: pytest.MonkeyPatch) -> None:
     """Weigh in sums by what a unit's rows add up to, as if sums were alone: in other groups its rows are counted."""
     right = engine_sql.BoundedScan._above_mean
 
-    def grouped(reading: engine_sql.BoundedScan, norm: norms.Norms) -> str:
+    def grouped(reading: engine_sql.BoundedScan, norm: Norms) -> str:
         return f"{right(reading, norm)} * count(*)"
 
     patch.setattr(engine_sql.BoundedScan, "_above_mean", grouped)
@@ -154,7 +154,7 @@ def norms_without_blocks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Sums, "_norms", lambda *args, **named: _of_no_block(right(*args, **named)))
 
 
-def _of_no_block(norm: norms.Norms | None) -> norms.Norms | None:
+def _of_no_block(norm: Norms | None) -> Norms | None:
     return None if norm is None else replace(norm, block=None)
 
 

@@ -6,9 +6,8 @@ from typing import Self
 
 from dpsql.frozen import quickly_made
 from dpsql.privacy.measurement import heavy_units, key_columns
-from dpsql.privacy.measurement.contribution import Bound, Form, selected
+from dpsql.privacy.measurement.contribution import Bound, Form, Norms, selected
 from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues, UnitNumbers
-from dpsql.privacy.measurement.norms import Norms
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter

@@ -112,7 +112,9 @@ def marked(
     heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
     slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
     unit = identity(bound.unit, emitter.dialect)
-    marks = emitter.dialect.maybe_heavy(unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed)
+    marks = emitter.dialect.maybe_heavy(
+        unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed, alone=alone
+    )
     return None if marks is None else Marked(*marks)
 
 

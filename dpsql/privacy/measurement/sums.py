@@ -23,11 +23,10 @@ from dpsql.policy.model import MechanismName
 from dpsql.privacy.features.blocks import blocks, weighed_by_value
 from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.lattice import FINE, MOST_POINTS, EngineSum, columns, coordinate, lattice, row_norm
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import MOST_NORM, Bound, Form, Norms
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.heavy_units import HeavySum, UnitNumbers
 from dpsql.privacy.measurement.lattice_values import LatticeValues
-from dpsql.privacy.measurement.norms import MOST_NORM, Norms
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups

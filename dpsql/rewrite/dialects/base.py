@@ -1,8 +1,8 @@
 """What an engine's SQL has to say in words of its own.
 
 Everything that one engine writes otherwise than another is a method here, and every one is abstract: an engine that lacks
-one can't be made, and does not type-check. Nobody outside this room asks which engine it is; they call.
-Each text is *total*: it can't fail whatever the rows hold, since an error that depends on data would be a release.
+one can't be made, and does not type-check. Nobody outside this room asks which engine it is; they call. Each text
+is *total*: it can't fail whatever the rows hold, since an error that depends on data would be a release.
 """
 
 from abc import ABC, abstractmethod
@@ -249,12 +249,10 @@ class Dialect(ABC):
         """Return the type in which whole numbers up to `most` are multiplied and added up fastest without overflow."""
 
     @abstractmethod
-    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool) -> Marks | None:
-        """Return a CTE that marks the units with more than `most` rows, and the condition that a row's may be one of them.
-
-        Of other units as few as `slots`, a power of 2, can tell apart satisfy it. `unit` reads one of `type_`, `rows` is the
-        FROM and WHERE of at least all measured rows; `normed`: weights are of what rows add. None: weigh every row.
-        """
+    def maybe_heavy(
+        self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool, alone: bool
+    ) -> Marks | None:
+        """Return a CTE that marks units with over `most` rows, and the test of a row's; `slots` places. None: weigh all."""
 
     @abstractmethod
     def without_range(self, unit: str, type_: SqlType) -> str:

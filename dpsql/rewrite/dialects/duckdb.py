@@ -170,16 +170,17 @@ class DuckDbDialect(PostgresFunctions):
         return f"TRY_CAST({text} AS {fits[0]})" if fits else text
 
     def maybe_heavy(
-        self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool
+        self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool, alone: bool
     ) -> tuple[str, str] | None:
         """Return the list of heavy units, and the test for it, of which DuckDB makes a filter of its scan.
 
         Texts are told apart by their hash, which takes two thirds of the time: one that has it by chance is marked, too. Of
         whole numbers neighbours share a counter, so that half as many are counted: in an array, whose range DuckDB knows of
-        a quotient, as it does not of a shift. Where few rows count, two that share it would often be marked without need.
+        a quotient, as it does not of a shift. Where few rows count, two that share it would often be marked in vain. Rows
+        of joins that are only counted are all weighed: to join a third time takes longer.
         """
         del slots
-        if not (type_.is_text or (type_.is_integer and (normed or most >= _SHARED_FROM))):
+        if not (type_.is_text or (type_.is_integer and (normed or (alone and most >= _SHARED_FROM)))):
             return None
         shared = f"{unit} // 2" if most >= _SHARED_FROM else unit
         key = f"hash({unit})" if type_.is_text else shared

@@ -121,14 +121,14 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         return f"CAST(div(sum({text}), count(*)) AS BIGINT)"
 
     def maybe_heavy(
-        self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool
+        self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool, alone: bool
     ) -> tuple[str, str] | None:
         """Return the set of bits at the places of heavy units, by a hash that equal units share, and the test of a bit.
 
         To count by sorting takes two thirds of the time of a table in memory, and the halves can be sorted side by side. In
         a word of 32 bits `get_bit` begins each byte from its right, and with the leftmost byte.
         """
-        del normed
+        del normed, alone
         if not (type_.is_integer or type_.is_text or type_ in _HASHED):
             return None
         halves = " UNION ALL ".join(

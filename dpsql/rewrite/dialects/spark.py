@@ -178,9 +178,11 @@ class SparkDialect(PlainForms):
         """Return the quotient of 38 digits."""
         return f"CAST({self.total(text)} div count(*) AS BIGINT)"
 
-    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool) -> None:
+    def maybe_heavy(
+        self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool, alone: bool
+    ) -> None:
         """Return nothing: every row is weighed."""
-        del unit, type_, rows, most, slots, normed
+        del unit, type_, rows, most, slots, normed, alone
 
     def product_type(self, most: int) -> SqlType:
         """Return 64 bits; sums have 38 digits."""

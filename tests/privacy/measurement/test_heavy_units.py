@@ -33,7 +33,9 @@ def test_each_heavy_unit_is_marked(world: World, type_: SqlType, slots: int) -> 
         f"SELECT n, {way.format(n='n')} AS u FROM generate_series(1, 300) AS n, generate_series({i}, n % 6, 2) AS m"
         for i, way in enumerate(UNITS[type_], 1)
     )
-    found = POSTGRES.maybe_heavy("s0.u", type_, f"FROM ({rows}) AS s0 WHERE TRUE", most=MOST, slots=slots, normed=False)
+    found = POSTGRES.maybe_heavy(
+        "s0.u", type_, f"FROM ({rows}) AS s0 WHERE TRUE", most=MOST, slots=slots, normed=False, alone=True
+    )
     assert found is not None
     marked, test = found
     with psycopg.connect(world.server.dsn("taxi", ORACLE)) as connection:
@@ -50,7 +52,10 @@ def test_each_heavy_unit_is_marked(world: World, type_: SqlType, slots: int) -> 
 @pytest.mark.parametrize("type_", [SqlType.INTERVAL, SqlType.TIME, SqlType.DOUBLE, SqlType.BOOLEAN])
 def test_units_without_a_hash_of_ours_are_weighed_row_by_row(type_: SqlType) -> None:
     """Equal intervals have several texts; such a unit could be heavy under none of them."""
-    assert POSTGRES.maybe_heavy("s0.u", type_, "FROM t AS s0 WHERE TRUE", most=MOST, slots=1024, normed=False) is None
+    assert (
+        POSTGRES.maybe_heavy("s0.u", type_, "FROM t AS s0 WHERE TRUE", most=MOST, slots=1024, normed=False, alone=True)
+        is None
+    )
 
 
 @pytest.mark.parametrize("type_", [SqlType.BIGINT, SqlType.TEXT], ids=lambda type_: type_.name)
@@ -58,7 +63,9 @@ def test_duckdb_marks_each_heavy_unit(type_: SqlType) -> None:
     """And no other, unless its hash is that of a heavy one."""
     unit = {SqlType.BIGINT: "n - 2", SqlType.TEXT: "CAST('u' || n AS VARCHAR)"}[type_]
     rows = f"(SELECT {unit} AS u, n FROM range(300) AS a (n), range(6) AS b (m) WHERE m <= n % 6)"
-    found = DUCKDB.maybe_heavy("s0.u", type_, f"FROM {rows} AS s0 WHERE TRUE", most=MOST, slots=1024, normed=True)
+    found = DUCKDB.maybe_heavy(
+        "s0.u", type_, f"FROM {rows} AS s0 WHERE TRUE", most=MOST, slots=1024, normed=True, alone=True
+    )
     assert found is not None
     with duckdb.connect() as connection:
         marked = connection.execute(f"WITH {found[0]} SELECT DISTINCT n FROM {rows} AS s0 WHERE {found[1]}").fetchall()
@@ -71,4 +78,4 @@ def test_duckdb_marks_each_heavy_unit(type_: SqlType) -> None:
 def test_duckdb_weighs_every_row_where_that_is_as_fast(type_: SqlType, *, normed: bool) -> None:
     """It counts whole numbers in memory as fast as it finds heavy units; of other types equal units may look otherwise."""
     rows = "FROM t AS s0 WHERE TRUE"
-    assert DUCKDB.maybe_heavy("s0.u", type_, rows, most=MOST, slots=1024, normed=normed) is None
+    assert DUCKDB.maybe_heavy("s0.u", type_, rows, most=MOST, slots=1024, normed=normed, alone=False) is None
