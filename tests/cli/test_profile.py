@@ -105,3 +105,17 @@ def test_init_spends_nothing(place: Path) -> None:
     assert done.exit_code == 1
     assert "init spends nothing" in done.stderr
     assert "dpsql profile" in done.stderr
+
+
+def test_units_with_one_row_have_their_say(place: Path) -> None:
+    """Where C is chosen rows of those with several are kept apart; shares are means over all."""
+    schema = place / "schemas" / "rides.yaml"
+    schema.write_text(_SCHEMA.replace("{column: rider, max_rows: 3}", "{column: rider}"), encoding="utf-8")
+    with duckdb.connect(str(place / "rides.duckdb")) as connection:
+        connection.execute("INSERT INTO rides SELECT 10000 + i, 0, 90 FROM range(3000) AS r(i)")
+    code, out, _ = _run(place, ", profile: 40", "--yes", "--json", "--unit", "rider")
+    known = {(row["column_name"], row["what"]): row["value"] for row in json.loads(out)["rider"]}
+    assert code == 1  # one role can't pay
+    assert known[None, "number of rider units"] == pytest.approx(5_000, rel=0.02)
+    assert known[None, "number of rows"] == pytest.approx(13_000, rel=0.02)
+    assert known["fare", "share of values above the bounds"] == pytest.approx((2_000 * 0.2 + 3_000) / 5_000, abs=0.01)

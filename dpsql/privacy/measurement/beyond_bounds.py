@@ -10,7 +10,7 @@ since no value is both, and S to the number of units. So independent noise with 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.frozen import quickly_made
@@ -18,6 +18,7 @@ from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import TRUE, Ref
 from dpsql.rewrite.ir.relation import Relation
 
@@ -60,7 +61,8 @@ class BeyondBounds:
         dialect = emitter.dialect
         tests = [test for ref in self.columns for test in emitter.beyond(ref)]
         values = [f"CASE WHEN {test} THEN 1 ELSE 0 END AS b{i}" for i, test in enumerate(tests)]
-        scan = BoundedScan.of_units(self.relation, TRUE, (), [], self.bound, emitter)
+        every = from_where(replace(self.relation, needed=()), TRUE, [], self.bound.unit, emitter)
+        scan = BoundedScan((), self.bound, emitter, every)
         counts = [f"CAST(sum(b{i}) AS BIGINT) AS c{i}" for i, _ in enumerate(tests)]
         units = f"SELECT {', '.join(['u', 'count(*) AS n', *counts])} FROM ({scan.rows(values)}) AS r GROUP BY u"
         shares = [dialect.total(dialect.integer_quotient(f"{ONE_UNIT} * c{i}", "n")) for i, _ in enumerate(tests)]
