@@ -11,7 +11,8 @@ from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.session_settings import Aim, is_clamped, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.accuracy.first_look import first_look
-from dpsql.privacy.measurement.plan import Searched
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.plan import MeasurementPlan, Searched
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, shares, waiting
 from dpsql.privacy.release.target import is_aimed
 from dpsql.question import USUAL_INTERVALS, USUAL_STYLE, Settings
@@ -84,6 +85,7 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
         return _staged(plan, iter(shares(every, epsilon, role, emitter)), role, settings)
     if aim is None:
         return PricedPlan(plan, shares(plans, session_epsilon(settings, role, role.per_query.epsilon), role, emitter))
+    plans = [_with_widths(one) for one in plans]
     whole = shares(plans, aim.cap, role, emitter)
     parts = max(sum(not isinstance(m.measurement, Searched) for m in PricedPlan(plan, whole).measurements), 1)
     steps = _steps(aim, max((part.cost.epsilon for scope in whole for part in scope.parts), default=aim.cap))
@@ -126,6 +128,16 @@ def _style(settings: Settings) -> tuple[str, ...]:
     """Return in which styles dates and intervals are written, as far as they are not the usual ones."""
     pairs = ((settings.date_style, USUAL_STYLE), (settings.interval_style, USUAL_INTERVALS))
     return tuple(style for style, usual in pairs if style != usual)
+
+
+def _with_widths(plan: MeasurementPlan) -> MeasurementPlan:
+    """Return a plan that measures with each chosen value how far off it is: what it takes for an error follows from that."""
+    if plan.finder is not None:
+        return plan
+    parts = (
+        replace(part, margin=True) if isinstance(part, Histogram) and part.chooses_one else part for part in plan.parts
+    )
+    return replace(plan, parts=tuple(parts))
 
 
 def _errors(aim: Aim) -> Iterable[Fraction]:

@@ -66,11 +66,11 @@ def test_levels_say_how_many_questions_the_budget_pays_for() -> None:
     """More noise a question, more questions; what comes after the first look is counted, and an error is the answer's."""
     found = advise(WISH).affordable
     assert [found[OutputKind.COUNT][level].questions for level in NoiseLevel] == [25, 46, 77]
-    assert [found[OutputKind.AVG][level].questions for level in NoiseLevel] == [11, 29, 51]
+    assert [found[OutputKind.AVG][level].questions for level in NoiseLevel] == [9, 28, 47]
     assert found[OutputKind.VARIANCE][NoiseLevel.LOW].questions == 3
     for output, level in product((OutputKind.COUNT, OutputKind.SUM, OutputKind.AVG), NoiseLevel):
         assert found[output][level].error == pytest.approx(float(level.error), rel=0.4)
-    assert not found[OutputKind.MEDIAN][NoiseLevel.HIGH].answered
+    assert found[OutputKind.MEDIAN][NoiseLevel.HIGH].answered
 
 
 def test_small_values_take_more_questions() -> None:

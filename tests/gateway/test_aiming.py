@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from dpsql.errors import BudgetExhausted, InvalidSetting
-from dpsql.policy.model import NoiseLevel, Policy, Privacy
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import NoiseLevel, Policy, Privacy, UnitBound
 from dpsql.question import Settings
 from tests.support.fix_policy import with_epsilon
-from tests.support.fix_world import Client, NewClient
+from tests.support.fix_world import Client, NewClient, replied
 from tests.support.memory import Memory
 from tests.support.records import Maker
 
@@ -67,6 +68,38 @@ def test_answers_err_by_what_is_asked_for(asked: str, exact: float, aimed: Clien
         errors.append(abs(value(aimed, f"SELECT {asked}", Settings(error="10 %")) / exact - 1))
         assert spent(aimed) - before <= 1
     assert np.mean(errors) < 0.1 * 2.5
+
+
+def test_a_mean_at_its_bound_goes_on_searching(policy: Policy, new_client: NewClient, rides: Memory) -> None:
+    """A first look that noise has made 0 tells that more is needed, and not that all is: it paid five times as much."""
+    table = policy.tables["rides"]
+    table = replace(table, expected_rows=20_000, units={**table.units, "passenger": UnitBound("rider", 1)})
+    aimed = with_epsilon(replace(policy, tables={**policy.tables, "rides": table}), Fraction(1))
+    client = new_client(rides, policy=aimed)
+    errors = []
+    for _ in range(40):
+        client.ledger.advance("another")
+        errors.append(abs(value(client, "SELECT avg(fare) FROM rides", Settings(error="7.5 %")) / 14.995 - 1))
+    assert spent(client) / 40 < Fraction(3, 100)
+    assert np.mean(errors) < 0.075 * 1.5
+
+
+@pytest.mark.parametrize("error", ["2.5 %", "15 %"])
+def test_buckets_that_are_too_wide_are_said(error: str, rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Half of one is what a median is off by, whatever it pays: it is said each time, with its cause, and not paid for."""
+    table = policy.tables["rides"]
+    fare = replace(table.columns["fare"], bounds=Interval(Fraction(0), Fraction(10**6)))
+    table = replace(table, columns={**table.columns, "fare": fare}, expected_rows=20_000)
+    client = new_client(
+        rides, policy=with_epsilon(replace(policy, tables={**policy.tables, "rides": table}), Fraction(1))
+    )
+    question = client.gateway.examine("SELECT median(fare) FROM rides", client.asker)
+    assert question is not None
+    for _ in range(10):
+        client.ledger.advance("another")
+        (notice,) = replied(client.gateway, client.request(question, Settings(error=error))).notices
+        assert "4,096 buckets of [0, 1e+06] are too wide for it" in notice
+    assert spent(client) < 5
 
 
 def test_no_more_is_paid_than_is_needed(aimed: Client) -> None:

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 import duckdb
 
 from dpsql.policy.model import Column, Policy, Table
-from dpsql.privacy.measurement.histogram import BUCKETS
-from dpsql.privacy.measurement.rounding import least_points
+from dpsql.privacy.features.feature import Scaled
+from dpsql.privacy.measurement.histogram import usual_counts
+from dpsql.privacy.measurement.rounding import USUAL_ROWS, least_points
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.dialects.duckdb import DUCKDB
@@ -69,7 +70,8 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
         return
     if not column.nullable:
         yield emitter.present(read)
-    yield bucket(emitter, read, column.bounds, BUCKETS, single=False)
+    for number in usual_counts(Scaled(read, column.bounds), table.expected_rows or USUAL_ROWS):
+        yield bucket(emitter, read, column.bounds, number, single=False)
     own = (int(column.bounds.width / column.step),) if column.step else _steps(table, policy)
     for steps in own:
         yield stepped(emitter, read, column.bounds, steps)

@@ -7,8 +7,8 @@ tenth of the largest value takes about ten times as much as one at the largest.
 
 With b = C/ε and n rows, the mean at a share m of the largest value U, and V = m²/3 and q = 4m²/3 the variance and the mean of
 squares in units of U²: a sum errs by b·U beside n·m·U; a mean by (z₁ − μ·z₀)·U/2n of a cube with μ = 2m − 1, so (3 + μ²)/4m;
-a variance by a sum over three cells with the weights 2m² − q, 2m² − q − m and 2m² − q − 2m + 1. A choice of a quantile errs
-by about b rows, which is 2b/n of the median.
+a variance by a sum over three cells with the weights 2m² − q, 2m² − q − m and 2m² − q − 2m + 1. A quantile that is chosen
+with its width errs by about 1.6·b rows, which is 3.2·b/n of the median; from 56·b rows on a width can be told.
 """
 
 import math
@@ -28,8 +28,12 @@ _STEPS, _DECADES = 16, 3
 """What is paid goes up by factors of 10^(1/16), from a thousandth of the most."""
 _NOISE = tuple(sign * -math.log((place + 0.5) / 8) for place in range(8) for sign in (1, -1))
 """Laplace noise of scale 1, as likely one as another: it makes values look larger or smaller, and so what they take."""
-_NEARLY, _DOUBT, _WORTH, _FURTHER, _CELLS = 0.9, 2, 4, 3, 0.79
+_NEARLY, _DOUBT, _WORTH, _FURTHER, _WIDTH, _TOLD_FROM, _CELLS = 0.9, 2, 4, 3, 72, 56, 0.79
 """As the gateway's own (`privacy.release.target`); and of three cells' Laplace noise, its mean beside its deviation."""
+_MORE_DOUBT, _LOCATED = 3, frozenset({OutputKind.AVG, OutputKind.VARIANCE})
+"""Of these the noise's size is noisy, too."""
+_TOLD, _OF_WIDTHS = 1.4, 0.15
+"""How many times as far off as it is widths say that a median is, and how much of their own size their noise is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class SoughtAnswer:
             )
 
     def is_answered(self, epsilon: Fraction) -> bool:
-        """Return whether an answer at an ε says anything: a median of too few rows is mostly NULL, others are only noise."""
+        """Return whether an answer at one ε says anything: a median of too few rows is mostly NULL, others are only noise."""
         if self.output is OutputKind.MEDIAN:
             return epsilon >= median_epsilon(contribution=self.contribution, rows=self.rows)
         return self.error(float(epsilon)) <= 1
@@ -67,7 +71,7 @@ class Served:
     error: float
     """Relative to the answer."""
     answered: bool
-    """Whether it says anything; of medians, from the first look on: where that is NULL nobody knows what follows."""
+    """Whether it says anything."""
 
 
 def served(asked: SoughtAnswer, level: NoiseLevel, cap: Fraction) -> Served:
@@ -79,19 +83,22 @@ def served(asked: SoughtAnswer, level: NoiseLevel, cap: Fraction) -> Served:
     ways = [follows(asked, target, [float(first)], ladder, noise) for noise in _NOISE]
     paid = Fraction(sum(map(sum, ways)) / len(ways)).limit_denominator(10**12)
     error = sum(asked.error(worth(way)) for way in ways) / len(ways)
-    answered = asked.is_answered(first) if asked.output is OutputKind.MEDIAN else error <= 1
+    median = asked.output is OutputKind.MEDIAN  # of which fewer rows tell next to nothing
+    told = _TOLD_FROM * asked.contribution / float(asked.rows)
+    answered = all(max(way) >= told for way in ways) if median else error <= 1
     return Served(max(first, paid), error, answered)
 
 
 def _summed(asked: SoughtAnswer, target: float, paid: list[float], ladder: list[float], noise: float) -> list[float]:
     """Pay until the error is small beside the value less twice its noise; all releases are read together."""
+    doubt = _MORE_DOUBT if asked.output in _LOCATED else _DOUBT
     while True:
         now = _worth(paid)
         error = asked.error(now)
         found = abs(1 + noise * error)
-        if error * _NEARLY <= (found - _DOUBT * error) * target:
+        if error * _NEARLY <= (found - doubt * error) * target:
             return paid
-        allowed = found * target / (1 + _DOUBT * target)
+        allowed = max(found, _DOUBT * error) * target / (1 + doubt * target)
         place = bisect_left(ladder, 1, key=lambda epsilon: int(asked.error(epsilon) <= allowed))
         step = ladder[min(place, len(ladder) - 1)]
         wanted = ladder[-1] if place == len(ladder) else math.sqrt(step**2 - now**2) if step > now else now
@@ -100,13 +107,15 @@ def _summed(asked: SoughtAnswer, target: float, paid: list[float], ladder: list[
 
 
 def _chosen(asked: SoughtAnswer, target: float, paid: list[float], ladder: list[float], noise: float) -> list[float]:
-    """Pay three times as much for a second choice, and until two choices lie near enough."""
-    _pay(paid, paid[0] * _FURTHER, paid[0], ladder)
-    while len(paid) > 1:
-        errs = abs(noise) * asked.error(sorted(paid)[-2]) * sorted(paid)[-2] / max(paid)
-        if errs <= target or not _pay(paid, max(paid) * min(errs / target, _FURTHER**2), max(paid), ladder):
-            break
-    return paid
+    """Pay what it takes to tell a width, and until that is small beside the value."""
+    enough = _WIDTH * asked.contribution / float(asked.rows)
+    while True:
+        now = max(paid)
+        errs = _TOLD * asked.error(now) * max(1 + _OF_WIDTHS * noise, 1 / _FURTHER)
+        allowed = (1 - _DOUBT * errs) * target
+        more = max(enough / now, _FURTHER) if now < enough else errs / max(allowed, errs / _FURTHER)
+        if more <= 1 or not _pay(paid, now * more, now, ladder):
+            return paid
 
 
 def _pay(paid: list[float], wanted: float, now: float, ladder: list[float]) -> bool:
@@ -147,6 +156,6 @@ def _relative(output: OutputKind, mean: float) -> float:
             weights = (beside, beside - mean, beside - 2 * mean + 1)
             return _CELLS * math.sqrt(2 * sum(weight**2 for weight in weights)) / (mean**2 / 3)
         case OutputKind.MEDIAN:
-            return 2.0
+            return 3.2
         case _:
             assert_never(output)

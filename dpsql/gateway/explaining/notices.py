@@ -7,7 +7,7 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import InternalError
 from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.accuracy.margin import first_width, largest_share
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import units_needed
@@ -17,7 +17,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.doubtful import empty_groups, hidden
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows
-from dpsql.privacy.release.target import is_aimed, is_met
+from dpsql.privacy.release.target import is_aimed, is_met, lasting
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
@@ -43,15 +43,18 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     if priced.aim is None:
         return
     for place, part in enumerate(scope.parts):
+        # Of others nobody can tell.
         if is_declared(part) and is_aimed(scope.plan, place):
-            met = is_met(scope.plan, place, draws[place], priced.aim.error, priced.aim.steps)
-        else:
-            met = True  # nobody can tell
-        if not met:
-            yield (
-                f"the typical error is above {100 * float(priced.aim.error):g} %: "
-                f"a statement may pay at most ε = {show_down(priced.aim.cap)}, or the budget has no more"
-            )
+            yield from _missed(scope.plan, place, draws[place], priced.aim)
+
+
+def _missed(plan: MeasurementPlan, place: int, draws: Draws, aim: AimedPrice) -> Iterator[str]:
+    """Yield that a part errs by more than is aimed at, and what would help."""
+    if is_met(plan, place, draws, aim.error, aim.steps):
+        return
+    why = lasting(plan, place, draws, aim.error)
+    paid = f"a statement may pay at most ε = {show_down(aim.cap)}, or the budget has no more"
+    yield f"the typical error is above {100 * float(aim.error):g} %: {why or paid}"
 
 
 def _cut(draws: Draws) -> str | None:

@@ -15,6 +15,7 @@ from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues, UnitNumbers
+from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.mechanisms import extreme, quantile_width
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.groups import Groups
@@ -26,6 +27,11 @@ from dpsql.rewrite.ir.relation import Relation
 
 BUCKETS = 1024
 """Of what has more values, and not too many groups."""
+_FINE, _FINE_PAIRS = 2**14, 2**12
+"""The buckets of few groups together, where so many rows are expected: half of one is what a chosen value is off by at most
+besides noise. What is scored with every width takes a second of a processor for 2^17."""
+_FEW_POINTS = 12
+"""Of more points buckets stay wide, for they are read off noisy ones."""
 _CELLS = 2**22
 """The most cells of a histogram over all groups; with more groups the buckets become wider."""
 _PAIRS = 2**24
@@ -57,7 +63,9 @@ class Histogram:
     @property
     def number(self) -> int:
         """Return k, the number of buckets."""
-        return bucket_count(self.x, len(self.groups.grouped), pairs=self.margin)
+        rows = self.relation.expected_rows or USUAL_ROWS
+        fine = not self.extremes and len(self.points) <= _FEW_POINTS
+        return bucket_count(self.x, len(self.groups.grouped), rows if fine else 0, pairs=self.margin)
 
     @property
     def whole(self) -> bool:
@@ -69,6 +77,11 @@ class Histogram:
         """Return whether the points are read off one noisy histogram."""
         several = len(self.points) if len(self.points) > 1 else 0
         return not self.extremes and _READ_OFF * several**2 > self.number
+
+    @property
+    def chooses_one(self) -> bool:
+        """Return whether it has one point, which is chosen, and no extreme: how far off it is can be chosen along."""
+        return not self.extremes and len(self.points) == 1
 
     @property
     def scale(self) -> Fraction:
@@ -150,10 +163,19 @@ class Histogram:
         return scan.grouped(rows, [weight], ["b"], "b")
 
 
-def bucket_count(x: Scaled, groups: int, *, pairs: bool = False) -> int:
-    """Return how many buckets a histogram has: as fine as the type, up to 1,024, fewer with very many groups."""
+def usual_counts(x: Scaled, rows: int) -> tuple[int, ...]:
+    """Return how many buckets most histograms of a table with so many rows have: with several groups, and without."""
+    return tuple(dict.fromkeys((BUCKETS, bucket_count(x, 1, rows))))
+
+
+def bucket_count(x: Scaled, groups: int, rows: int, *, pairs: bool = False) -> int:
+    """Return how many buckets a histogram has: as fine as the type, up to 1,024, fewer with very many groups.
+
+    With few groups there are more, a power of two, where so many `rows` are expected in each.
+    """
     cells = _PAIRS // len(quantile_width.widths(BUCKETS)) if pairs else _CELLS
-    most = max(min(BUCKETS, cells // max(groups, 1)), 2)
+    fine = min(_FINE_PAIRS if pairs else _FINE, rows) // max(groups, 1)
+    most = max(min(BUCKETS, cells // max(groups, 1)), 2, 1 << max(fine.bit_length() - 1, 0))
     width = x.interval.width
     if _whole(x) and width < most:
         return int(width) + 1

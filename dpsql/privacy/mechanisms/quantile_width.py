@@ -29,6 +29,8 @@ COUNTED = Fraction(1, 8)
 _ANY, _ENOUGH = Fraction(24, 10), 7
 """Noisy rows in units of their noise's scale: a group without rows has more than the one in 22 cases; with the other the
 choice is among the rows, and not among the empty buckets, of which there are many."""
+ROWS_FOR_WIDTH = _ENOUGH / COUNTED
+"""From about so many rows times C/ε on a group has a quantile with a width."""
 
 
 def widths(buckets: int) -> tuple[int, ...]:
@@ -41,7 +43,7 @@ def widths(buckets: int) -> tuple[int, ...]:
 
 def enough(epsilon: Fraction, mass: int) -> int:
     """Return from about how many rows on a group has a quantile and a margin."""
-    return math.ceil(_ENOUGH * mass / (epsilon * COUNTED))
+    return math.ceil(ROWS_FOR_WIDTH * mass / epsilon)
 
 
 def quantile_and_width(

@@ -10,7 +10,6 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from statistics import median
 
 from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.estimate import row_count
@@ -20,20 +19,18 @@ from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, StatisticOutput
-from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.privacy.release.choice_error import of_choices, of_widths, off_by_buckets
 from dpsql.privacy.release.draws import Draws, Found, together
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _TYPICAL = 1 - math.exp(-1)
 """The level at which the margin of Laplace noise is its mean absolute error."""
-_PILOT = 10
-"""A tenth of what may be paid is to find out how much has to be."""
-_FURTHER = 3
-"""How many times as much is paid for a second choice, which tells how far the first one errs."""
 _NEARLY = Fraction(9, 10)
 """The share of the ε that is needed which is enough: the sizes are noisy, too."""
-_DOUBT = 2
-"""How many times the noise is taken off a value before an error is small beside it."""
+_DOUBT, _MORE_DOUBT = 2, 3
+"""How many times the noise is taken off a value before an error is small beside it; and where the size of the noise follows
+from noisy values itself, as that of means and variances does."""
 _WORTH = 4
 """What is worth less than this part of what was paid is not measured any more."""
 _COUNT = Readout(Moment("count", ()), ONE)
@@ -68,8 +65,25 @@ def further(
 
 
 def is_met(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]) -> bool:
-    """Return whether a part errs as little as it is to, by what was released of it."""
-    return _wanted(plan, place, draws, error, ladder) is None
+    """Return whether a part errs as little as it is to, by what was released of it: with what no ε makes less, too."""
+    return _wanted(plan, place, draws, error, ladder) is None and lasting(plan, place, draws, error) is None
+
+
+def lasting(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) -> str | None:
+    """Return what makes a part err by more than it is to whatever it pays: how wide buckets are, or what its C takes off."""
+    match draws.measurement:
+        case Histogram() as histogram:
+            if off_by_buckets(histogram, draws) > error:
+                ends = f"[{float(histogram.x.interval.low):g}, {float(histogram.x.interval.high):g}]"
+                return f"its {histogram.number:,} buckets of {ends} are too wide for it, narrower bounds help"
+        case Sums() as sums:
+            readouts = _readouts(plan, place)
+            group = _middle(sums, draws, readouts[0]) if readouts and draws.cut else None
+            if group is not None and any(_cut_share(sums, draws, one, group) > float(error) for one in readouts):
+                return f"max_rows: {sums.bound.rows:,} takes more off it, and a larger one less"
+        case KeySearch():
+            pass
+    return None
 
 
 def _wanted(
@@ -78,8 +92,10 @@ def _wanted(
     match draws.measurement:
         case Sums():
             return _of_sums(plan, place, draws, error, ladder)
+        case Histogram(margin=True) as histogram:
+            return of_widths(histogram, draws, error, ladder[-1])
         case Histogram():
-            return _of_choices(draws, error, ladder[-1])
+            return of_choices(draws, error)
         case KeySearch():
             return None
 
@@ -93,17 +109,17 @@ def _of_sums(
         return None
     group = _middle(sums, draws, readouts[0])
     if group is None:
-        return _searching(now, ladder[-1])
-    if all(_errs_little(sums, readout, group, error) for readout in readouts):
+        return _unseen(now, error)
+    if all(_errs_little(sums, draws, readout, group, error) for readout in readouts):
         return None
-    step = max(_first(sums, readout, group, error, ladder) for readout in readouts)
+    step = max(_first(sums, draws, readout, group, error, ladder) for readout in readouts)
     if step == len(ladder):
         return ladder[-1]
     return together((ladder[step],), less=now) if ladder[step] > now else now
 
 
-def _errs_little(sums: Sums, readout: Readout, group: Found, target: Fraction) -> bool:
-    """Return whether one output has the error as it is, or nearly: relative to what it is less twice its own noise.
+def _errs_little(sums: Sums, draws: Draws, readout: Readout, group: Found, target: Fraction) -> bool:
+    """Return whether one output has the error as it is, or nearly: relative to what it is less 2 or 3 times its noise.
 
     Noise that makes a value too large makes its relative error small, and those who stop there are the ones that err most:
     judged by the value as it was released, averages of few rows erred by 18 % where 15 % was aimed at, and some by more than
@@ -114,53 +130,52 @@ def _errs_little(sums: Sums, readout: Readout, group: Found, target: Fraction) -
     nearly = margins.times(_NEARLY).spread(readout, group, _TYPICAL)
     if value is None or width is None or nearly is None:
         return False
-    return nearly <= (abs(value) - _DOUBT * width) * float(target)
+    return nearly <= _beside_cut((abs(value) - _doubt(readout) * width) * float(target), sums, draws, readout, group)
 
 
-def _searching(now: Fraction, share: Fraction) -> Fraction:
-    """Return what is paid next if nothing released is above its noise: ten times as much, from a tenth of all on the rest."""
-    pilot = share / _PILOT
-    return share if now * _FURTHER >= pilot else min(now * _PILOT, pilot)
+def _doubt(readout: Readout) -> int:
+    return _MORE_DOUBT if statistic(readout.moment.name).located else _DOUBT
 
 
-def _of_choices(draws: Draws, error: Fraction, share: Fraction) -> Fraction | None:
-    """Return the ε at which chosen values would err by as much; None if they do not by more.
+def _unseen(now: Fraction, error: Fraction) -> Fraction:
+    """Return what is paid next if nothing released is above its noise: less is not enough for what is just not seen."""
+    return now * (1 + _DOUBT * error) / (_DOUBT * error)
 
-    How far they err is told by how far the two best choices lie apart, which is what the worse of them errs by. Errors fall
-    with 1/ε.
+
+def _beside_cut(allowed: float, sums: Sums, draws: Draws, readout: Readout, group: Found) -> float:
+    """Return what is left for noise beside what the C takes off; all of it where that is too much whatever the noise is."""
+    cut = _cut(sums, draws, readout, group)
+    return math.sqrt(allowed**2 - cut**2) if 0 < cut < allowed else allowed
+
+
+def _cut(sums: Sums, draws: Draws, readout: Readout, group: Found) -> float:
+    """Return by how much an output is too small for what its C takes off, as it seems."""
+    counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS}
+    return (
+        Margins.of(sums, draws.cut).cut * abs(statistic(readout.moment.name).worth(readout, group)) if counted else 0.0
+    )
+
+
+def _cut_share(sums: Sums, draws: Draws, readout: Readout, group: Found) -> float:
+    """Return which share of an output its C takes off; 0 of what can't be told from its noise."""
+    value, cut = statistic(readout.moment.name).estimate(readout, group), _cut(sums, draws, readout, group)
+    return cut / (abs(value) + cut) if value and cut else 0.0
+
+
+def _first(
+    sums: Sums, draws: Draws, readout: Readout, group: Found, target: Fraction, ladder: Sequence[Fraction]
+) -> int:
+    """Return the first step at which one output has the error.
+
+    A value that noise may have, such as a mean at its bound, is taken for twice as large as its noise: what is paid for it is
+    not more than it takes, and tells more.
     """
-    (best, least_noise), *others = sorted(draws.drawn, key=lambda draw: draw[0].epsilon, reverse=True)
-    if not others or not isinstance(best, Histogram):
-        return best.epsilon * _FURTHER
-    worse, more_noise = others[0]
-    apart = [
-        _apart(best, row, other)
-        for row, other in zip(least_noise.numbers, more_noise.numbers, strict=True)
-        if any(bucket < best.number for bucket in (*row, *other))
-    ]
-    if not apart or not math.isfinite(middle := median(apart)):
-        return _searching(best.epsilon, share)
-    errs = Fraction(middle) * worse.epsilon / best.epsilon
-    return None if errs <= error else best.epsilon * min(errs / error, Fraction(_FURTHER**2))
-
-
-def _apart(histogram: Histogram, row: Sequence[int], other: Sequence[int]) -> float:
-    """Return how far two choices lie apart, relative to the first; infinite where one has none."""
-    found = 0.0
-    for one, two in zip(row, other, strict=True):
-        if max(one, two) >= histogram.number:
-            return math.inf
-        value, difference = float(histogram.value(one)), float(histogram.value(one) - histogram.value(two))
-        found = max(found, abs(difference / value) if value else math.inf if difference else 0.0)
-    return found
-
-
-def _first(sums: Sums, readout: Readout, group: Found, target: Fraction, ladder: Sequence[Fraction]) -> int:
-    """Return the first step at which one output has the error."""
-    value = statistic(readout.moment.name).estimate(readout, group)
-    if not value:
-        return len(ladder)
-    allowed, margins = abs(value) * float(target) / (1 + _DOUBT * float(target)), Margins.of(sums)
+    value, margins = statistic(readout.moment.name).estimate(readout, group), Margins.of(sums)
+    width = margins.spread(readout, group, _TYPICAL)
+    if value is None or width is None:
+        return bisect_left(ladder, _unseen(sums.epsilon, target))
+    size, beside = max(abs(value), _DOUBT * width), 1 + _doubt(readout) * float(target)
+    allowed = _beside_cut(size * float(target) / beside, sums, draws, readout, group)
 
     def exceeds(epsilon: Fraction) -> bool:
         width = margins.times(sums.epsilon / epsilon).spread(readout, group, _TYPICAL)

@@ -32,11 +32,12 @@ def _asked(
 
 
 def test_a_median_has_a_margin(new_client: NewClient, policy: Policy) -> None:
-    """It covers, and is a little of the bounds only."""
+    """It covers, and is a little of the bounds only; whatever lies between the two rows in the middle is a median."""
     median, margin = _asked("median(fare), dpsql.margin(median(fare))", new_client, policy)
     assert median is not None
     assert margin is not None
-    assert abs(median - 49.75) <= margin <= 10
+    assert abs(median - 49.75) <= margin + 0.25
+    assert margin <= 10
 
 
 def test_a_margin_is_asked_by_itself(new_client: NewClient, policy: Policy) -> None:

@@ -11,10 +11,11 @@ from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release, estimates
-from dpsql.privacy.release.target import further, is_met
+from dpsql.privacy.release.target import further, is_met, lasting
 from tests.support.exactness import plans
 from tests.support.fix_world import World
 from tests.support.memory import Memory
@@ -92,17 +93,48 @@ def _chosen(histogram: Histogram, choices: Mapping[int, int]) -> Draws:
         ({1: 100, 3: 100}, True),
         ({1: 140, 3: 100}, False),
         ({1: 110, 3: 100}, True),
-        ({1: 140, 3: 130, 9: 100}, True),
+        ({1: 140, 3: 128, 9: 100}, True),
+        ({1: 140, 3: 130, 9: 100}, False),
         ({1: 100, 3: 140, 9: 100}, False),
     ],
 )
 def test_choices_are_compared_with_the_one_before(
     choices: Mapping[int, int], met: bool, policy: Policy, world: World
 ) -> None:
-    """How far they lie apart is what the worse of two errs by, and the better by as much less as its noise is less."""
+    """How far they lie apart is what the worse of two errs by, and the better by as much less as its noise is less.
+
+    Half a bucket is added, which here is half a percent.
+    """
     (plan,) = plans("SELECT median(fare) FROM rides", policy, world, Memory(policy))
     (histogram,) = plan.parts
     assert isinstance(histogram, Histogram)
     draws = _chosen(histogram, choices)
     assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is met
     assert (further(plan, 0, draws, Fraction(1, 10), LADDER) is None) is met
+
+
+def test_what_a_chosen_bound_takes_off_counts(policy: Policy, world: World) -> None:
+    """It is an error like any other, which no ε makes less: it is said, and what is paid is for the noise alone."""
+    plan, sums, _ = _planned("SELECT count(*) FROM rides", policy, world)
+    exact = Release([[round(ROWS * sums.steps_per_row)]])
+    for cut, met in ((0, True), (ROWS // 20, True), (ROWS // 4, False)):
+        chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, cut))
+        draws, error = Draws(((replace(sums, epsilon=Fraction(1)), chosen),)), Fraction(1, 10)
+        assert is_met(plan, 0, draws, error, LADDER) is met
+        assert (lasting(plan, 0, draws, error) is None) is met
+        assert further(plan, 0, draws, error, LADDER) is None
+
+
+@pytest.mark.parametrize("width", [0, 3, 40, 4095])
+def test_a_choice_with_its_width_tells_what_more_it_takes(width: int, policy: Policy, world: World) -> None:
+    """By how far off it typically is, and half a bucket."""
+    (plan,) = plans("SELECT median(fare) FROM rides", policy, world, Memory(policy))
+    histogram = plan.parts[0]
+    assert isinstance(histogram, Histogram)
+    told = replace(histogram, margin=True, epsilon=Fraction(1, 100))
+    draws = Draws(((told, Release([[100, width]])),))
+    plan = replace(plan, parts=(told,))
+    assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is (width < 10)
+    step = further(plan, 0, draws, Fraction(1, 10), LADDER)
+    assert (step is None) is (width < 10)
+    assert is_met(plan, 0, draws, Fraction(1, 250), LADDER) is False  # half of the bucket is half a percent
