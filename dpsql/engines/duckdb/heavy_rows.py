@@ -16,10 +16,11 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Timer
 
 import duckdb
 
-from dpsql.engines.duckdb.opening import KEPT, memory_of
+from dpsql.engines.duckdb.opening import ATTACHED, KEPT, memory_of
 from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.columns import identity, quoted
@@ -32,6 +33,10 @@ _GAP = 2**30
 """From one number to the next where they are spread."""
 _NUMBER, _TEXT = 8, 24
 """Bytes that a value takes until it is compressed, about."""
+_PATIENCE = 60.0
+"""Seconds that reading all of them may take; then those that are not read are found each time."""
+_COMPUTED = f"SELECT view_name FROM duckdb_views() WHERE database_name = '{ATTACHED}'"  # noqa: S608  # a name of ours
+"""The views of an attached file, whose rows are made each time."""
 _PART = 8
 """What part of DuckDB's memory they may take, all together."""
 
@@ -84,10 +89,15 @@ def keep_heavy_rows(
     every = row_keepers(policy, named, kept)
     for one in every:
         one.show(connection)
-    left = memory_of(connection) // _PART
-    for one in every if read else ():
-        with suppress(duckdb.Error):  # which may be about rows, as where memory does not suffice: the views stay
-            left -= one.keep(connection, left)
+    computed = {name for (name,) in connection.execute(_COMPUTED).fetchall()}  # which may take for ever
+    left, stop = memory_of(connection) // _PART, Timer(_PATIENCE, connection.interrupt)
+    stop.start()
+    try:
+        for one in every if read else ():
+            with suppress(duckdb.Error):  # which may be about rows, as where memory does not suffice: the views stay
+                left -= one.keep(connection, left) if one.table.name not in computed and stop.is_alive() else 0
+    finally:
+        stop.cancel()
 
 
 def row_keepers(
