@@ -33,7 +33,7 @@ from tests.support.records import Cell, Row
 from tests.support.samples import spread
 
 PILOT = 12
-FEW, ENOUGH, ROUNDS = 24, 52, 64
+FEW, ENOUGH, ROUNDS = 32, 52, 64
 """Rounds: so that who is always right is found out where the canary may tell next to nothing; with ε = 1; and more."""
 DELTA = Fraction(1, 100)
 TINY = Fraction(1, 1000)
