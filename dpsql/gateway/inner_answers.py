@@ -98,9 +98,8 @@ class Reading:
         search, release = drawn[part.identity].best
         if not isinstance(search, RowsPerUnit) or not isinstance(measurement, (Sums, Histogram)):
             raise InternalError
-        known = self.profile.of(search.bound.unit.table) if search.bound.once else None
-        whole, same = (None, False) if known is None else (known.ladder, known.identity == part.identity)
-        return chosen_bound(NoisyLadder.of(search, release.numbers[0]), measurement, whole, same=same)
+        # Not by a profile: another role, which has not paid for that, may be told the same release.
+        return chosen_bound(NoisyLadder.of(search, release.numbers[0]), measurement)
 
     def _answers(self, priced: PricedPlan, drawn: Drawn, wanted: set[int] | None = None) -> Mapping[int, TableRows]:
         """Return the rows of inner queries by their places."""

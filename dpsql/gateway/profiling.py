@@ -1,7 +1,7 @@
 """The profile of a unit kind: what is measured once an epoch about whole tables, and what is known by it.
 
 SELECT dpsql.take_profile()  measures and pays for the caller's role; what comes of it stands in `dpsql.profile` and
-`dpsql.columns`, helps to choose C, and tells what a declared C takes off.
+`dpsql.columns`, and tells what a declared C takes off. No release depends on it: other roles may be told the same ones.
 
 Each table of the kind has a part of the ε for the rows of its units, and one for its values beyond bounds, so that all roles
 of the kind share releases, whichever tables they may use: a role pays for those of its own.
