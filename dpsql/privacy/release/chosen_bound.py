@@ -4,9 +4,8 @@ What each C takes off follows from a noisy ladder, and what noise it has from th
 least, in a group of the usual size.
 
 Tried on the demo's trips (all, by cash, fare, day, hour, zone), on lognormal numbers of rows, equal ones and power laws, at
-ε = 1, 0.1 and 0.01: a count errs 1.7 times as much as with the best C in hindsight at the median of such cells, 1.4 times
-where a profile tells of the whole table. Margins cover it in 95 of 100 answers but where tails follow a power law, or begin
-where nothing can be seen of them.
+ε = 1, 0.1 and 0.01: a count errs 1.7 times as much as with the best C in hindsight at the median of such cells. Margins
+cover it in 95 of 100 answers but where tails follow a power law, or begin where nothing can be seen of them.
 """
 
 import math
@@ -24,17 +23,10 @@ _LITTLE = 1 / 32
 """What a row that is taken off matters to a ratio and to an order statistic: those that stay are like those that go."""
 
 
-def chosen_bound(
-    ladder: NoisyLadder, measurement: Sums | Histogram, whole: NoisyLadder | None = None, *, same: bool = False
-) -> ChosenBound:
-    """Return the C for a measurement, by what was released of the rows that units have of those that it reads.
-
-    `whole` is what is known of all rows of the table: the `same`, or such of which a unit has no fewer.
-    """
+def chosen_bound(ladder: NoisyLadder, measurement: Sums | Histogram) -> ChosenBound:
+    """Return the C for a measurement, by what was released of the rows that units have of those that it reads."""
     paid = ladder.epsilon * SHARE
-    if whole is not None and same and len(whole.rungs) == len(ladder.rungs):
-        ladder, whole = ladder.with_other(whole), None
-    cuts, doubted = (_cuts(ladder, whole, tail) for tail in (FOR_CHOICE, FOR_MARGINS))
+    cuts, doubted = (_cuts(ladder, tail) for tail in (FOR_CHOICE, FOR_MARGINS))
     groups = largest_share(len(measurement.groups.grouped))
     matters = 1.0 if isinstance(measurement, Sums) and not measurement.of_ratios else _LITTLE
     noise = _noise(measurement) / float(paid)
@@ -43,12 +35,9 @@ def chosen_bound(
     return ChosenBound(ladder.rungs[place], math.ceil(max(cuts[place], doubted[place])))
 
 
-def _cuts(ladder: NoisyLadder, whole: NoisyLadder | None, tail: Tail) -> list[float]:
+def _cuts(ladder: NoisyLadder, tail: Tail) -> list[float]:
     """Return how many rows each rung takes off."""
     above, cuts = ladder.above(tail), [0.0] * len(ladder.rungs)
-    if whole is not None:  # nobody has more rows here than of the whole table
-        most = dict(zip(whole.rungs, whole.above(tail), strict=True))
-        above = [min(number, most.get(rung, number)) for rung, number in zip(ladder.rungs, above, strict=True)]
     for place, (low, high) in reversed(list(enumerate(pairwise(ladder.rungs)))):
         cuts[place] = cuts[place + 1] + above[place] * (high - low)
     return cuts

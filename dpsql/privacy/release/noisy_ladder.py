@@ -8,7 +8,7 @@ off. For margins tails are taken to be heavier than for the choice.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot, inf, sqrt
 
@@ -73,13 +73,6 @@ class NoisyLadder:
     def deviation(self) -> float:
         """Return the standard deviation of each cell's noise, in units."""
         return sqrt(2) / float(self.epsilon)
-
-    def with_other(self, other: "NoisyLadder") -> "NoisyLadder":
-        """Return what was released of the same units twice, read together by inverse variance."""
-        mine, its = self.epsilon**2, other.epsilon**2
-        share = float(mine / (mine + its))
-        cells = [a * share + b * (1 - share) for a, b in zip(self.cells, other.cells, strict=True)]
-        return replace(self, cells=cells, epsilon=Fraction(sqrt(mine + its)))
 
     def above(self, tail: Tail) -> list[float]:
         """Return how many units are above each rung."""

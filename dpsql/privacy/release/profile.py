@@ -49,8 +49,6 @@ class NoisyShare:
 class TableProfile:
     """What is known of one table."""
 
-    identity: str | None = None
-    """That of the measurement of its rows per unit, by which it is told whether a statement reads the very same."""
     ladder: NoisyLadder | None = None
     """How many rows units have; None where nobody has asked, or a constraint says that they have one."""
     declared: int = 1
@@ -58,9 +56,9 @@ class TableProfile:
     beyond: Mapping[str, tuple[NoisyShare, NoisyShare]] = field(default_factory=dict)
     """By column: the mean over units of the share of each unit's values that is below its bounds, and above."""
 
-    def with_rows(self, search: RowsPerUnit, identity: str, cells: Sequence[int]) -> "TableProfile":
+    def with_rows(self, search: RowsPerUnit, cells: Sequence[int]) -> "TableProfile":
         """Return the profile with the released cells of a search."""
-        return replace(self, identity=identity, ladder=NoisyLadder.of(search, cells), declared=search.also)
+        return replace(self, ladder=NoisyLadder.of(search, cells), declared=search.also)
 
     def with_values(self, measured: BeyondBounds, cells: Sequence[int]) -> "TableProfile":
         """Return the profile with released shares of values beyond bounds."""
@@ -121,7 +119,7 @@ class Profile:
         known, cells = self.tables.get(table, TableProfile()), Release.from_bytes(stored).numbers[0]
         match measured:
             case RowsPerUnit():
-                known = known.with_rows(measured, identity, cells)
+                known = known.with_rows(measured, cells)
             case BeyondBounds():
                 known = known.with_values(measured, cells)
         return Profile({**self.tables, table: known}, (*self.releases, (identity, stored)))

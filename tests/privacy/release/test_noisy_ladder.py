@@ -48,18 +48,6 @@ def test_what_a_bound_takes_off_is_within_its_margin(rows: int, epsilon: Fractio
     assert np.median(margins) <= 3 * np.quantile(errors, 0.95)
 
 
-def test_two_releases_are_read_together() -> None:
-    """By inverse variance: the noise is that of √(ε₁² + ε₂²)."""
-    exact, draw = _cells(_units()), np.random.default_rng(9)
-    ladders = [
-        NoisyLadder(RUNGS, [c + draw.laplace(0, 1 / e) for c in exact], Fraction(e)) for e in (3, 4) for _ in range(200)
-    ]
-    both = [a.with_other(b) for a, b in zip(ladders[:200], ladders[200:], strict=True)]
-    assert float(both[0].epsilon) == pytest.approx(5)
-    errors = [x - y for one in both for x, y in zip(one.cells, exact, strict=True)]
-    assert np.std(errors) == pytest.approx(both[0].deviation, rel=0.05)
-
-
 @pytest.mark.parametrize("place", range(8, 16))
 def test_what_can_not_be_is_taken_for_noise(place: int) -> None:
     """A cell far up that would be more rows than there can be changes nothing; where nothing is expected it does."""
@@ -74,7 +62,7 @@ def test_nothing_makes_it_fail(cell: float) -> None:
     """It is post-processing: whatever was released can be read."""
     for number in range(1, len(RUNGS)):
         ladder = NoisyLadder(RUNGS[:number], [cell] * number, Fraction(1, 10**6), 100.0)
-        for one in (ladder, replace(ladder, cells=[*ladder.cells[:-1], -cell]), ladder.with_other(ladder)):
+        for one in (ladder, replace(ladder, cells=[*ladder.cells[:-1], -cell])):
             assert all(units >= 0 for units in one.above(FOR_MARGINS))
             cut, margin = one.cut(3)
             assert cut >= 0
