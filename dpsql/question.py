@@ -11,6 +11,7 @@ OWN_SETTINGS: Mapping[str, str] = {
     "dpsql.error": r"(\d{1,9}(\.\d{0,9})?|\.\d{1,9})\s*%?",
     "dpsql.clamp": "[Oo][Nn]|[Oo][Ff][Ff]",
     "dpsql.empty_groups": "[Aa][Uu][Tt][Oo]|[Ss][Hh][Oo][Ww]|[Hh][Ii][Dd][Ee]",
+    "dpsql.reuse": "[Oo][Ff][Ff]|[Ee][Xx][Aa][Cc][Tt]|[Aa][Ll][Ll]",
 }
 """dpsql's own settings, and how their values are written: by regular expressions that PostgreSQL reads as Python does.
 
@@ -46,6 +47,8 @@ class Settings:
     """`dpsql.error`, where the session has set it."""
     clamp: str | None = None
     """`dpsql.clamp`, where the session has set it."""
+    reuse: str | None = None
+    """`dpsql.reuse`, where the session has set it."""
     time_zone: str = "UTC"
     search_path: str = '"$user", public'
     date_order: str = "MDY"

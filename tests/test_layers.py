@@ -64,6 +64,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"protocol"}),
     ),
     "privacy": (
+        frozenset({"reuse"}),
         frozenset({"release"}),
         frozenset({"accuracy"}),
         frozenset({"measurement"}),
@@ -72,8 +73,11 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     ),
     "gateway": (
         frozenset({"gateway"}),
-        frozenset({"explaining", "known_plans", "profiling", "stand_ins"}),
+        frozenset({"planned_questions"}),
+        frozenset({"explaining", "profiling", "reuse", "stand_ins"}),
+        frozenset({"known_plans"}),
         frozenset({"inner_answers", "measuring"}),
+        frozenset({"written_questions"}),
         frozenset({"aiming", "request"}),
         frozenset({"catalogue", "pricing", "rehearsal"}),
         frozenset({"plans"}),

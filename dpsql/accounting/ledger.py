@@ -62,6 +62,17 @@ class ChargeItem:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldRelease:
+    """A stored release that a role has paid for, with the question by which it was told."""
+
+    number: int
+    """The larger, the later."""
+    key: str
+    question: str
+    """As `open_statement` was given it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One line of the ledger."""
 
@@ -136,8 +147,11 @@ class Ledger(Protocol):
         items: Sequence[ChargeItem],
         ready: MakeReady = without_engine,
         cancellation: Cancellation | None = None,
+        question: str | None = None,
     ) -> AbstractContextManager[PaidStatement]:
         """Pay for `items` (distinct keys), all or nothing, and return what is stored of them.
+
+        `question` is kept beside what the role is told by it, for `told`.
 
         Before anything is charged `ready` is called with the keys that have to be measured; if it raises, nothing is.
         It is called again in the rare case that there are others by the time of the charge.
@@ -156,6 +170,9 @@ class Ledger(Protocol):
             QueryCanceled: somebody has cancelled while it waited for others; nothing was charged. `store` may raise it too,
                 after the charge.
         """
+
+    def told(self, account: Account, after: int, cancellation: Cancellation | None = None) -> tuple[ToldRelease, ...]:
+        """Return what the role has been told since a number and is stored, in that order; of what has no question nothing."""
 
     def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what the account's budgets have been charged."""

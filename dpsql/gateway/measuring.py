@@ -7,7 +7,7 @@ nothing; only a `Release` comes out, or one of a few errors that are the same ev
 import hashlib
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.failing import failure_of
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
+from dpsql.gateway.written_questions import written_question
 from dpsql.interrupt import interruptible, stop_if_cancelled
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -190,16 +191,24 @@ class Measuring:
             known = self.ledger.known(payer, items, cancellation)
             if isinstance(known, Failing):
                 raise known.error()
-            parts = {keys[part.identity]: part for part in priced.measurements}
+            parts: Mapping[str, PricedMeasurement] = {keys[part.identity]: part for part in priced.measurements}
         else:
-            parts = {
-                self._key(paid, request.asker, epoch): paid
-                for part in priced.measurements
-                for paid in (part, *(part.paying(amount) for amount in priced.aim.amounts if is_declared(part)))
-            }
+            parts = self.by_key(priced, request, epoch)
             known = self.ledger.paid(payer, parts, cancellation)
         request.receipt.note(known or ())
         return {key: (parts[key], release) for key, release in (known or {}).items()}
+
+    def by_key(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, PricedMeasurement]:
+        """Return the measurements of a plan by what their releases are stored under, at every ε that they may pay."""
+        paying = (
+            (part, *(part.paying(amount) for amount in plan.aim.amounts)) if plan.aim and is_declared(part) else (part,)
+            for part in plan.measurements
+        )
+        return {self._key(paid, request.asker, epoch): paid for one in paying for paid in one}
+
+    def paid(self, keys: Iterable[str], request: Request) -> Mapping[str, bytes]:
+        """Return those releases that are stored under some keys, and paid for."""
+        return self.ledger.paid(account(self.policy, request.asker), keys, request.cancellation)
 
     def stored(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, bytes]:
         """Return those releases that are paid for and stored, by the measurements' identities."""
@@ -223,8 +232,9 @@ class Measuring:
         """
         request = ready.request
         payer = account(self.policy, request.asker)
+        question = written_question(request)
         with self.ledger.open_statement(
-            payer, request.question.text, ready.items, ready.prepare, request.cancellation
+            payer, request.question.text, ready.items, ready.prepare, request.cancellation, question
         ) as statement:
             request.receipt.note((item.key for item in ready.items), statement.charge.cost)
             if statement.failed is not None:

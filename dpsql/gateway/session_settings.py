@@ -6,7 +6,8 @@ from fractions import Fraction
 
 from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import InvalidSetting, UnknownSetting
-from dpsql.policy.model import EmptyGroups, Role
+from dpsql.policy.choices import EmptyGroups, Reuse
+from dpsql.policy.model import Role
 from dpsql.question import OWN_SETTINGS, PREFIX, Settings
 
 _WRITTEN = {name: re.compile(rf"\s*(?:{form})\s*", re.ASCII) for name, form in OWN_SETTINGS.items()}
@@ -43,6 +44,8 @@ def check_setting(name: str, value: str, role: Role) -> None:
             is_clamped(Settings(clamp=value), role)
         case "empty_groups":
             asked_of_empty_groups(Settings(empty_groups=value), role)
+        case "reuse":
+            session_reuse(Settings(reuse=value), role)
         case _:
             raise UnknownSetting(
                 f'unrecognized configuration parameter "{name}"',
@@ -117,4 +120,22 @@ def asked_of_empty_groups(settings: Settings, role: Role) -> EmptyGroups:
             because="empty-groups-setting",
             hint="Available values: auto, show, hide. SET dpsql.empty_groups = 'hide' leaves out groups whose count is "
             "within the noise of nothing, and 'auto' does where groups are ranked or counted.",
+        ) from None
+
+
+def session_reuse(settings: Settings, role: Role) -> Reuse:
+    """Return what is read off answers that were paid for: as the session has set it, else as the role does.
+
+    Raises:
+        InvalidSetting: the setting is no such thing.
+    """
+    if not settings.reuse:
+        return role.reuse
+    try:
+        return Reuse(settings.reuse.strip().lower())
+    except ValueError:
+        raise InvalidSetting(
+            f'dpsql.reuse is "{settings.reuse}", it must be off, exact or all',
+            because="reuse-setting",
+            hint="Available values: off, exact, all. SET dpsql.reuse = 'off' measures all that was not asked alike before.",
         ) from None

@@ -11,6 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from dpsql.hashed import HashedOnce, hashed_once
+from dpsql.policy.choices import EmptyGroups, Preview, Reuse
 from dpsql.policy.interval import Interval
 from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
 from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
@@ -192,22 +193,6 @@ _ERRORS = {
 }
 
 
-class EmptyGroups(StrEnum):
-    """What becomes of public groups that may have no rows."""
-
-    AUTO = "auto"
-    """They are left out where groups are ranked, cut off or counted, and shown elsewhere."""
-    SHOW = "show"
-    HIDE = "hide"
-
-
-class Preview(StrEnum):
-    """What becomes of a statement that asks for some rows of a protected table, whichever."""
-
-    REFUSE = "refuse"
-    MADE_UP = "made-up"
-
-
 class MechanismName(StrEnum):
     """Which noise a role's statistics get."""
 
@@ -247,6 +232,8 @@ class Role:
     limits: RoleLimits = RoleLimits()
     empty_groups: EmptyGroups = EmptyGroups.AUTO
     """Whether its answers have public groups that may be empty, unless the session sets `dpsql.empty_groups`."""
+    reuse: Reuse = Reuse.ALL
+    """What is read off answers that it has paid for, unless the session sets `dpsql.reuse`."""
     preview: Preview = Preview.REFUSE
     """Whether it sees made-up rows where a tool previews a protected table."""
     shares: Mapping[str, Fraction] = field(default_factory=dict)

@@ -48,10 +48,11 @@ class Recorder(SqliteLedger):
         items: Sequence[ChargeItem],
         ready: MakeReady = without_engine,
         cancellation: Cancellation | None = None,
+        question: str | None = None,
     ) -> Iterator[PaidStatement]:
         """Pay as usual, and listen to what is stored."""
         self.released = []
-        with super().open_statement(account, text, items, ready, cancellation) as statement:
+        with super().open_statement(account, text, items, ready, cancellation, question) as statement:
 
             def keep(key: str, release: bytes, beside: Beside | None) -> bytes:
                 self.released.append(Release.from_bytes(release))

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors import InvalidSetting
-from dpsql.policy.model import EmptyGroups, Policy
+from dpsql.policy.choices import EmptyGroups
+from dpsql.policy.model import Policy
 from dpsql.question import Settings
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import with_epsilon

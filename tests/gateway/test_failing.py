@@ -12,7 +12,7 @@ import pytest
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import AccountClosed, DpsqlError, EngineAway, EngineFailed, EngineLost, QueryCanceled
 from dpsql.policy.model import Policy, RoleLimits
-from dpsql.question import Cancellation
+from dpsql.question import Cancellation, Settings
 from tests.gateway.engines import Rows, Watched, fail
 from tests.support.fix_policy import with_epsilon
 from tests.support.fix_world import Client, NewClient, noon
@@ -131,7 +131,7 @@ def test_a_failed_part_fails_the_statement_and_nothing_else(rides: Memory, new_c
     told(client, BOTH)
     assert (engine.runs, client.charges) == (2, 2)
     told(client, BOTH)
-    client.ask("SELECT count(*) FROM rides")  # at another ε: a question of its own
+    client.ask("SELECT count(*) FROM rides", Settings(reuse="off"))  # at another ε: a question of its own
     assert (engine.runs, client.charges) == (3, 3)
 
 

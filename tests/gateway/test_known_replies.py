@@ -45,7 +45,12 @@ def test_a_repeated_reply_is_written_once(client: Client, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(epsilon="0.5"), Settings(empty_groups="hide"), Settings(error="90 %"), Settings(time_zone="Asia/Tokyo")],
+    [
+        Settings(epsilon="0.5", reuse="off"),
+        Settings(empty_groups="hide"),
+        Settings(error="90 %"),
+        Settings(time_zone="Asia/Tokyo"),
+    ],
     ids=["epsilon", "empty groups", "error", "time zone"],
 )
 def test_other_settings_have_replies_of_their_own(client: Client, settings: Settings) -> None:

@@ -98,7 +98,7 @@ def test_a_statement_is_paid_as_a_whole(rides: Memory, policy: Policy, new_clien
     client = new_client(engine, policy=with_total(policy, 1))
     client.ask(COUNT, Settings(epsilon="0.6"))
     with pytest.raises(BudgetExhausted):
-        client.ask("SELECT median(fare), count(*) FROM rides", Settings(epsilon="0.5"))
+        client.ask("SELECT median(fare), count(*) FROM rides", Settings(epsilon="0.5", reuse="off"))
     assert (engine.runs, costs(client)) == (1, [Fraction(3, 5)])
 
 

@@ -8,6 +8,7 @@ import pytest
 from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady
 from dpsql.gateway.readiness import Readiness
 from dpsql.policy.model import Policy
+from dpsql.question import Settings
 from tests.gateway.engines import Watched
 from tests.gateway.ledgers import with_total
 from tests.support.fix_world import NewClient, World
@@ -34,11 +35,11 @@ def test_what_the_engine_refuses_is_not_charged(rides: Served, new_client: NewCl
     rides.execute("REVOKE SELECT ON rides FROM reader")
     for _ in range(10):
         with pytest.raises(EngineNotReady):
-            client.ask(TWO)
+            client.ask(TWO, Settings(reuse="off"))
     assert client.ask(COUNT).rows == first.rows
     assert client.charges == 1
     rides.execute("GRANT SELECT (rider, fare, paid) ON rides TO reader")
-    client.ask(TWO)
+    client.ask(TWO, Settings(reuse="off"))
     assert client.charges == 3
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.policy.choices import Reuse
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Privacy, RoleLimits, Table
 from tests.support.demo_schemas import copy_with_numbers
@@ -70,6 +71,12 @@ def with_chosen_rows(policy: Policy, table: str, kind: str, up_to: int = 2**20, 
     old = policy.tables[table]
     units = {**old.units, kind: replace(old.units[kind], max_rows=most, max_groups=None, up_to=up_to)}
     return replace(policy, tables={**policy.tables, table: replace(old, units=units)})
+
+
+def without_reuse(policy: Policy) -> Policy:
+    """Return the policy under which all is measured that was not asked before in the same way."""
+    roles = {name: replace(role, reuse=Reuse.OFF) for name, role in policy.roles.items()}
+    return replace(policy, roles=roles)
 
 
 def of_unknown_size(policy: Policy, table: str) -> Policy:

@@ -217,29 +217,20 @@ class SqliteFile:
         mark.write_mark(self._path, mark.Mark(self._ledger, self._dataset.name, line))
 
     def _prepare(self, path: Path, now: datetime, way: Way) -> None:
+        self._begin_log()
         dataset = self._dataset
-        # The log is synced by `write`, once for all who wait. Where there can be none, since the file system has no shared
-        # memory, a rollback journal is, for each; EXTRA syncs its directory too: with FULL, a power cut just after the
-        # commit could bring the journal, and the past, back.
-        # SQLite waits for others everywhere but here: of two who switch a new file to its log at once, one fails at once.
-        deadline = time.monotonic() + _PATIENCE
-        while not self._begun(("PRAGMA journal_mode = WAL",), again=time.monotonic() < deadline):
-            pause(_AGAIN, None)
-        (journal,) = self._connection.execute("PRAGMA journal_mode").fetchone()
-        self._has_log = journal == "wal"
-        self._connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._has_log else 'EXTRA'}")
-        self._connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
         connection = self._connection
         connection.execute("BEGIN EXCLUSIVE")
         with self._transaction():
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 create(connection)
-            if version in (0, 1):
-                upgrade(connection)
-                owner.own(connection, dataset, now, owner.MADE if version == 0 else owner.TAKEN_OVER)
-            elif version != VERSION:
+            if not 0 <= version <= VERSION:
                 raise ConfigError(f"ledger {path} has schema version {version}, this dpsql reads version {VERSION}")
+            if version < VERSION:
+                upgrade(connection, version)
+            if version in (0, 1):
+                owner.own(connection, dataset, now, owner.MADE if version == 0 else owner.TAKEN_OVER)
             known = owner.owner(connection)
             if known is None:
                 raise ConfigError(f"ledger {path} belongs to no data set: somebody has changed it")
@@ -256,6 +247,20 @@ class SqliteFile:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA busy_timeout = 0")  # from now on we wait ourselves
         self.note(lines)
+
+    def _begin_log(self) -> None:
+        """Have the file written ahead of, where its file system lets it."""
+        # The log is synced by `write`, once for all who wait. Where there can be none, since the file system has no shared
+        # memory, a rollback journal is, for each; EXTRA syncs its directory too: with FULL, a power cut just after the
+        # commit could bring the journal, and the past, back.
+        # SQLite waits for others everywhere but here: of two who switch a new file to its log at once, one fails at once.
+        deadline = time.monotonic() + _PATIENCE
+        while not self._begun(("PRAGMA journal_mode = WAL",), again=time.monotonic() < deadline):
+            pause(_AGAIN, None)
+        (journal,) = self._connection.execute("PRAGMA journal_mode").fetchone()
+        self._has_log = journal == "wal"
+        self._connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._has_log else 'EXTRA'}")
+        self._connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
 
     def _differs(self, path: Path, lines: int, way: Way) -> bool:
         """Return whether the file is another one than was here last time, or an older copy.

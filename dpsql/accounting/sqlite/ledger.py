@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.composition import compose, covers, left_of
+from dpsql.accounting.composition import compose
 from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.ledger import (
     Beside,
@@ -22,16 +23,17 @@ from dpsql.accounting.ledger import (
     Entry,
     MakeReady,
     PaidStatement,
+    ToldRelease,
     presentable,
     without_engine,
 )
 from dpsql.accounting.ledger_clock import LedgerClock
 from dpsql.accounting.nearing import nearing
-from dpsql.accounting.privacy_loss import first_day, issue, renewal
+from dpsql.accounting.privacy_loss import first_day, issue
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
-from dpsql.accounting.sliding import counts_for
 from dpsql.accounting.sqlite import amendments, events, lines, releases
+from dpsql.accounting.sqlite.balances import balance_of
 from dpsql.accounting.sqlite.file import SqliteFile, Way
 from dpsql.accounting.sqlite.looks import Looks
 from dpsql.accounting.sqlite.schema import last_epoch
@@ -42,6 +44,14 @@ from dpsql.question import Cancellation
 _LOG = logging.getLogger("dpsql.ledger")
 _NAMELESS = DataSet()
 _EPOCH = "INSERT INTO epochs (began, reason) VALUES (?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is written down of a statement."""
+
+    text: str
+    question: str | None
 
 
 class SqliteLedger:
@@ -92,11 +102,13 @@ class SqliteLedger:
         items: Sequence[ChargeItem],
         ready: MakeReady = without_engine,
         cancellation: Cancellation | None = None,
+        question: str | None = None,
     ) -> Iterator[PaidStatement]:
         """Pay for a statement; see `Ledger.open_statement`."""
         keys = frozenset(item.key for item in items)
         if len(keys) < len(items):
             raise InternalError
+        question = None if question is None else presentable(question)
         text, since, held = presentable(text), time.monotonic(), self._single_flight.acquire(keys, cancellation)
         try:
             statement = None
@@ -104,7 +116,7 @@ class SqliteLedger:
                 missing = self._missing(account, items, cancellation, since)
                 if missing:
                     ready(missing)
-                statement = self._pay(account, text, items, missing, cancellation, since)
+                statement = self._pay(account, _Asked(text, question), items, missing, cancellation, since)
             held.release(statement.stored.keys())
             yield statement
         finally:
@@ -121,6 +133,10 @@ class SqliteLedger:
     ) -> Mapping[str, bytes]:
         """Return what is stored and paid for; see `Ledger.paid`."""
         return self._looks.paid(account, keys, cancellation)
+
+    def told(self, account: Account, after: int, cancellation: Cancellation | None = None) -> tuple[ToldRelease, ...]:
+        """Return what a role was told; see `Ledger.told`."""
+        return self._looks.told(account, after, cancellation)
 
     def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what was spent; see `Ledger.balance`."""
@@ -198,7 +214,7 @@ class SqliteLedger:
     def _pay(
         self,
         account: Account,
-        text: str,
+        asked: _Asked,
         items: Sequence[ChargeItem],
         ready: frozenset[str],
         cancellation: Cancellation | None,
@@ -215,12 +231,12 @@ class SqliteLedger:
             balance = self._balance(connection, account, now)
             due = releases.to_be_paid(balance, found)
             at = self._charged_at.now(self._totals.latest)
-            last = releases.enter_charges(connection, account, text, at, due) if due else None
+            last = releases.enter_charges(connection, account, asked.text, at, due) if due else None
         bought = [each for each in due if each.stored]
         if bought:
             # Whoever looks finds what the role may have only once its charge lasts.
             with self._file.write(durable=False) as connection:
-                releases.entitle(connection, account, bought)
+                releases.entitle(connection, account, bought, asked.question)
         if last is not None:
             self._file.note(last)
         cost = compose(each.item.cost for each in due)
@@ -228,13 +244,19 @@ class SqliteLedger:
             issue(frozenset(each.item.key for each in due if not each.stored), cost),
             {each.item.key: each.release for each in found if each.release is not None},
             next((each.failed for each in found if each.failed), None),
-            partial(self._keep, account, cancellation),
-            partial(self._mark, account, text),
+            partial(self._keep, account, asked.question, cancellation),
+            partial(self._mark, account, asked.text),
             nearing(balance, cost, compose(each.item.cost for each in due if not each.stored)),
         )
 
     def _keep(
-        self, account: Account, cancellation: Cancellation | None, key: str, release: bytes, beside: Beside | None
+        self,
+        account: Account,
+        question: str | None,
+        cancellation: Cancellation | None,
+        key: str,
+        release: bytes,
+        beside: Beside | None,
     ) -> bytes:
         """Store a release, and return the one that is stored; the first to be stored under a key stays.
 
@@ -244,7 +266,7 @@ class SqliteLedger:
         """
         # After a power cut it is measured, and charged, again.
         with self._file.write(cancellation, durable=False) as connection:
-            return releases.keep(connection, account, key, release, beside)
+            return releases.keep(connection, account, key, release, beside, question)
 
     def _mark(self, account: Account, text: str, key: str, failure: Failure) -> None:
         """Store that a measurement failed; where another process was first, with a release, that stays."""
@@ -261,28 +283,7 @@ class SqliteLedger:
 
     def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
         self._catch_up(connection)
-        period, together = account.role.budget.period, self._totals.on_kind(account.role.protects)
-        budget, span = account.dataset, counts_for(account.dataset.window or 0)
-        begins = None if budget.window is None else self._charged_at.now(self._totals.latest) - span
-
-        def room_from(wanted: Privacy) -> datetime | None:
-            others = left_of(budget.total, wanted)
-            if begins is None or not covers(budget.total, wanted) or covers(others, together.since(begins)):
-                return None
-            last = together.room_after(others)
-            return None if last is None else last + span
-
-        return Balance(
-            account,
-            self._totals.by_role(account.role.name, first_day(period, now)),
-            together.whole if begins is None else together.since(begins),
-            renewal(period, now),
-            self._totals.lines(account.role.name, now.date()),
-            events.is_closed(connection, account.role.name),
-            amendments.granted(connection, account.role.name, first_day(period, now), renewal(period, now)),
-            room_from,
-            self._totals.by_user(account.role.name, account.user, first_day(period, now)),
-        )
+        return balance_of(connection, account, now, self._totals, self._charged_at.now(self._totals.latest))
 
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:
         # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.

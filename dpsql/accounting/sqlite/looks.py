@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing
-from dpsql.accounting.ledger import ChargeItem
+from dpsql.accounting.ledger import ChargeItem, ToldRelease
 from dpsql.accounting.sqlite.file import SqliteFile
-from dpsql.accounting.sqlite.releases import StoredItem, find_paid, find_stored
+from dpsql.accounting.sqlite.releases import StoredItem, find_paid, find_stored, find_told
 from dpsql.interrupt import pause
 from dpsql.question import Cancellation
 from dpsql.remembered import Remembered
@@ -58,6 +58,14 @@ class Looks:
         if found is None:
             with self._file.read(cancellation) as connection:
                 found = find_paid(connection, account, wanted)
+        return found
+
+    def told(self, account: Account, after: int, cancellation: Cancellation | None) -> tuple[ToldRelease, ...]:
+        """Return what a role was told since a number; see `Ledger.told`."""
+        found = self._file.glance(lambda connection: find_told(connection, account, after))
+        if found is None:
+            with self._file.read(cancellation) as connection:
+                found = find_told(connection, account, after)
         return found
 
     def _paid(self, found: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:

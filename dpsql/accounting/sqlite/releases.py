@@ -8,7 +8,7 @@ from datetime import datetime
 from dpsql.accounting.balance import Account, Balance, afford
 from dpsql.accounting.composition import compose
 from dpsql.accounting.failures import Failing
-from dpsql.accounting.ledger import Beside, ChargeItem
+from dpsql.accounting.ledger import Beside, ChargeItem, ToldRelease
 
 _STORED = """
 SELECT release, failed, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
@@ -22,7 +22,11 @@ SELECT ?1, ?2, ?3 WHERE ?4 IS NULL OR EXISTS (SELECT 1 FROM releases WHERE kind 
 """
 _KEPT = "SELECT release FROM releases WHERE kind = ? AND key = ? AND failed IS NULL"
 _FAILED = "INSERT OR IGNORE INTO releases (kind, key, release, failed) VALUES (?, ?, x'', ?)"
-_ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role) VALUES (?, ?, ?)"
+_ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role, question) VALUES (?, ?, ?, ?)"
+_TOLD = """
+SELECT e.rowid, e.key, e.question FROM entitlements e JOIN releases r USING (kind, key)
+WHERE e.kind = ?1 AND e.role = ?2 AND e.rowid > ?3 AND e.question IS NOT NULL AND r.failed IS NULL ORDER BY e.rowid
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +100,35 @@ def enter_charges(
     return last
 
 
-def entitle(connection: sqlite3.Connection, account: Account, bought: Sequence[StoredItem]) -> None:
+def find_told(connection: sqlite3.Connection, account: Account, after: int) -> tuple[ToldRelease, ...]:
+    """Return what a role was told since a number, in that order, with the questions."""
+    role = account.role
+    return tuple(ToldRelease(*row) for row in connection.execute(_TOLD, (role.protects, role.name, after)))
+
+
+def entitle(
+    connection: sqlite3.Connection, account: Account, bought: Sequence[StoredItem], question: str | None
+) -> None:
     """Let a role have releases that others had made: in a transaction after that of its charges, which have to last first."""
     for each in bought:
-        connection.execute(_ENTITLEMENT, (account.role.protects, each.item.key, account.role.name))
+        connection.execute(_ENTITLEMENT, (account.role.protects, each.item.key, account.role.name, question))
 
 
-def keep(connection: sqlite3.Connection, account: Account, key: str, release: bytes, beside: Beside | None) -> bytes:
+def keep(
+    connection: sqlite3.Connection,
+    account: Account,
+    key: str,
+    release: bytes,
+    beside: Beside | None,
+    question: str | None,
+) -> bytes:
     """Store a release, unless one is stored or it belongs beside another than is; return the one that is the role's."""
     kind = account.role.protects
     connection.execute(_RELEASE, (kind, key, release, *(beside or (None, None))))
     kept = connection.execute(_KEPT, (kind, key)).fetchone()
     if kept is None:  # the epoch is over, or another process has failed
         return release
-    connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
+    connection.execute(_ENTITLEMENT, (kind, key, account.role.name, question))
     return bytes(kept[0])
 
 
@@ -117,7 +136,7 @@ def mark(connection: sqlite3.Connection, account: Account, key: str, how: Failin
     """Store that a measurement failed; where another process was first, with a release, that stays."""
     kind = account.role.protects
     connection.execute(_FAILED, (kind, key, how))
-    connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
+    connection.execute(_ENTITLEMENT, (kind, key, account.role.name, None))
 
 
 def forget(connection: sqlite3.Connection) -> None:

@@ -3,7 +3,7 @@
 import sqlite3
 from datetime import date, datetime
 
-VERSION = 2
+VERSION = 3
 """The version of the tables that this dpsql reads."""
 _TABLES = """
 CREATE TABLE statements (
@@ -36,6 +36,8 @@ DELETE FROM releases;
 DELETE FROM entitlements;
 """
 """What version 2 adds; whose the releases of version 1 are it does not know."""
+_THIRD = "ALTER TABLE entitlements ADD COLUMN question TEXT"
+"""What version 3 adds: by which question a role was told a release; of what it was told before nobody knows."""
 _APPEND_ONLY = """
 CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
@@ -54,10 +56,12 @@ def create(connection: sqlite3.Connection) -> None:
     _append_only(connection, *_FIRST_TABLES)
 
 
-def upgrade(connection: sqlite3.Connection) -> None:
-    """Make version 2 of version 1."""
-    _run(connection, _SECOND)
-    _append_only(connection, *_SECOND_TABLES)
+def upgrade(connection: sqlite3.Connection, version: int) -> None:
+    """Make the tables of this version of those of version 1 or 2."""
+    if version < 2:  # a version
+        _run(connection, _SECOND)
+        _append_only(connection, *_SECOND_TABLES)
+    _run(connection, _THIRD)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

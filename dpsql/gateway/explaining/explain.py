@@ -1,7 +1,7 @@
 """EXPLAIN of a private statement: what would be measured, how far off it would be, what it would cost."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
@@ -11,6 +11,7 @@ from dpsql.gateway.explaining.plan_formats import as_json, as_xml, as_yaml
 from dpsql.gateway.explaining.plan_values import clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
+from dpsql.policy.model import Privacy
 from dpsql.privacy.accuracy.emptiness import within_noise
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
@@ -34,7 +35,36 @@ _MARGINS = 3
 """Mean absolute errors in a margin at 95 %, of Laplace noise (ln 20)."""
 
 
-def explain(priced: PricedPlan, prefix: str, edition: Edition | None = None, profile: Profile = NOTHING_KNOWN) -> str:
+@dataclass(frozen=True, slots=True)
+class Free:
+    """What of a plan need not be paid."""
+
+    read_off: Mapping[str, str]
+    """By measurement the statement off whose answer it is read."""
+    stored: frozenset[str]
+    """What is stored by itself."""
+    instead: tuple[str, ...]
+    """Statements whose coarser answers are free."""
+
+    def left(self, priced: PricedPlan) -> Privacy:
+        """Return what is left to pay."""
+        own = [part for scope in priced.scopes for part in scope.parts]
+        free = {part.identity for part in own if part.identity in self.read_off or part.identity in self.stored}
+        still = {one.bound_by.identity for one in own if one.bound_by is not None and one.identity not in free}
+        searches = {one.bound_by.identity for one in own if one.bound_by is not None} - still
+        return compose(part.cost for part in priced.measurements if part.identity not in free | searches)
+
+
+ALL_TO_PAY = Free({}, frozenset(), ())
+
+
+def explain(
+    priced: PricedPlan,
+    prefix: str,
+    edition: Edition | None = None,
+    profile: Profile = NOTHING_KNOWN,
+    free: Free = ALL_TO_PAY,
+) -> str:
     """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
 
     `edition` is the copy of the records that would be asked.
@@ -42,9 +72,9 @@ def explain(priced: PricedPlan, prefix: str, edition: Edition | None = None, pro
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
     """
     options = prefix.lower()
-    lines = [*_lines(priced, edition, statements="verbose" in options), *_known(priced, profile)]
+    lines = [*_lines(priced, edition, statements="verbose" in options), *_known(priced, profile), *_free(priced, free)]
     copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
-    node = {"Node Type": _NODE, **copy, **plan_values(priced), "Details": lines}
+    node = {"Node Type": _NODE, **copy, **plan_values(priced), **_left(priced, free), "Details": lines}
     if "json" in options:
         return f'SELECT {shadow_literal(as_json(node))}::json AS "QUERY PLAN"'  # a literal only
     if "yaml" in options:
@@ -75,6 +105,29 @@ def _lines(priced: PricedPlan, edition: Edition | None, *, statements: bool) -> 
             lines += _scope(scope.plan, scope.parts, statements=statements)
             lines += _at_most(scope.plan, priced)
     return lines
+
+
+def _free(priced: PricedPlan, free: Free) -> Iterator[str]:
+    """Yield what is read off answers that the role has paid for, what is left to pay, and what would be free."""
+    for scope in priced.scopes:
+        for place, part in enumerate(scope.parts):
+            if part.identity in free.read_off:
+                outputs = [
+                    i for i, output in enumerate(scope.plan.outputs, 1) if getattr(output, "part", None) == place
+                ]
+                which = ", ".join(map(str, outputs))
+                yield f"Free: output {which} is read off the answer to {' '.join(free.read_off[part.identity].split())}"
+    if free.read_off or free.stored:
+        left = free.left(priced)
+        yield f"Left to pay: ε = {show_down(left.epsilon)}{_delta(left.delta)}"
+    for statement in dict.fromkeys(free.instead):
+        yield f"Free instead, by fewer groups: {statement}"
+
+
+def _left(priced: PricedPlan, free: Free) -> Mapping[str, str]:
+    if not (free.read_off or free.stored):
+        return {}
+    return {"Left To Pay": show_down(free.left(priced).epsilon)}
 
 
 def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:

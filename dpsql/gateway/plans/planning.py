@@ -20,7 +20,8 @@ from dpsql.gateway.plans.values_of_one_row import (
     require_values_beside,
     require_written_value,
 )
-from dpsql.policy.model import EmptyGroups, Policy
+from dpsql.policy.choices import EmptyGroups
+from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.bind.binder import Binder, PlanningShadow

@@ -106,6 +106,7 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Dat
         tables=None if shape.tables is None else frozenset(shape.tables),
         clamp=shape.clamp,
         empty_groups=shape.empty_groups,
+        reuse=shape.reuse,
         preview=shape.preview,
         mechanism=shape.mechanism,
         max_groups=shape.max_groups,

@@ -9,9 +9,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
+from dpsql.policy.choices import EmptyGroups, Preview, Reuse
 from dpsql.policy.config import EngineKind, SandboxNeed
 from dpsql.policy.load import scalars
-from dpsql.policy.model import EmptyGroups, MechanismName, NoiseLevel, Period, Preview, SqlType
+from dpsql.policy.model import MechanismName, NoiseLevel, Period, SqlType
 
 
 def _text(read: Callable[[str], object]) -> PlainValidator:
@@ -151,8 +152,9 @@ class RoleShape(StrictShape):
     clamp: Flag = False
     """Whether answers are clamped to their possible range."""
     empty_groups: EmptyGroups = EmptyGroups.AUTO
-    """Whether answers list public groups that may be empty, unless the session sets dpsql.empty_groups; auto leaves them out
-    where groups are ranked, cut off or counted."""
+    """Whether answers list public groups that may be empty, unless the session sets dpsql.empty_groups."""
+    reuse: Reuse = Reuse.ALL
+    """What is read off paid answers, unless the session sets dpsql.reuse: nothing, what stands there, or all that follows."""
     preview: Preview = Preview.REFUSE
     """Whether a preview of a protected table, SELECT * … LIMIT 100, is refused or has made-up rows."""
     mechanism: MechanismName = MechanismName.CUBE

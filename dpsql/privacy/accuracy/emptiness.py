@@ -16,8 +16,10 @@ _HALF_A_ROW = 0.5
 """Less than this is no row, however little noise there is."""
 
 
-def within_noise(plan: MeasurementPlan, groups: int) -> float | None:
+def within_noise(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margins] | None = None) -> float | None:
     """Return the count up to which a group may be empty, in rows; None where no count is measured.
+
+    `margins` are those of the parts, where they are not what the measurement alone has.
 
     The counts of so many empty groups are all below it in 95 of 100 answers or more: each is with probability
     1 − (1 − 0.95)/groups at least, and none of it depends on data but through the released counts.
@@ -27,12 +29,13 @@ def within_noise(plan: MeasurementPlan, groups: int) -> float | None:
         return None
     nothing = dict.fromkeys(plan.count.readout.features, 0.0)
     level = 1 - (1 - LEVEL) / max(groups, 1)
-    return max(Margins.of(sums).half_width(plan.count.readout, nothing, level) or 0.0, _HALF_A_ROW)
+    of_count = (margins or {}).get(plan.count.part or 0) or Margins.of(sums)
+    return max(of_count.half_width(plan.count.readout, nothing, level) or 0.0, _HALF_A_ROW)
 
 
-def emptiness(plan: MeasurementPlan, groups: int) -> MayBeEmpty:
+def emptiness(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margins] | None = None) -> MayBeEmpty:
     """Return the test of one of so many groups; where no row can be in any of them, all may be empty."""
-    least, count = within_noise(plan, groups), plan.count
+    least, count = within_noise(plan, groups, margins), plan.count
 
     def may_be_empty(found: Sequence[Mapping[Feature, float]]) -> bool:
         if least is None or count is None or count.part is None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dpsql.privacy.accuracy.convolution import Piece, reach
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
-from dpsql.privacy.features.blocks import Combination, readable_features
+from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import ONE, Feature, Shape
 from dpsql.privacy.features.gradient import Number, Weights
 from dpsql.privacy.features.known_statistics import statistic
@@ -39,7 +39,7 @@ class Margins:
     """Of each draw: its law, and the places of its coordinates."""
     unit: float
     """The noise's scale, in rows."""
-    readable: Mapping[Feature, Combination]
+    readable: Mapping[Feature, Mapping[int, Number]]
     rounded: Mapping[Feature, float]
     """By how much, in rows, a row is off in each sum whose values are rounded, if all are to the same side."""
     rows: int

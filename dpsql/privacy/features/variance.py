@@ -78,7 +78,7 @@ def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Se
     return Fraction(numerator, denominator)
 
 
-def combined(weighted: Weights, read: Mapping[Feature, Combination]) -> Mapping[int, Number]:
+def combined(weighted: Weights, read: Mapping[Feature, Mapping[int, Number]]) -> Mapping[int, Number]:
     """Return the weights of the coordinates, by place, in a weighted sum of features."""
     onto: dict[int, Number] = {}
     for feature, weight in weighted.items():

@@ -6,7 +6,8 @@ from fractions import Fraction
 from functools import partial
 
 from dpsql.errors import MissingBounds, Unsupported
-from dpsql.policy.model import EmptyGroups, MechanismName, Role, Table, UniqueKey
+from dpsql.policy.choices import EmptyGroups
+from dpsql.policy.model import MechanismName, Role, Table, UniqueKey
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form

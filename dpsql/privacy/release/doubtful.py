@@ -15,14 +15,17 @@ def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHav
     """Return how many of the groups may be empty, by their released counts, and of how many that are shown."""
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
     groups, read = plan.groups.shown, [draw.reader() for draw in draws]
-    may_be_empty = emptiness(plan, len(groups))
+    margins = {
+        i: one for i, draw in enumerate(draws) if (one := draw.margins_by_place(missing=False)(None)) is not None
+    }
+    may_be_empty = emptiness(plan, len(groups), margins)
     shown = [i for i, keys in enumerate(groups) if possible is None or possible(keys)]
     return sum(may_be_empty([found(i) for found in read]) for i in shown), len(shown)
 
 
 def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Moment, int, int]]:
     """Yield each statistic with the number of groups in which noise has hidden it, if there are some, and of all groups."""
-    groups, read = len(draws[0].best[1].numbers) if draws else 0, [draw.reader() for draw in draws]
+    groups, read = draws[0].groups if draws else 0, [draw.reader() for draw in draws]
     for output in plan.outputs:
         if isinstance(output, StatisticOutput) and output.part is not None and not output.margin and draws:
             readout, part = output.readout, read[output.part]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import InternalError
+from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measured, Measurement, Searched, as_chosen
@@ -101,11 +102,25 @@ class Draws:
     def _every(self) -> list[Found]:
         """Return all sums that can be read, of every group."""
         read = self.reader()
-        return [read(group) for group in range(len(self.best[1].numbers))]
+        return [read(group) for group in range(self.groups)]
 
     def bounded_by(self, known: TableProfile) -> "Draws":
         """Return them with what is known of the table that they are of."""
         return replace(self, known=known)
+
+    @property
+    def groups(self) -> int:
+        """Return how many groups there are."""
+        return len(self.best[1].numbers)
+
+    def margins_by_place(self, *, missing: bool) -> Callable[[int | None], Margins | None]:
+        """Return the function to the margins of a group, or for None such as no group's are above; None of no sums.
+
+        `missing` says that it is asked which share of all rows the C takes off, for which all groups are read.
+        """
+        measured, of_all = self.measurement, self.missing if missing else None
+        margins = Margins.of(measured, self.cut, of_all) if isinstance(measured, Sums) else None
+        return lambda _: margins
 
     @property
     def keys(self) -> Sequence[KeyRow] | None:

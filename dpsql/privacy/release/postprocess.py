@@ -76,27 +76,31 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
     sums = plan.added_up
     read, chosen = [added_up(sums, draw.reader()) for draw in draws], [draw.chosen() for draw in draws]
     cut = {o.part for o in plan.outputs if isinstance(o, StatisticOutput) and o.cut}  # for which all groups are read
-    missing = [draw.missing if i in cut else None for i, draw in enumerate(draws)]
-    of_parts = [(i, d.measurement, d.cut) for i, d in enumerate(draws)]
-    margins = {i: Margins.of(m, lost, missing[i]) for i, m, lost in of_parts if isinstance(m, Sums)}
+    of_parts = [draw.margins_by_place(missing=i in cut) for i, draw in enumerate(draws)]
+    widest = {i: one for i, of in enumerate(of_parts) if (one := of(None)) is not None}
+
+    def margins(place: int) -> Mapping[int, Margins]:
+        if sums is not None:
+            return margins_of(sums, place, widest)
+        return {i: one for i, of in enumerate(of_parts) if (one := of(place)) is not None}
 
     def finest() -> Iterator[_Line]:
         for i, keys in enumerate(groups):
             if possible is not None and not possible(keys):
                 continue
             buckets = [] if sums is not None else [one[i] for one in chosen]
-            yield _Line(keys, every, [found(i) for found in read], buckets, margins_of(sums, i, margins))
+            yield _Line(keys, every, [found(i) for found in read], buckets, margins(i))
 
-    may_be_empty = emptiness(plan, len(groups)) if plan.hides_empty else _never
+    may_be_empty = emptiness(plan, len(groups), widest) if plan.hides_empty else _never
     if plan.sets is None:
         yield from (line for line in finest() if not may_be_empty(line.found))
         return
     lines = list(finest())
-    for one in plan.sets:
-        if not one and not lines:
-            yield _Line((None,) * len(every), one, [], [], {})  # the total of no groups
-        kept = {_keys(line, one) for line in lines if not may_be_empty(line.found)}
-        yield from (line for line in _together(lines, one) if not one or line.keys in kept)
+    for by in plan.sets:
+        if not by and not lines:
+            yield _Line((None,) * len(every), by, [], [], {})  # the total of no groups
+        kept = {_keys(line, by) for line in lines if not may_be_empty(line.found)}
+        yield from (line for line in _together(lines, by) if not by or line.keys in kept)
 
 
 def _never(_: Sequence[Found]) -> bool:

@@ -9,6 +9,7 @@ group in which the median row is.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.privacy.accuracy.margin import Margins
@@ -34,6 +35,18 @@ from noisy values itself, as that of means and variances does."""
 _WORTH = 4
 """What is worth less than this part of what was paid is not measured any more."""
 _COUNT = Readout(Moment("count", ()), ONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The group by which it is judged how far an answer errs."""
+
+    found: Found
+    margins: Margins
+
+    def estimate(self, readout: Readout) -> float | None:
+        """Return a statistic of it."""
+        return statistic(readout.moment.name).estimate(readout, self.found)
 
 
 def is_aimed(plan: MeasurementPlan, place: int) -> bool:
@@ -78,8 +91,8 @@ def lasting(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) ->
                 return f"its {histogram.number:,} buckets of {ends} are too wide for it, narrower bounds help"
         case Sums() as sums:
             readouts = _readouts(plan, place)
-            group = _middle(sums, draws, readouts[0]) if readouts and draws.cut else None
-            if group is not None and any(_cut_share(sums, draws, one, group) > float(error) for one in readouts):
+            group = _middle(draws, readouts[0]) if readouts and draws.cut else None
+            if group is not None and any(_cut_share(sums, one, group) > float(error) for one in readouts):
                 return f"max_rows: {sums.bound.rows:,} takes more off it, and a larger one less"
         case KeySearch():
             pass
@@ -107,30 +120,30 @@ def _of_sums(
     sums, now, readouts = draws.measurement, draws.measurement.epsilon, _readouts(plan, place)
     if not isinstance(sums, Sums) or not readouts:
         return None
-    group = _middle(sums, draws, readouts[0])
+    group = _middle(draws, readouts[0])
     if group is None:
         return _unseen(now, error)
-    if all(_errs_little(sums, draws, readout, group, error) for readout in readouts):
+    if all(_errs_little(sums, readout, group, error) for readout in readouts):
         return None
-    step = max(_first(sums, draws, readout, group, error, ladder) for readout in readouts)
+    step = max(_first(sums, readout, group, error, ladder) for readout in readouts)
     if step == len(ladder):
         return ladder[-1]
     return together((ladder[step],), less=now) if ladder[step] > now else now
 
 
-def _errs_little(sums: Sums, draws: Draws, readout: Readout, group: Found, target: Fraction) -> bool:
+def _errs_little(sums: Sums, readout: Readout, group: _Group, target: Fraction) -> bool:
     """Return whether one output has the error as it is, or nearly: relative to what it is less 2 or 3 times its noise.
 
     Noise that makes a value too large makes its relative error small, and those who stop there are the ones that err most:
     judged by the value as it was released, averages of few rows erred by 18 % where 15 % was aimed at, and some by more than
     themselves.
     """
-    value, margins = statistic(readout.moment.name).estimate(readout, group), Margins.of(sums)
-    width = margins.spread(readout, group, _TYPICAL)
-    nearly = margins.times(_NEARLY).spread(readout, group, _TYPICAL)
+    value, margins = group.estimate(readout), group.margins
+    width = margins.spread(readout, group.found, _TYPICAL)
+    nearly = margins.times(_NEARLY).spread(readout, group.found, _TYPICAL)
     if value is None or width is None or nearly is None:
         return False
-    return nearly <= _beside_cut((abs(value) - _doubt(readout) * width) * float(target), sums, draws, readout, group)
+    return nearly <= _beside_cut((abs(value) - _doubt(readout) * width) * float(target), sums, readout, group)
 
 
 def _doubt(readout: Readout) -> int:
@@ -142,61 +155,58 @@ def _unseen(now: Fraction, error: Fraction) -> Fraction:
     return now * (1 + _DOUBT * error) / (_DOUBT * error)
 
 
-def _beside_cut(allowed: float, sums: Sums, draws: Draws, readout: Readout, group: Found) -> float:
+def _beside_cut(allowed: float, sums: Sums, readout: Readout, group: _Group) -> float:
     """Return what is left for noise beside what the C takes off; all of it where that is too much whatever the noise is."""
-    cut = _cut(sums, draws, readout, group)
+    cut = _cut(sums, readout, group)
     return math.sqrt(allowed**2 - cut**2) if 0 < cut < allowed else allowed
 
 
-def _cut(sums: Sums, draws: Draws, readout: Readout, group: Found) -> float:
+def _cut(sums: Sums, readout: Readout, group: _Group) -> float:
     """Return by how much an output is too small for what its C takes off, as it seems."""
     counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS}
-    return (
-        Margins.of(sums, draws.cut).cut * abs(statistic(readout.moment.name).worth(readout, group)) if counted else 0.0
-    )
+    return group.margins.cut * abs(statistic(readout.moment.name).worth(readout, group.found)) if counted else 0.0
 
 
-def _cut_share(sums: Sums, draws: Draws, readout: Readout, group: Found) -> float:
+def _cut_share(sums: Sums, readout: Readout, group: _Group) -> float:
     """Return which share of an output its C takes off; 0 of what can't be told from its noise."""
-    value, cut = statistic(readout.moment.name).estimate(readout, group), _cut(sums, draws, readout, group)
+    value, cut = group.estimate(readout), _cut(sums, readout, group)
     return cut / (abs(value) + cut) if value and cut else 0.0
 
 
-def _first(
-    sums: Sums, draws: Draws, readout: Readout, group: Found, target: Fraction, ladder: Sequence[Fraction]
-) -> int:
+def _first(sums: Sums, readout: Readout, group: _Group, target: Fraction, ladder: Sequence[Fraction]) -> int:
     """Return the first step at which one output has the error.
 
     A value that noise may have, such as a mean at its bound, is taken for twice as large as its noise: what is paid for it is
     not more than it takes, and tells more.
     """
-    value, margins = statistic(readout.moment.name).estimate(readout, group), Margins.of(sums)
-    width = margins.spread(readout, group, _TYPICAL)
+    value, margins = group.estimate(readout), group.margins
+    width = margins.spread(readout, group.found, _TYPICAL)
     if value is None or width is None:
         return bisect_left(ladder, _unseen(sums.epsilon, target))
     size, beside = max(abs(value), _DOUBT * width), 1 + _doubt(readout) * float(target)
-    allowed = _beside_cut(size * float(target) / beside, sums, draws, readout, group)
+    allowed = _beside_cut(size * float(target) / beside, sums, readout, group)
 
     def exceeds(epsilon: Fraction) -> bool:
-        width = margins.times(sums.epsilon / epsilon).spread(readout, group, _TYPICAL)
+        width = margins.times(sums.epsilon / epsilon).spread(readout, group.found, _TYPICAL)
         return width is None or width > allowed
 
     return bisect_left(ladder, 1, key=lambda epsilon: 0 if exceeds(epsilon) else 1)
 
 
-def _middle(sums: Sums, draws: Draws, readout: Readout) -> Found | None:
+def _middle(draws: Draws, readout: Readout) -> _Group | None:
     """Return what was released of the group in which the median row is; groups that may be empty are none."""
-    read, count = draws.reader(), _rows_of(readout)
-    groups = sorted((read(i) for i in range(len(draws.best[1].numbers))), key=count, reverse=True)
-    if not groups:
+    read, margins, count = draws.reader(), draws.margins_by_place(missing=False), _rows_of(readout)
+    groups = sorted(((read(i), i) for i in range(draws.groups)), key=lambda pair: count(pair[0]), reverse=True)
+    widest = margins(None)
+    if not groups or widest is None:
         return None
-    least = Margins.of(sums).half_width(_COUNT if ONE in groups[0] else readout, groups[0]) or 0.0
-    present = [group for group in groups if count(group) > least]
-    left = sum(map(count, present)) / 2
-    for group in present:
+    least = widest.half_width(_COUNT if ONE in groups[0][0] else readout, groups[0][0]) or 0.0
+    present = [(group, i) for group, i in groups if count(group) > least]
+    left = sum(count(group) for group, _ in present) / 2
+    for group, i in present:
         left -= count(group)
         if left <= 0:
-            return group
+            return _Group(group, margins(i) or widest)
     return None
 
 

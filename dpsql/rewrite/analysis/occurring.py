@@ -27,7 +27,7 @@ _MOST_CASES = 20_000
 """Combinations of the columns' values that are tried."""
 _EXACT = 2**53
 """The largest number up to which double precision has all that are whole, as expressions may be computed; and moments."""
-_ALL = UNITS[0]
+_ALL, _LONGEST = UNITS[0], UNITS[-1]
 """What times are told apart by that stand for themselves."""
 
 
@@ -47,20 +47,20 @@ def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
 def occurring(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
     """Return all that keys can be together; None where that is not known, or takes too long to find out."""
     columns = refs(*exprs)
-    if any(ref.public for ref in columns) or not all(map(_is_exact, exprs)):
+    if any(ref.public for ref in columns) or not all(map(can_be_tried, exprs)):
         return None
     cases: list[Sequence[Cell]] = []
     for ref in columns:
-        values = _values(ref, exprs, env)
+        values = cases_of(ref, exprs, env)
         if values is None or math.prod([len(values), *(len(case) for case in cases)]) > _MOST_CASES:
             return None
         cases.append(values)
     rows = (dict(zip(columns, case, strict=True)) for case in itertools.product(*cases))
-    found = frozenset(tuple(_value(expr, row) for expr in exprs) for row in rows)
+    found = frozenset(tuple(tried_value(expr, row) for expr in exprs) for row in rows)
     return None if any(isinstance(c, int) and abs(c) > _EXACT for cells in found for c in cells) else found
 
 
-def _is_exact(expr: Expr) -> bool:
+def can_be_tried(expr: Expr) -> bool:
     """Return whether engines compute what we do: no number in it has digits after the point."""
     return all(
         not (part.type.is_number and not integral(part)) and (not isinstance(part, Apply) or _rule(part) is not None)
@@ -73,7 +73,8 @@ def _rule(expr: Apply) -> EvaluateRule | None:
     return function.evaluate or function.computed
 
 
-def _value(expr: Expr, row: Mapping[Ref, Cell]) -> Cell:
+def tried_value(expr: Expr, row: Mapping[Ref, Cell]) -> Cell:
+    """Return the value of an expression where columns have these."""
     match expr:
         case Ref():
             return row[expr]
@@ -82,13 +83,13 @@ def _value(expr: Expr, row: Mapping[Ref, Cell]) -> Cell:
         case Apply():
             rule = _rule(expr)
             assert rule is not None
-            return rule([_value(arg, row) for arg in expr.args], expr)
+            return rule([tried_value(arg, row) for arg in expr.args], expr)
         case _:
             assert_never(expr)
 
 
-def _values(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None:
-    """Return values of a column that make of the keys all that they can be; None where those are not few, or not known."""
+def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None:
+    """Return values of a column that make of expressions all that they can be; None where those are not few, or not known."""
     try:
         known = facts(ref, env)
     except DpsqlError:
@@ -99,8 +100,8 @@ def _values(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None:
         if ref.type.is_integer or ref.type is SqlType.DATE:
             found = range(low, high + 1)
         elif ref.type is SqlType.TIMESTAMP:
-            unit = min((unit for expr in exprs for unit in _units(expr, ref)), key=UNITS.index)
-            found = _moments(low, high, unit)
+            unit = min((unit for expr in exprs for unit in _units(expr, ref)), key=UNITS.index, default=_LONGEST)
+            found = _moments(low, high, unit, [at for expr in exprs for at in _compared_with(expr, ref)])
     if found is None or len(found) > _MOST_CASES:
         return None
     return (*found, None) if known.nullable else found
@@ -109,6 +110,8 @@ def _values(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None:
 def _units(expr: Expr, ref: Ref) -> Iterator[str]:
     """Yield the units of time within which an expression is the same, by the places where it reads a column."""
     match expr:
+        case Apply() if _compared(expr) == ref:
+            pass
         case Apply(args=(inside, *_)) if inside == ref and (unit := function_of(expr).granule(expr)) is not None:
             yield unit
         case Apply():
@@ -120,8 +123,29 @@ def _units(expr: Expr, ref: Ref) -> Iterator[str]:
             pass
 
 
-def _moments(low: int, high: int, unit: str) -> Sequence[int] | None:
-    """Return the beginnings of all units, unless they are too many."""
+def _compared(expr: Apply) -> Expr | None:
+    """Return what is compared with constants alone."""
+    condition = function_of(expr).condition
+    return None if condition is None else condition.compared(expr)
+
+
+def _compared_with(expr: Expr, ref: Ref) -> Iterator[int]:
+    """Yield the times with which a column is compared as it is."""
+    if isinstance(expr, Apply) and _compared(expr) == ref:
+        yield from (int(arg.value) for arg in expr.args if isinstance(arg, Const) and isinstance(arg.value, int))
+    elif isinstance(expr, Apply):
+        for arg in expr.args:
+            yield from _compared_with(arg, ref)
+
+
+def _moments(low: int, high: int, unit: str, compared: Sequence[int]) -> Sequence[int] | None:
+    """Return a moment of each unit, and of each part of it that comparisons tell apart, unless they are too many."""
+    beside = {at + step for at in compared for step in (-1, 0, 1) if low <= at + step <= high}
+    begun = _beginnings(low, high, unit)
+    return None if begun is None else [*dict.fromkeys((*begun, *sorted(beside)))]
+
+
+def _beginnings(low: int, high: int, unit: str) -> Sequence[int] | None:
     found, at = list[int](), truncate(unit, low)
     while at <= high:
         if len(found) >= _MOST_CASES or unit == _ALL:

@@ -39,6 +39,7 @@ _FACTS = (
     "pg_catalog.current_setting('dpsql.empty_groups', true)",
     "pg_catalog.current_setting('dpsql.error', true)",
     "pg_catalog.current_setting('dpsql.clamp', true)",
+    "pg_catalog.current_setting('dpsql.reuse', true)",
     "pg_catalog.current_setting('TimeZone')",
     "pg_catalog.current_setting('search_path')",
     "pg_catalog.current_setting('DateStyle')",
@@ -53,6 +54,8 @@ _FACTS = (
     "pg_catalog.current_setting('client_min_messages')",
 )
 _ASK_FACTS = ran(f"SELECT {', '.join(_FACTS)}".encode())
+_OWN = 5
+"""The first of them are settings of dpsql's own, in the order of `Settings`."""
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
 _SILENT = (b"warning", b"error")
 """The values of client_min_messages with which no notice is wanted."""
@@ -217,9 +220,8 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
     Raises:
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
-    epsilon, empty, error, clamp, zone, path, dates, intervals, strings, nulls, equals, abbreviations, masked, made = (
-        "" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]
-    )
+    told = ["" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]]
+    own, (zone, path, dates, intervals, strings, nulls, equals, abbreviations, masked, made) = told[:_OWN], told[_OWN:]
     _require_read_alike(strings, nulls, equals, abbreviations, intervals)
     if masked != "f":
         raise AccessDenied(
@@ -229,11 +231,13 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
         )
     style, _, order = dates.rpartition(", ")
     tables = tuple(temporary(made, text)) if made else ()
+    epsilon, empty, error, clamp, reuse = (value or None for value in own)
     return Settings(
-        epsilon or None,
-        empty or None,
-        error or None,
-        clamp or None,
+        epsilon,
+        empty,
+        error,
+        clamp,
+        reuse,
         time_zone=zone,
         search_path=path,
         date_order=order,

@@ -1,0 +1,154 @@
+"""From a question to a priced plan: the stages that read no record, and what is remembered of them."""
+
+import re
+from functools import cache, partial
+
+from dpsql.engines.kinds import unique_as_declared
+from dpsql.gateway.catalogue.virtual_tables import (
+    ACCOUNTS,
+    accounts_statement,
+)
+from dpsql.gateway.dependencies import GatewayDependencies
+from dpsql.gateway.known_plans import KnownPlans
+from dpsql.gateway.plans.nesting import nesting_refused
+from dpsql.gateway.plans.planning import Planner
+from dpsql.gateway.plans.statement_plan import StatementPlan
+from dpsql.gateway.pricing import PricedPlan, price
+from dpsql.gateway.profiling import profile_statement
+from dpsql.gateway.request import Question, Request
+from dpsql.gateway.session_settings import asked_of_empty_groups
+from dpsql.policy.model import Role, UniqueKey
+from dpsql.privacy.measurement.planner import PlanningContext
+from dpsql.question import Argument, Asker, Cancellation, Settings
+from dpsql.rewrite.bind.reading import BoundReader, is_moving
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.syntax.read.mentions import mentions
+from dpsql.rewrite.syntax.read.trees import take_apart
+from dpsql.rewrite.syntax.whole.analyze import (
+    AnalyzedStatement,
+    AskedStatement,
+    analyze,
+    asked_statement,
+    tokens_of,
+)
+from dpsql.watchdog import ended_when_overdue, undivided
+
+
+class PlannedQuestions:
+    """Questions as they are examined, bound, planned and priced; each once, as long as it is remembered."""
+
+    def __init__(self, deps: GatewayDependencies) -> None:
+        self._deps = deps
+        self._emitter = Emitter(deps.engine.dialect, deps.declared, deps.engine.named, deps.engine.kept)
+        self._names = deps.policy.protected
+        written = sorted(name.replace('"', '""') for name in self._names)
+        # Most statements name no protected table, which this tells faster than their tokens do.
+        self._named = re.compile("|".join((*map(re.escape, written), ACCOUNTS)), re.IGNORECASE)
+        self._known = KnownPlans()
+        self._unique = cache(self._unique_now)
+
+    def _unique_now(self, table: str) -> frozenset[UniqueKey]:
+        engine, declared = self._deps.engine, self._deps.policy.tables.get(table)
+        if declared is None:  # rows that a statement makes, of which the engine knows nothing
+            return frozenset()
+        with undivided():
+            return unique_as_declared(declared, engine.unique_keys(table), engine.columns)
+
+    def recall(self, text: str) -> tuple[Question | None] | None:
+        """Return the question in a statement that names no table of ours, or was examined before; None for another."""
+        if self._named.search(text) is None:
+            return (None,)
+        return self._known.questions.get(text)
+
+    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
+        """Return the question in a statement, None if it names no protected table."""
+        _ = asker
+        known = self.recall(text)
+        if known is None:
+            known = (ended_when_overdue(partial(self._question, text), cancellation),)
+            self._known.questions.keep(text, known)
+        return known[0]
+
+    def _question(self, text: str) -> Question | None:
+        if (own := profile_statement(text) or accounts_statement(text)) is not None:
+            return Question(text, own)
+        found = asked_statement(text) if mentions(text, self._names, tokens_of(text)) else None
+        return None if found is None else Question(text, found)
+
+    def analyzed(self, request: Request) -> AnalyzedStatement | None:
+        """Return what a statement asks of protected tables, bound by PostgreSQL; None where it asks nothing of them."""
+        known = self._known.analyzed(request)
+        if known is None:
+            with self._deps.times.timed("bind"):
+                found, volatile = ended_when_overdue(partial(self._bound, request), request.cancellation)
+            known = (found,)
+            if not volatile:
+                self._known.keep_analyzed(request, known)
+        return known[0]
+
+    @nesting_refused()
+    def _bound(self, request: Request) -> tuple[AnalyzedStatement | None, bool]:
+        text = request.question.text
+        return analyze(text, self._deps.policy, self._reader(request)), is_moving(tokens_of(text) or ())
+
+    def _reader(self, request: Request) -> BoundReader:
+        shadow = self._deps.evaluator(request.settings, request.asker.user)
+        return BoundReader(shadow, [one.type for one in request.arguments])
+
+    @nesting_refused()
+    def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:
+        """Return what a statement measures and what it pays: the stages up to `price`, unless it is remembered."""
+        known = self._known.get(request)
+        if known is not None and (found := known.priced(request)) is not None:
+            return found
+        plan = None if known is None else known.plan
+        with self._deps.times.timed("plan"):
+            priced, volatile = ended_when_overdue(partial(self._planned, analyzed, request, plan), request.cancellation)
+        if not volatile:
+            self._known.keep(request, known, priced)
+        return priced
+
+    def _planned_for(self, text: str, request: Request) -> PricedPlan:
+        """Return what a statement of ours measures, for who asks something else."""
+        question = self._question(text)
+        assert question is not None
+        asked = Request(question, (), Settings(), request.asker, request.cancellation)
+        analyzed = self.analyzed(asked)
+        assert analyzed is not None
+        return self.priced(analyzed, asked)
+
+    def _planned_again(
+        self, text: str, arguments: tuple[Argument, ...], settings: Settings, request: Request
+    ) -> PricedPlan | None:
+        """Return what a statement measures that the asker's role has asked before; None of what asks nothing any more."""
+        question = self.examine(text, request.asker, request.cancellation)
+        if question is None or not isinstance(question.parsed, AskedStatement):
+            return None
+        asked = Request(question, arguments, settings, request.asker, request.cancellation)
+        analyzed = self.analyzed(asked)
+        if analyzed is None or analyzed.refusal is not None or analyzed.statement is None:
+            return None
+        return self.priced(analyzed, asked)
+
+    def _planned(
+        self, analyzed: AnalyzedStatement, request: Request, plan: StatementPlan | None
+    ) -> tuple[PricedPlan, bool]:
+        """Return a priced plan, from `plan` if there is one, and whether a constant in it changes by itself."""
+        role, settings, volatile = self._deps.policy.roles[request.asker.role], request.settings, False
+        if plan is None:
+            planner = self._planner(role, request)
+            resolved = planner.resolve(analyzed, request.arguments)
+            try:
+                tracked = planner.track(resolved, request.arguments)
+                plan = planner.measure(tracked)
+            finally:
+                for one in resolved.queries:
+                    take_apart(one.nodes)
+            volatile = planner.evaluator.volatile or is_moving(tokens_of(request.question.text) or ())
+        return price(plan, role, settings, self._emitter), volatile
+
+    def _planner(self, role: Role, request: Request) -> Planner:
+        deps, settings = self._deps, request.settings
+        empty = asked_of_empty_groups(settings, role)
+        context = PlanningContext(role, deps.declared, deps.rows, self._unique, deps.policy.tables, empty)
+        return Planner(deps.policy, context, deps.evaluator(settings, request.asker.user))

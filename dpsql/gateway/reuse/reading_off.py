@@ -1,0 +1,183 @@
+"""What of a statement need not be measured, because releases say it that the role has paid for.
+
+A release of a statement that was to pay less is left aside: who sets a larger ε wants a better answer than there is. Nothing
+here reads a record, and what is read off what depends on plans and on which releases there are.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+
+from dpsql.gateway.measuring import Measuring, PaidReleases
+from dpsql.gateway.pricing import AimedPrice, PricedPlan
+from dpsql.gateway.request import Request
+from dpsql.gateway.reuse.told_releases import Told, ToldReleases
+from dpsql.gateway.session_settings import session_epsilon, session_reuse
+from dpsql.policy.choices import Reuse
+from dpsql.policy.model import Policy
+from dpsql.privacy.features.feature import ONE, Feature
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.release import Release
+from dpsql.privacy.release.target import is_aimed, is_met
+from dpsql.privacy.reuse.derived import Derived
+from dpsql.privacy.reuse.lens import Lens, lens
+from dpsql.privacy.reuse.needed import needed_sums
+from dpsql.remembered import Remembered
+from dpsql.rewrite.analysis.declared import Declared
+
+_MOST = 16 * 2**20
+"""Bytes of the lenses that are remembered."""
+_PER_GROUP, _PER_LENS = 100, 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOff:
+    """What is read off other releases: by the identities of the measurements that were not made."""
+
+    derived: Mapping[str, Derived]
+    told: Mapping[str, Told]
+    releases: PaidReleases
+    """The releases by their keys."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what is told to who gets the answer."""
+        statements = dict.fromkeys(" ".join(one.statement.split()) for one in self.told.values())
+        return tuple(
+            f"free: read off the answer to {_short(statement)}; SET dpsql.reuse = 'off' measures it"
+            for statement in statements
+        )
+
+    def without(self, identities: Collection[str]) -> "ReadOff":
+        """Return it without some measurements."""
+        told = {identity: one for identity, one in self.told.items() if identity not in identities}
+        keys = {one.key for one in told.values()}
+        return ReadOff(
+            {identity: one for identity, one in self.derived.items() if identity in told},
+            told,
+            {key: release for key, release in self.releases.items() if key in keys},
+        )
+
+
+_LONGEST = 200
+"""Characters that are told of a statement."""
+_ANY = Fraction(0)
+"""What a release may have paid where its error decides."""
+NOTHING_READ = ReadOff({}, {}, {})
+
+
+class ReadingOff:
+    """Reads measurements off releases of others."""
+
+    def __init__(self, policy: Policy, measuring: Measuring, told: ToldReleases, declared: Declared) -> None:
+        self._policy, self._measuring, self._told, self._declared = policy, measuring, told, declared
+        self._lenses: Remembered[tuple[Lens | None]] = Remembered(_MOST, _weighed)
+
+    def read_off(self, priced: PricedPlan, known: Collection[str], request: Request, epoch: int) -> ReadOff:
+        """Return what of a plan follows from releases, beside what is `known` by itself.
+
+        Where its error is aimed at only what errs as little; nothing where it waits for inner answers.
+        """
+        role = self._policy.roles[request.asker.role]
+        reuse = session_reuse(request.settings, role)
+        if reuse is Reuse.OFF or priced.inner:
+            return NOTHING_READ
+        epsilon = session_epsilon(request.settings, role, role.per_query.epsilon) if priced.aim is None else _ANY
+        found: dict[str, tuple[Told, Lens]] = {}
+        for scope in priced.scopes:
+            for place, part in enumerate(scope.parts):
+                if part.identity in known or part.identity in found or part.cost.delta or part.finds_keys:
+                    continue
+                best = self._best(scope.plan, place, part.identity, self._worthy(request, epoch, epsilon), reuse)
+                if best is not None:
+                    found[part.identity] = best
+        read = self._released(found, request)
+        return read if priced.aim is None else read.without(_too_noisy(priced, priced.aim, read))
+
+    def neighbours(self, priced: PricedPlan, known: Collection[str], request: Request, epoch: int) -> Iterator[str]:
+        """Yield for what is not `known` a statement whose coarser answer is free: by week, where days would be measured."""
+        if session_reuse(request.settings, self._policy.roles[request.asker.role]) is Reuse.OFF or priced.inner:
+            return
+        told = self._told.of(request, epoch)
+        for scope in priced.scopes:
+            for part in scope.parts:
+                wanted = part.measurement
+                if part.identity not in known and isinstance(wanted, Sums) and not (part.cost.delta or part.finds_keys):
+                    found = (one for one in reversed(told) if self._is_coarser(one.measurement, wanted))
+                    yield from (" ".join(one.statement.split()) for one in islice(found, 1))
+
+    def _is_coarser(self, told: Sums | Histogram, wanted: Sums) -> bool:
+        """Return whether a release would be read off a measurement, and not the other way round."""
+        if not isinstance(told, Sums) or told.distinct is not wanted.distinct:
+            return False
+        return lens(told, (ONE,), wanted, self._declared) is not None
+
+    def _worthy(self, request: Request, epoch: int, epsilon: Fraction) -> Sequence[Told]:
+        return [told for told in self._told.of(request, epoch) if told.epsilon >= epsilon]
+
+    def _best(
+        self, plan: MeasurementPlan, place: int, identity: str, told: Sequence[Told], reuse: Reuse
+    ) -> tuple[Told, Lens] | None:
+        """Return the release with the least noise in what is read, and how it is read."""
+        wanted, needed = plan.parts[place], needed_sums(plan, place)
+        if not isinstance(wanted, (Sums, Histogram)):
+            return None
+        found = [
+            (one, through)
+            for one in told
+            if (through := self._lens(identity, wanted, needed, one)) is not None
+            and (reuse is Reuse.ALL or through.is_direct)
+        ]
+        return min(found, key=lambda pair: pair[1].noise(pair[0].measurement, needed), default=None)
+
+    def _lens(self, identity: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
+        key = (identity, tuple(needed), told.part.identity)
+        known = self._lenses.get(key)
+        if known is None:
+            known = (lens(wanted, needed, told.measurement, self._declared),)
+            self._lenses.keep(key, known)
+        return known[0]
+
+    def _released(self, found: Mapping[str, tuple[Told, Lens]], request: Request) -> ReadOff:
+        """Return what is read, as far as the releases are still there."""
+        stored = self._measuring.paid({told.key for told, _ in found.values()}, request)
+        there = {identity: pair for identity, pair in found.items() if pair[0].key in stored}
+        if not there:
+            return NOTHING_READ
+        return ReadOff(
+            {
+                identity: Derived.through(through, Draws.of((told.measurement, Release.from_bytes(stored[told.key]))))
+                for identity, (told, through) in there.items()
+            },
+            {identity: told for identity, (told, _) in there.items()},
+            {told.key: (told.part, stored[told.key]) for told, _ in there.values()},
+        )
+
+
+def _short(statement: str) -> str:
+    return statement if len(statement) <= _LONGEST else f"{statement[:_LONGEST]} …"
+
+
+def _too_noisy(priced: PricedPlan, aim: AimedPrice, read: ReadOff) -> frozenset[str]:
+    """Return the measurements that err by more than is aimed at, as they would be read."""
+    return frozenset(
+        part.identity
+        for scope in priced.scopes
+        for place, part in enumerate(scope.parts)
+        if part.identity in read.derived
+        and not (
+            is_aimed(scope.plan, place) and is_met(scope.plan, place, read.derived[part.identity], aim.error, aim.steps)
+        )
+    )
+
+
+def _weighed(value: object) -> int:
+    match value:
+        case (Lens(lines=lines),):
+            return _PER_LENS + _PER_GROUP * sum(len(one) for one in lines)
+        case _:
+            return _PER_LENS

@@ -1,0 +1,119 @@
+"""The releases that a role has paid for, with what they measure: planned again, and believed if the key agrees.
+
+Nothing of a plan is stored. The key of a release is a hash of all that it depends on, so that the question from which the
+same key follows tells what was measured.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.ledger import ToldRelease
+from dpsql.errors import DpsqlError
+from dpsql.gateway.measuring import Measuring, account
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.request import Request
+from dpsql.gateway.session_settings import session_epsilon
+from dpsql.gateway.written_questions import read_question
+from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.question import Argument, Settings
+
+_MOST = 1_000
+"""Releases of a role that are looked at, the newest."""
+PlannedAgain = Callable[[str, tuple[Argument, ...], Settings, Request], PricedPlan | None]
+"""Plans a statement for who asks something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One release that a role has paid for."""
+
+    key: str
+    statement: str
+    part: PricedMeasurement
+    epsilon: Fraction
+    """What the whole statement was to pay, or what it paid for this where that was told by an error."""
+
+    @property
+    def measurement(self) -> Sums | Histogram:
+        """Return what was measured, as it was planned."""
+        measured = self.part.measurement
+        assert isinstance(measured, (Sums, Histogram))
+        return measured
+
+
+@dataclass(slots=True)
+class _OfRole:
+    """What is known of one role's releases in one epoch."""
+
+    epoch: int
+    last: int = 0
+    found: list[Told] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class ToldReleases:
+    """The releases of all roles."""
+
+    def __init__(self, policy: Policy, measuring: Measuring, planned: PlannedAgain) -> None:
+        """Plan again with `planned`."""
+        self._policy, self._measuring, self._planned = policy, measuring, planned
+        self._roles: dict[str, _OfRole] = {}
+
+    def of(self, request: Request, epoch: int) -> Sequence[Told]:
+        """Return what the asker's role has paid for in an epoch, the oldest first."""
+        payer = account(self._policy, request.asker)
+        known = self._roles.get(payer.role.name)
+        if known is None or known.epoch != epoch:
+            known = self._roles[payer.role.name] = _OfRole(epoch)
+        with known.lock:
+            new = self._measuring.ledger.told(payer, known.last, request.cancellation)
+            for release, told in self._recalled(new[-_MOST:], payer, request, epoch):
+                known.last = release.number
+                known.found += told
+            if new:
+                known.last = new[-1].number
+            del known.found[:-_MOST]
+            return tuple(known.found)
+
+    def _recalled(
+        self, releases: Sequence[ToldRelease], payer: Account, request: Request, epoch: int
+    ) -> Iterator[tuple[ToldRelease, list[Told]]]:
+        """Yield releases with what they are of, where that is found out."""
+        known: dict[str, Mapping[str, Told]] = {}
+        for release in releases:
+            if release.question not in known:
+                known[release.question] = self._asked(release.question, payer, request, epoch)
+            told = known[release.question].get(release.key)
+            yield release, [] if told is None else [told]
+
+    def _asked(self, question: str, payer: Account, request: Request, epoch: int) -> Mapping[str, Told]:
+        """Return the measurements of a question by the keys of their releases."""
+        read = read_question(question)
+        if read is None:
+            return {}
+        statement, arguments, settings = read
+        try:
+            priced = self._planned(statement, arguments, settings, request)
+            if priced is None or priced.inner:
+                return {}
+            whole = session_epsilon(settings, payer.role, payer.role.per_query.epsilon)
+        except DpsqlError:
+            return {}
+        parts = self._measuring.by_key(priced, request, epoch)
+        return {
+            key: Told(key, statement, part, whole if priced.aim is None else part.cost.epsilon)
+            for key, part in parts.items()
+            if _is_readable(part)
+        }
+
+
+def _is_readable(part: PricedMeasurement) -> bool:
+    """Return whether other measurements may be read off one: its groups are declared, and it waits for no inner answer."""
+    measured = part.measurement
+    return isinstance(measured, (Sums, Histogram)) and not (part.cost.delta or part.finds_keys or part.awaits)

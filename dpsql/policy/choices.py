@@ -1,0 +1,30 @@
+"""What a role may choose between, and a session for itself, that is no amount."""
+
+from enum import StrEnum
+
+
+class EmptyGroups(StrEnum):
+    """What becomes of public groups that may have no rows."""
+
+    AUTO = "auto"
+    """They are left out where groups are ranked, cut off or counted, and shown elsewhere."""
+    SHOW = "show"
+    HIDE = "hide"
+
+
+class Reuse(StrEnum):
+    """What is read off answers that the role has paid for, in the place of measuring it."""
+
+    OFF = "off"
+    """The same measurement alone."""
+    EXACT = "exact"
+    """Also what such an answer says by itself: in other words, fewer columns, some of its groups."""
+    ALL = "all"
+    """Also what follows from it: sums of its groups."""
+
+
+class Preview(StrEnum):
+    """What becomes of a statement that asks for some rows of a protected table, whichever."""
+
+    REFUSE = "refuse"
+    MADE_UP = "made-up"

@@ -1,0 +1,129 @@
+"""Whether the rows of one relation are among those of another, and by which conditions and public rows they are told apart.
+
+FROM trips JOIN zones ON zone = id WHERE borough = 'Queens' AND fare > 5
+    is, of FROM trips WHERE fare > 5, what finds a zone, with borough = 'Queens'
+
+Claim: a row of the wanted relation is a row of the other for which all conditions hold that the other does not say, and each
+such row stands in it once, with what its lookups find beside it. Whoever is wrong here answers wrongly, and tells nothing:
+what is read was released.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
+from dpsql.rewrite.analysis.told.lookups import Lookup
+from dpsql.rewrite.functions.normal_form import normal_form
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
+from dpsql.rewrite.ir.expr import Expr, Ref, refs, with_refs
+from dpsql.rewrite.ir.relation import Join, Relation, Source
+
+_ADDED = frozenset({Join.INNER, Join.LEFT, Join.EXISTS, Join.NOT_EXISTS})
+
+
+@dataclass(frozen=True)
+class AmongRows:
+    """How a wanted relation's rows are among those of another, in whose numbers its sources are."""
+
+    renamed: Callable[[Expr], Expr]
+    """Returns an expression over the wanted relation as one over the other's sources, and over `lookups`."""
+    every: frozenset[Expr]
+    """What holds of each wanted row, renamed."""
+    told: frozenset[Expr]
+    """What holds of each row of the other relation."""
+    lookups: tuple[Lookup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Rows of a relation for which a condition holds, and what is read of them."""
+
+    relation: Relation
+    where: Expr
+    read: Sequence[Expr]
+
+
+def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows) -> AmongRows | None:
+    """Return how the wanted rows are among others; None where that is not known. `rows` are those of public tables."""
+    wanted, told = of_wanted.relation, of_told.relation
+    places = _places(wanted, told)
+    if places is None:
+        return None
+
+    def renamed(expr: Expr) -> Expr:
+        return with_refs(expr, lambda one: replace(one, source=places[one.source]))
+
+    sources = {places[i]: replace(s, on=renamed(s.on)) for i, s in enumerate(wanted.sources)}
+    own = dict(enumerate(told.sources))
+    if any(not _is_alike(sources[i], source) for i, source in own.items()):
+        return None
+    every = normal_form(renamed(wanted.where), renamed(of_wanted.where), *(s.on for s in sources.values() if s.holds))
+    said = normal_form(told.where, of_told.where, *(source.on for source in own.values() if source.holds))
+    added = {i: source for i, source in sources.items() if i not in own}
+    if not said <= every:
+        return None
+    columns = refs(*map(renamed, of_wanted.read), *of_told.read, *every, *(source.on for source in added.values()))
+    lookups = tuple(
+        _lookup(i, source, every, columns, rows, adds=i in added)
+        for i, source in sorted(sources.items())
+        if i in added or (source.holds and source.table.public and source.made is None)
+    )
+    # By what a table is found, its rows are told apart by it, and not by a condition of their own.
+    finding = {part for one in lookups if one.adds and one.join is Join.INNER for part in one.conditions}
+    return AmongRows(renamed, every - finding, said, lookups)
+
+
+def _places(wanted: Relation, told: Relation) -> dict[int, int] | None:
+    """Return the numbers that the sources of a relation have in another; those that it has not have numbers beyond.
+
+    None where there is a source that stands in the other alone, or one more that is private.
+    """
+    left, places = list(enumerate(wanted.sources)), dict[int, int]()
+    for place, source in enumerate(told.sources):
+        if isinstance(source.table, AwaitedTable):
+            return None
+        found = next((i for i, one in left if _is_same_table(one, source)), None)
+        if found is None:
+            return None
+        places[found] = place
+        left = [(i, one) for i, one in left if i != found]
+    for number, (i, source) in enumerate(left, len(told.sources)):
+        known = source.table.public and source.made is None and not isinstance(source.table, AwaitedTable)
+        if not known or source.join not in _ADDED:
+            return None
+        places[i] = number
+    return places
+
+
+def _is_same_table(one: Source, other: Source) -> bool:
+    names = one.table.name == other.table.name and one.made == other.made
+    return names and (one.table == other.table or not one.table.public) and (one.holds == other.holds)
+
+
+def _is_alike(one: Source, other: Source) -> bool:
+    """Return whether two sources come into their rows in the same way."""
+    if one.holds and other.holds:
+        return True
+    return one.join is other.join and normal_form(one.on) == normal_form(other.on)
+
+
+def _lookup(
+    place: int, source: Source, every: frozenset[Expr], columns: Sequence[Ref], rows: PublicRows, *, adds: bool
+) -> Lookup:
+    read = tuple(ref for ref in columns if ref.source == place)
+    conditions = normal_form(source.on) if not source.holds else frozenset(_finding(place, every))
+    table = public_rows_of(source.table, rows)
+    values = list(zip(*(table[ref.name] for ref in read), strict=True)) if read else [()] * _length(table)
+    return Lookup(place, source.join, tuple(sorted(conditions, key=repr)), read, values, adds)
+
+
+def _length(table: object) -> int:
+    return max(map(len, table.values()), default=0) if isinstance(table, dict) else 0
+
+
+def _finding(place: int, every: frozenset[Expr]) -> Iterator[Expr]:
+    """Yield the conditions that are about rows of a table and of others."""
+    for part in every:
+        sources = {ref.source for ref in refs(part)}
+        if place in sources and len(sources) > 1:
+            yield part

@@ -1,0 +1,31 @@
+"""What is read off other answers means what PostgreSQL says: every golden statement, one after the other in one ledger."""
+
+import random
+
+import pytest
+
+from tests.queries.test_golden import COMPARED, compare
+from tests.support.fix_world import USERS, NewClient
+from tests.support.memory import Memory
+from tests.support.reference import Reference
+
+ORDERS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))]
+
+
+@pytest.mark.parametrize("seed", ORDERS)
+def test_golden_statements_in_one_ledger(
+    seed: int, engine: Memory, reference: Reference, new_client: NewClient
+) -> None:
+    """In any order, so that each is read off others somewhere; many are, and what is charged is less than the files say."""
+    golden = [one for one in COMPARED if one.user == "ana"]
+    random.Random(seed).shuffle(golden)  # noqa: S311  # an order
+    client, charged = new_client(engine), 0
+    kind = reference.policy.roles[USERS["ana"]].protects
+    for one in golden:
+        before = client.charges
+        answer = client.ask(one.sql)
+        charged += client.charges - before
+        expected = reference.answer(one.reference or one.sql, kind)
+        assert (answer.names, answer.types) == (expected.names, expected.types)
+        compare(answer, expected, one)
+    assert charged < sum(one.cost for one in golden) * 4 / 5

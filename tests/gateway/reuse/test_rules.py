@@ -1,0 +1,153 @@
+"""When what was released answers another question: whose it is, since when, for how much ε, and what the session wants."""
+
+from dataclasses import replace
+
+import pytest
+
+from dpsql.gateway.request import Reply
+from dpsql.policy.choices import Reuse
+from dpsql.policy.model import Policy
+from dpsql.question import Argument, Settings
+from tests.support.fix_policy import with_chosen_rows, with_rows
+from tests.support.fix_world import Client, NewClient
+from tests.support.memory import Memory
+
+GROUPED = "SELECT payment_type, count(*), avg(fare) FROM trips GROUP BY 1"
+SOME = "SELECT payment_type, count(*) FROM trips WHERE payment_type = 'cash' GROUP BY 1"
+WHOLE = "SELECT count(*) FROM trips"
+PARAMETER = "SELECT payment_type, count(*) FROM trips WHERE fare > $1 GROUP BY 1"
+
+
+def _charged(client: Client, sql: str, settings: Settings = Settings(), *arguments: Argument) -> int:
+    before = client.charges
+    client.ask(sql, settings, arguments)
+    return client.charges - before
+
+
+@pytest.mark.parametrize(("reuse", "some", "whole"), [("off", 1, 1), ("exact", 0, 1), ("all", 0, 0), (" ALL ", 0, 0)])
+def test_what_the_session_sets(reuse: str, some: int, whole: int, engine: Memory, new_client: NewClient) -> None:
+    """Nothing, what stands in an answer, or what follows from it."""
+    client = new_client(engine)
+    client.ask(GROUPED)
+    assert _charged(client, SOME, Settings(reuse=reuse)) == some
+    assert _charged(client, WHOLE, Settings(reuse=reuse)) == whole
+
+
+def test_what_the_role_does(engine: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Where the session says nothing."""
+    roles = {name: replace(role, reuse=Reuse.OFF) for name, role in policy.roles.items()}
+    client = new_client(engine, policy=replace(policy, roles=roles))
+    client.ask(GROUPED)
+    assert _charged(client, SOME) == 1
+    assert _charged(client, WHOLE, Settings(reuse="all")) == 0
+
+
+def test_another_role_pays(engine: Memory, new_client: NewClient) -> None:
+    """What one role was told is not read off for another, though it protects the same; what it buys itself is."""
+    one = new_client(engine)
+    one.ask(GROUPED)
+    other = new_client(engine, "nell", ledger=one.ledger)
+    of_view = "SELECT count(*) FROM card_rides"
+    assert _charged(other, of_view) == 1
+    third = new_client(engine, "leo", ledger=one.ledger)
+    assert _charged(third, WHOLE) == 1
+
+
+def test_another_epoch_pays(engine: Memory, new_client: NewClient) -> None:
+    """What was released of earlier records says nothing of these."""
+    client = new_client(engine)
+    client.ask(GROUPED)
+    assert isinstance(client.ledger.advance("new records"), int)
+    assert _charged(client, SOME) == 1
+
+
+def test_another_bound_pays(engine: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Under another policy a release is none."""
+    client = new_client(engine)
+    client.ask(GROUPED)
+    other = new_client(engine, policy=with_rows(policy, "trips", "passenger", 7), ledger=client.ledger)
+    assert _charged(other, SOME) == 1
+
+
+def test_who_sets_a_larger_epsilon_pays(engine: Memory, new_client: NewClient) -> None:
+    """A better answer is wanted than there is; with as much, or less, what there is does."""
+    client = new_client(engine)
+    client.ask(GROUPED, Settings(epsilon="1"))
+    assert _charged(client, SOME, Settings(epsilon="2")) == 1
+    assert _charged(client, WHOLE, Settings(epsilon="1")) == 0
+    assert _charged(client, WHOLE, Settings(epsilon="0.5")) == 0
+
+
+def test_what_is_stored_itself_comes_first(engine: Memory, new_client: NewClient) -> None:
+    """An answer stays what it was when another says the same."""
+    client = new_client(engine)
+    first = client.ask(WHOLE, Settings(epsilon="1"))
+    client.ask(GROUPED, Settings(epsilon="1"))
+    assert client.ask(WHOLE, Settings(epsilon="1")) == first
+
+
+def test_another_process_knows(engine: Memory, new_client: NewClient) -> None:
+    """By the ledger's file alone: the question is planned again, with its parameters and settings."""
+    client = new_client(engine)
+    client.ask(PARAMETER, Settings(time_zone="Asia/Tokyo"), (Argument("5", "double precision"),))
+    other = new_client(engine, ledger=client.ledger)
+    assert _charged(other, "SELECT count(*) FROM trips WHERE fare > 5") == 0
+    assert _charged(other, "SELECT count(*) FROM trips WHERE fare > 6") == 1
+
+
+def test_a_chosen_bound_is_read_as_it_was_chosen(engine: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Under `max_rows: auto` a release answers at the C that it found, and no other choice is paid for."""
+    client = new_client(engine, policy=with_chosen_rows(policy, "trips", "passenger"))
+    grouped = client.ask(
+        "SELECT payment_type, count(*), dpsql.cut(count(*)) FROM trips GROUP BY 1", Settings(epsilon="1")
+    )
+    before = client.charges
+    ((whole, cut),) = client.ask("SELECT count(*), dpsql.cut(count(*)) FROM trips", Settings(epsilon="1")).rows
+    assert client.charges == before
+    assert abs(int(whole) - sum(int(row[1]) for row in grouped.rows)) <= len(grouped.rows)  # type: ignore[call-overload]
+    assert cut == grouped.rows[0][2]
+
+
+def test_a_target_takes_what_errs_as_little(engine: Memory, new_client: NewClient) -> None:
+    """And pays where what there is errs by more."""
+    client = new_client(engine)
+    client.ask(GROUPED, Settings(epsilon="1"))
+    assert _charged(client, WHOLE, Settings(error="20 %")) == 0
+    assert _charged(client, WHOLE, Settings(error="0.1 %")) > 0
+
+
+def test_only_what_is_missing_is_paid(engine: Memory, new_client: NewClient) -> None:
+    """Of several measurements those that no release says."""
+    client = new_client(engine)
+    client.ask(GROUPED, Settings(epsilon="1"))
+    assert _charged(client, "SELECT count(*), median(fare) FROM trips", Settings(epsilon="1")) == 1
+
+
+def test_a_client_is_told(engine: Memory, new_client: NewClient) -> None:
+    """What its answer was read off, and how to have one of its own; the receipt names the release."""
+    client = new_client(engine)
+    client.ask(GROUPED)
+    question = client.gateway.examine(WHOLE, client.asker)
+    assert question is not None
+    request = client.request(question)
+    for _ in range(2):  # once it is remembered, too
+        reply = client.gateway.answer(request)
+        assert isinstance(reply, Reply)
+        assert reply.notices == (f"free: read off the answer to {GROUPED}; SET dpsql.reuse = 'off' measures it",)
+    assert len(request.receipt.releases) == 1
+
+
+def test_explain_says_what_is_free(engine: Memory, new_client: NewClient) -> None:
+    """Which output is read off what, what is left to pay, and which coarser question is free."""
+    client = new_client(engine)
+    client.ask("SELECT date_trunc('week', pickup_ts), count(*) FROM trips GROUP BY 1", Settings(epsilon="1"))
+
+    def lines(sql: str) -> list[str]:
+        return [str(line) for (line,) in client.ask(f"EXPLAIN {sql}", Settings(epsilon="1")).rows]
+
+    whole = lines("SELECT count(*), median(fare) FROM trips")
+    assert [line for line in whole if line.startswith("Free: output 1 is read off the answer to SELECT date_trunc")]
+    assert "Left to pay: ε = 0.5" in whole
+    by_day = lines("SELECT date_trunc('day', pickup_ts), count(*) FROM trips GROUP BY 1")
+    assert [line for line in by_day if line.startswith("Free instead, by fewer groups: SELECT date_trunc('week'")]
+    assert client.charges == 1
