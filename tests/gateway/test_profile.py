@@ -187,6 +187,23 @@ def test_explain_tells_it(client: Client) -> None:
     assert any(line.startswith("Profile: rides has about ") and "C = 20 takes about" in line for line in lines)
 
 
+def test_explain_says_nothing_of_rows_that_are_others(client: Client) -> None:
+    """Of rows that a join makes of rides the profile does not tell how many a unit has."""
+    client.ask(TAKE)
+    lines = [str(row[0]) for row in client.ask("EXPLAIN SELECT count(*) FROM rides, zones").rows]
+    assert any(line.startswith("Profile: rides has about ") for line in lines)
+    assert not any("takes about" in line for line in lines)
+
+
+def test_what_is_no_number_is_not_beyond_bounds(client: Client, rides: Memory) -> None:
+    """NaN reads as NULL, and wider bounds would keep no more of it; infinity is beyond."""
+    rides.execute("UPDATE rides SET fare = 'NaN'::DOUBLE, tip = 'Infinity'::DOUBLE")
+    client.ask(TAKE)
+    found = known(client)
+    assert found["fare", "share of values above the bounds"][0] < 0.1
+    assert found["tip", "share of values above the bounds"][0] > 0.9
+
+
 def test_no_role_is_told_what_another_knows(rides: Memory, auto: Policy, new_client: NewClient) -> None:
     """A release may be bought by a role that has no profile: the same C is chosen with one as without."""
     little, found = with_profile(with_epsilon(auto, Fraction(1, 50)), Fraction(1_000)), []

@@ -137,7 +137,7 @@ def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:
         known = profile.of(name)
         if known is None or known.ladder is None or known.rows is None:
             continue
-        fixed = bound.form is Form.REWEIGHT and bound.up_to is None
+        fixed = bound.once and bound.form is Form.REWEIGHT and bound.up_to is None  # else it is of other rows
         cut = (
             f"; C = {bound.rows:,} takes about {100 * known.share_cut(bound.rows).value:.2g} % off all of them"
             if fixed

@@ -98,12 +98,13 @@ class Emitter:
         return f"{raw} IS NOT NULL"
 
     def beyond(self, ref: Ref) -> tuple[str, str]:
-        """Return the conditions that a stored value is below its column's bounds, and above them."""
+        """Return the conditions that a stored value is below its column's bounds, and above them; NaN is neither."""
         interval, raw = self.declared.one(ref).interval, self.raw(ref)
         if interval is None:
             return "FALSE", "FALSE"
         low, high = (self.literal(_exact(end), ref.type) for end in (interval.low, interval.high))
-        return f"{raw} < {low}", f"{raw} > {high}"
+        number = f" AND NOT {self.is_nan(raw)}" if ref.type.is_number and not ref.type.is_integer else ""
+        return f"{raw} < {low}", f"{raw} > {high}{number}"
 
     def narrowed(self, ref: Ref, low: int, high: int) -> str:
         """Return a whole number between `low` and `high` in the type that grouping by it is fastest in."""
