@@ -16,6 +16,7 @@ from dpsql.lexer import literals
 from dpsql.lexer.tokens import TEXTS, Token, tokens
 from dpsql.rewrite.bind.binder import Binder
 from dpsql.rewrite.bind.ctes_inside import with_ctes_inside
+from dpsql.rewrite.bind.joins_in_line import with_joins_in_line
 from dpsql.rewrite.bind.names import with_own_names
 from dpsql.rewrite.bind.negations import with_negations_within
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
@@ -53,6 +54,7 @@ class BoundReader:
         in_plain_words(tree)
         if not self._is_read(text, tree):
             return None
+        with_joins_in_line(tree)
         with_negations_within(tree)
         with_own_names(tree)
         with_ctes_inside(tree)
