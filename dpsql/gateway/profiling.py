@@ -29,16 +29,20 @@ from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.spelled import quoted_name
+from dpsql.rewrite.syntax.whole.analyze import tokens_of
 from dpsql.shadow.splice import shadow_literal
 
-_ASKED = re.compile(r'\s*SELECT\s+"?dpsql"?\s*\.\s*"?take_profile"?\s*\(\s*\)\s*;?\s*', re.IGNORECASE)
+_NAMED, _ASKED = "take_profile", re.compile(r'SELECT "?dpsql"? \. "?take_profile"? \( \)( ;)*', re.IGNORECASE)
 _LADDER = 1 << 20
 """The most rows that a unit is taken to have where the policy says nothing of a table's size."""
 
 
 def profile_statement(text: str) -> ProfileStatement | None:
-    """Return the statement if it takes the profile, else None."""
-    return ProfileStatement() if _ASKED.fullmatch(text) else None
+    """Return the statement if it takes the profile, else None; comments, as tools write them, are none of it."""
+    if _NAMED not in text.lower():
+        return None
+    words = " ".join(token.text for token in tokens_of(text) or ())
+    return ProfileStatement() if _ASKED.fullmatch(words) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,13 @@ def test_it_is_paid_for_once(client: Client) -> None:
     assert charges(client) == paid
 
 
+@pytest.mark.parametrize("said", ["/* a tool */ {}", "{} -- 6dcd92a0", "{};", 'SELECT "dpsql" . take_profile ( ) ;'])
+def test_it_is_taken_with_a_comment(said: str, client: Client) -> None:
+    """Which tools write before and behind each statement: it said how it is taken, and did nothing."""
+    assert "is taken" in str(client.ask(said.format(TAKE)).rows[0][0])
+    assert charges(client)
+
+
 def test_another_role_pays_for_itself(client: Client, new_client: NewClient, declared: Policy, rides: Memory) -> None:
     """The same numbers, which the data set has told before; until then it knows nothing."""
     client.ask(TAKE)
