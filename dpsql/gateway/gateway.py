@@ -29,7 +29,7 @@ from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.profiling import Profiles, with_profile
 from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid
-from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff
+from dpsql.gateway.reuse.reading_off import NOTHING_READ, ReadingOff, ReadOff
 from dpsql.gateway.reuse.told_releases import ToldReleases
 from dpsql.gateway.session_settings import check_setting, is_clamped
 from dpsql.gateway.stand_ins import stand_ins
@@ -82,33 +82,34 @@ class Gateway(PlannedQuestions):
             return self._reply(priced, {}, request)
         epoch = self._measuring.epoch(request)
         found = self._measuring.found(priced, request, epoch)
-        profile = self._profiles.known(request)
-        known = self._known.reply(request, found, profile)
-        if known is not None:
-            return known
-        releases = read_draws(found)
+        releases, read_off = read_draws(found), NOTHING_READ
+        if following(priced, releases) is not None:
+            read_off = self._read_off(priced, releases, request, epoch)
+            releases = {**read_off.derived, **releases}
         if following(priced, releases) is None:
-            reply = self._reply(priced, releases, request)
-            self._known.keep_reply(request, priced, found, profile, reply)
-            return reply
-        read_off = self._read_off(priced, releases, request, epoch)
-        releases = {**read_off.derived, **releases}
-        if following(priced, releases) is None:
-            return self._read(priced, releases, read_off, {**found, **read_off.releases}, request)
+            return self._read(priced, releases, read_off, found, request, epoch)
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         measured = partial(self._measured, priced, releases, read_off, request, epoch)
         return Unpaid(measured, made_up, tried, is_tried(analyzed))
 
     def _read(
-        self, priced: PricedPlan, drawn: Drawn, read_off: ReadOff, found: PaidReleases, request: Request
+        self,
+        priced: PricedPlan,
+        drawn: Drawn,
+        read_off: ReadOff,
+        found: PaidReleases,
+        request: Request,
+        epoch: int,
     ) -> Reply:
-        """Return the reply of which all is read off other releases, with those of its own that there are."""
-        request.receipt.note(read_off.releases)
+        """Return the reply of which all is there: by releases of its own, and by what is read off others."""
+        together = self._reading_off.together(priced, request, epoch)
+        found = {**found, **read_off.releases, **together.releases}
+        request.receipt.note(found)
         profile = self._profiles.known(request)
         known = self._known.reply(request, found, profile)
         if known is None:
-            known = self._reply(priced, drawn, request)
+            known = self._reply(priced, {**drawn, **together.derived}, request)
             known = replace(known, notices=(*known.notices, *read_off.notices))
             self._known.keep_reply(request, priced, found, profile, known)
         return known
@@ -164,7 +165,9 @@ class Gateway(PlannedQuestions):
             for part in step.measurements:
                 draws = known.get(part.identity, Draws(()))
                 known[part.identity] = draws.with_draw(part.measurement, releases[part.identity])
-        reply = self._reply(priced, known, request)
+        together = self._reading_off.together(priced, request, epoch)
+        request.receipt.note(together.releases)
+        reply = self._reply(priced, {**known, **together.derived}, request)
         return replace(reply, notices=(*reply.notices, *said))
 
     def _released(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[Releases, tuple[str, ...]]:

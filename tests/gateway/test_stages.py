@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from dpsql.gateway import gateway
+from dpsql.gateway import gateway, planned_questions
 from dpsql.privacy.release.draws import Draws
 
 ROOT = Path(__file__).parents[2]
@@ -84,8 +84,9 @@ def test_the_page_names_eight_files() -> None:
 
 
 def test_the_gateway_calls_the_stages_in_their_order() -> None:
-    """On one page, `examine` first."""
-    tree = ast.parse(inspect.getsource(gateway.Gateway))
+    """On two pages, `examine` first."""
+    pages = (planned_questions.PlannedQuestions, gateway.Gateway)
+    tree = ast.parse("\n".join(map(inspect.getsource, pages)))
     called = [
         node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
         for node in ast.walk(tree)

@@ -7,11 +7,13 @@ here reads a record, and what is read off what depends on plans and on which rel
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 
 from dpsql.gateway.measuring import Measuring, PaidReleases
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.gateway.request import Request
+from dpsql.gateway.reuse.agreeing import Agreeing
 from dpsql.gateway.reuse.told_releases import Told, ToldReleases
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.policy.choices import Reuse
@@ -23,6 +25,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.target import is_aimed, is_met
+from dpsql.privacy.reuse.agreed import Agreed, may_agree
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, lens
 from dpsql.privacy.reuse.needed import needed_sums
@@ -38,7 +41,7 @@ _PER_GROUP, _PER_LENS = 100, 1_000
 class ReadOff:
     """What is read off other releases: by the identities of the measurements that were not made."""
 
-    derived: Mapping[str, Derived]
+    derived: Mapping[str, Draws]
     told: Mapping[str, Told]
     releases: PaidReleases
     """The releases by their keys."""
@@ -97,6 +100,30 @@ class ReadingOff:
                     found[part.identity] = best
         read = self._released(found, request)
         return read if priced.aim is None else read.without(_too_noisy(priced, priced.aim, read))
+
+    def together(self, priced: PricedPlan, request: Request, epoch: int) -> ReadOff:
+        """Return what several releases say of measurements together, where a role reads all that follows from them."""
+        if session_reuse(request.settings, self._policy.roles[request.asker.role]) is not Reuse.ALL or priced.inner:
+            return NOTHING_READ
+        wanted = [
+            (part.identity, scope.plan.parts[place], needed_sums(scope.plan, place))
+            for scope in priced.scopes
+            for place, part in enumerate(scope.parts)
+            if not (part.cost.delta or part.finds_keys)
+        ]
+        sums = [(one, measured, needed) for one, measured, needed in wanted if isinstance(measured, Sums) and needed]
+        if not any(may_agree(measured) for _, measured, _ in sums):
+            return NOTHING_READ
+        told = [one for one in self._told.of(request, epoch) if isinstance(one.measurement, Sums)]
+        agreeing = Agreeing(told, self._lens, partial(self._measuring.paid, request=request))
+        found = {
+            one: agreeing.estimates(one, measured, needed) for one, measured, needed in sums if may_agree(measured)
+        }
+        return ReadOff(
+            {one: Agreed.of_estimates(estimates) for one, estimates in found.items() if estimates is not None},
+            {},
+            agreeing.releases,
+        )
 
     def neighbours(self, priced: PricedPlan, known: Collection[str], request: Request, epoch: int) -> Iterator[str]:
         """Yield for what is not `known` a statement whose coarser answer is free: by week, where days would be measured."""
