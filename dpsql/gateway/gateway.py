@@ -53,8 +53,8 @@ class Gateway(PlannedQuestions):
         super().__init__(deps)
         self._measuring = Measuring(deps.policy, deps.engine, deps.ledger, deps.entropy, deps.refresh, deps.timeout)
         self._profiles = Profiles(deps.policy, self._measuring, self._planned_for, self._emitter)
-        told = ToldReleases(deps.policy, self._measuring, self._planned_again)
-        self._reading_off = ReadingOff(deps.policy, self._measuring, told, deps.declared)
+        self._told = ToldReleases(deps.policy, self._measuring, self._planned_again)
+        self._reading_off = ReadingOff(deps.policy, self._measuring, self._told, deps.declared)
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """See that a session may have a setting of dpsql's own; see `Answers`."""
@@ -132,7 +132,8 @@ class Gateway(PlannedQuestions):
             case AccountsStatement():
                 deps, known = self._deps, partial(self._profiles.known, request)
                 payer = account(deps.policy, request.asker)
-                books = Books(deps.ledger, deps.trail, request.cancellation, known)
+                told = partial(self._told.listed, request)
+                books = Books(deps.ledger, deps.trail, request.cancellation, known, told)
                 return Reply(with_accounts(asked, self._reader(request), payer, books))
             case ProfileStatement():
                 return Unpaid(partial(self._taken, request), partial(iter, ()))

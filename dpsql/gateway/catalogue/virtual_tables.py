@@ -1,8 +1,9 @@
-"""The tables `dpsql.budget`, `charges`, `audit`, `profile` and `columns`: what may be spent, was asked, and is known."""
+"""The tables `dpsql.budget`, `charges`, `audit`, `profile`, `columns`, `releases`: what may be spent, was asked, is known."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
 
 from sqlglot import exp
@@ -27,7 +28,7 @@ from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
 from dpsql.trail.chain import ChainedLine
 
-ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|audit|profile|columns|take_profile)\b'
+ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|audit|profile|columns|releases|take_profile)\b'
 """What finds the names of the tables in a text."""
 _NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
 _MOST = 10_000
@@ -38,7 +39,7 @@ _LONGEST_READ = 32_000
 """Characters of a statement that is read."""
 _OF_A_MOMENT = ("08", "53", "54", "57", "58")
 """Errors that say nothing of a statement: cancels, time limits, what is busy or away."""
-_TABLES = ("budget", "charges", "audit", "profile", "columns")
+_TABLES = ("budget", "charges", "audit", "profile", "columns", "releases")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
     "epsilon_spent": "numeric", "epsilon_left": "numeric", "delta_total": "numeric", "delta_spent": "numeric",
@@ -56,6 +57,9 @@ _AUDIT = {
 }  # fmt: skip
 _PROFILE = {
     "table_name": "text", "column_name": "text", "what": "text", "value": "double precision", "margin": "double precision",
+}  # fmt: skip
+_RELEASES = {
+    "epoch": "bigint", "statement": "text", "measured": "text", "groups": "bigint", "epsilon": "numeric",
 }  # fmt: skip
 _DECLARED_COLUMNS = """SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description
   FROM dpsql.columns"""
@@ -102,6 +106,17 @@ def accounts_statement(text: str) -> AccountsStatement | None:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownRelease:
+    """What a role was told."""
+
+    epoch: int
+    statement: str
+    measured: str
+    groups: int
+    epsilon: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Books:
     """What the tables are read from."""
 
@@ -111,6 +126,8 @@ class Books:
     cancellation: Cancellation
     profile: Callable[[], Profile]
     """Returns what is known of whole tables."""
+    releases: Callable[[], Iterable[KnownRelease]]
+    """Returns what the role was told in this epoch, of which all that follows is free."""
 
 
 def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, books: Books) -> str:
@@ -127,7 +144,7 @@ def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, b
         statement = None
     if statement is None:
         return asked.text  # of which PostgreSQL says what it is
-    tables = dict(zip(_TABLES, (_budget, _charges, _audit, _profile, _columns), strict=True))
+    tables = dict(zip(_TABLES, (_budget, _charges, _audit, _profile, _columns, _releases), strict=True))
     named = {fold(t.this) for query in statement.queries for t in query.tree.find_all(exp.Table) if _is_ours(t)}
     contents = {name: rows(account, books) for name, rows in tables.items() if name in named}
     return statement.text([_with_contents(query, contents) for query in statement.queries])
@@ -237,6 +254,14 @@ def _columns(_: Account, books: Books) -> str:
     shares = "beyond.share_below, beyond.share_above"
     both = f"({_DECLARED_COLUMNS}) AS declared LEFT JOIN {beyond} AS beyond USING (table_name, column_name)"
     return f"(SELECT declared.*, {shares} FROM {both})"  # noqa: S608  # numbers and names of the policy, as literals
+
+
+def _releases(_: Account, books: Books) -> str:
+    rows = [
+        (str(one.epoch), _brief(one.statement), one.measured, str(one.groups), show_down(one.epsilon))
+        for one in islice(books.releases(), _MOST)
+    ]
+    return splice.table(tuple(_RELEASES), tuple(_RELEASES.values()), rows)
 
 
 def _number(value: float) -> str:

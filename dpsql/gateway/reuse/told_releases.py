@@ -12,6 +12,7 @@ from fractions import Fraction
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
 from dpsql.errors import DpsqlError
+from dpsql.gateway.catalogue.virtual_tables import KnownRelease
 from dpsql.gateway.measuring import Measuring, account
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
@@ -80,6 +81,13 @@ class ToldReleases:
                 known.last = new[-1].number
             del known.found[:-_MOST]
             return tuple(known.found)
+
+    def listed(self, request: Request) -> Iterator[KnownRelease]:
+        """Yield what the asker's role may read other answers off."""
+        epoch = self._measuring.epoch(request)
+        for one in self.of(request, epoch):
+            groups = len(one.measurement.groups.grouped)
+            yield KnownRelease(epoch, one.statement, one.part.note, groups, one.part.cost.epsilon)
 
     def _recalled(
         self, releases: Sequence[ToldRelease], payer: Account, request: Request, epoch: int

@@ -104,6 +104,9 @@ CREATE TABLE dpsql.profile (
   table_name text, column_name text, what text, value double precision, margin double precision);
 COMMENT ON TABLE dpsql.profile IS 'what is known of whole tables, by a profile that was paid for';
 
+CREATE TABLE dpsql.releases (epoch bigint, statement text, measured text, groups bigint, epsilon numeric);
+COMMENT ON TABLE dpsql.releases IS 'what your role was told in this epoch: all that follows from it is free';
+
 CREATE FUNCTION dpsql.take_profile() RETURNS text LANGUAGE sql STABLE
   RETURN 'take the profile by this statement alone: SELECT dpsql.take_profile()';
 COMMENT ON FUNCTION dpsql.take_profile() IS 'measures the profile of your unit kind, for the ε that the policy says';

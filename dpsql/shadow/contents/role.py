@@ -150,7 +150,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
         ("GRANT USAGE ON SCHEMA dpsql TO {}", both),
         ("GRANT USAGE ON LANGUAGE sql TO {}", Identifier(ORACLE)),
         (
-            "GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.audit, dpsql.profile, dpsql.columns TO {}",
+            "GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.audit, dpsql.profile, dpsql.columns, dpsql.releases TO {}",
             Identifier(CLIENTS),
         ),
         ("GRANT EXECUTE ON FUNCTION dpsql.take_profile() TO {}", Identifier(CLIENTS)),

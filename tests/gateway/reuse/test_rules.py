@@ -137,6 +137,16 @@ def test_a_client_is_told(engine: Memory, new_client: NewClient) -> None:
     assert len(request.receipt.releases) == 1
 
 
+def test_what_a_role_was_told_is_listed(engine: Memory, new_client: NewClient) -> None:
+    """Its own alone, with what was measured."""
+    client = new_client(engine)
+    client.ask(GROUPED, Settings(epsilon="1"))
+    other = new_client(engine, "leo", ledger=client.ledger)
+    other.ask(WHOLE)
+    listed = client.ask("SELECT epoch, statement, measured, groups, epsilon FROM dpsql.releases").rows
+    assert listed == [(1, GROUPED, "2 sums, 3 groups", 3, 1)]
+
+
 def test_explain_says_what_is_free(engine: Memory, new_client: NewClient) -> None:
     """Which output is read off what, what is left to pay, and which coarser question is free."""
     client = new_client(engine)
