@@ -96,6 +96,8 @@ class SumTerms:
             if same is None or same.x is None:
                 continue
             (low, width), (of_low, of_width) = _line(shape, x), _line(other, same.x)
+            if not width:
+                break  # all values are one
             # x = of_low + of_width·v = low + width·u
             yield (Term(of_width / width, lines, same),)
             if of_low != low:

@@ -1,0 +1,95 @@
+"""Statements made at random over several tables, one after the other in one ledger: each answers as it does by itself."""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from dpsql.errors import DpsqlError
+from dpsql.policy.model import Table
+from dpsql.question import Asker, Settings
+from tests.queries.test_shop import generous
+from tests.support.fix_shop import USERS, Shops, made_up
+from tests.support.fix_world import Answer, Client, noon
+from tests.support.quick_ledger import quick_ledger
+from tests.support.shop_generator import Written, written
+
+_MORE = [pytest.param(first, marks=pytest.mark.slow) for first in range(200, 10_000, 200)]
+_OFF = Settings(reuse="off")
+
+
+def _whole(rows: Mapping[str, object], table: Table) -> bool:
+    """Return whether a row has a value wherever one is declared."""
+    return all(
+        column.nullable or (rows[name] is not None and (column.values is None or rows[name] in column.values))
+        for name, column in table.columns.items()
+        if name in rows
+    )
+
+
+@pytest.fixture(scope="module")
+def pair(shops: Shops) -> Iterator[tuple[Client, Client]]:
+    """Give a client that reads answers off others, and one for whom each question is the first."""
+    shop, until = shops["duckdb"], ExitStack()
+    tables = {
+        name: [row for row in rows if _whole(row, shop.policy.tables[name])]
+        for name, rows in made_up(3, size=12, most=12).items()
+    }
+    shop.fill(tables)
+    with until:
+        clients = []
+        for _ in range(2):
+            ledger = until.enter_context(quick_ledger(noon))
+            gateway = shop.world.gateway(shop.engine, ledger, policy=generous(shop.policy))
+            connection, owner = shop.world.connect("ana", "shop"), shop.world.connect("dpsql_owner", "shop")
+            until.callback(connection.close)
+            until.callback(owner.close)
+            clients.append(Client(gateway, ledger, connection, owner, Asker("ana", USERS["ana"])))
+        yield clients[0], clients[1]
+
+
+@pytest.mark.parametrize("first", [0, *_MORE])
+def test_made_up_statements_in_one_ledger(first: int, pair: tuple[Client, Client]) -> None:
+    """Some are read off others, and what is read is what is measured."""
+    reading, alone = pair
+    read = 0
+    for number in range(first, first + 200):
+        one = written(number)
+        if one.user != "ana":
+            continue
+        before = reading.charges
+        answer, expected = _asked(reading, one.sql, Settings()), _asked(alone, one.sql, _OFF)
+        if answer is None or expected is None:
+            assert answer is expected, one.sql
+            continue
+        if reading.charges == before:
+            _compare(one, answer, expected)
+            read += 1
+    assert read
+
+
+def _compare(one: Written, answer: Answer, expected: Answer) -> None:
+    """Compare group by group: the noise of two answers is not one, and what has a row or none may be NULL in either."""
+    assert (answer.names, answer.types) == (expected.names, expected.types)
+    found, wanted = ({row[: one.keys]: row[one.keys :] for row in some.rows} for some in (answer, expected))
+    assert found.keys() == wanted.keys(), one.sql
+    for key, row in found.items():
+        assert all(map(_alike, row, wanted[key])), (one.sql, key, row, wanted[key])
+
+
+def _alike(value: object, other: object) -> bool:
+    if isinstance(value, int | float | Decimal) and isinstance(other, int | float | Decimal):
+        return math.isclose(value, other, rel_tol=1e-3, abs_tol=1 if isinstance(value, int) else 0.1)
+    if isinstance(value, timedelta) and isinstance(other, timedelta):
+        return abs(value - other) < timedelta(minutes=1)
+    return value is None or other is None or value == other
+
+
+def _asked(client: Client, sql: str, settings: Settings) -> Answer | None:
+    try:
+        return client.ask(sql, settings)
+    except DpsqlError:
+        return None
