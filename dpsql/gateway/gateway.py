@@ -109,7 +109,7 @@ class Gateway(PlannedQuestions):
         profile = self._profiles.known(request)
         known = self._known.reply(request, found, profile)
         if known is None:
-            known = self._reply(priced, {**drawn, **together.derived}, request)
+            known = self._reply(priced, {**drawn, **together.draws()}, request)
             known = replace(known, notices=(*known.notices, *read_off.notices))
             self._known.keep_reply(request, priced, found, profile, known)
         return known
@@ -168,7 +168,7 @@ class Gateway(PlannedQuestions):
                 known[part.identity] = draws.with_draw(part.measurement, releases[part.identity])
         together = self._reading_off.together(priced, request, epoch)
         request.receipt.note(together.releases)
-        reply = self._reply(priced, {**known, **together.derived}, request)
+        reply = self._reply(priced, {**known, **together.draws()}, request)
         return replace(reply, notices=(*reply.notices, *said))
 
     def _released(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[Releases, tuple[str, ...]]:

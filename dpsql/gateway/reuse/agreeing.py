@@ -1,7 +1,7 @@
 """Which releases say the same of a measurement, and which ones say what its groups come to together."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dpsql.gateway.reuse.told_releases import Told
 from dpsql.privacy.features.feature import Feature
@@ -9,7 +9,6 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.release import Release
 from dpsql.privacy.reuse.agreed import TreeEstimates, may_agree
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens
@@ -19,33 +18,47 @@ _MOST = 24
 """Releases that are put together, those with the least noise."""
 _LEVELS = 4
 """Levels of coarser groups that are looked at."""
-Lenses = Callable[[str, "Sums | Histogram", Sequence[Feature], Told], Lens | None]
+FindLens = Callable[[str, "Sums | Histogram", Sequence[Feature], Told], Lens | None]
 """Returns how a measurement, which has a name, is read off a release."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Which releases say the same sums of the same groups, and which ones say what these come to together."""
+
+    read: tuple[tuple[Told, Lens], ...]
+    needed: tuple[Feature, ...]
+    above: "tuple[Agreement, Lens] | None" = None
+
+    def told(self) -> Iterator[Told]:
+        """Yield all releases that are read."""
+        yield from (told for told, _ in self.read)
+        if self.above is not None:
+            yield from self.above[0].told()
+
+    def estimates(self, drawn: Mapping[str, Draws]) -> TreeEstimates:
+        """Return what they say, by the releases under their keys."""
+        sources = tuple(Derived.through(through, drawn[told.key]) for told, through in self.read)
+        above = None if self.above is None else (self.above[0].estimates(drawn), self.above[1])
+        return TreeEstimates(sources, self.needed, above)
+
+
+@dataclass(frozen=True, slots=True)
 class Agreeing:
-    """Puts together what a role was told."""
+    """Finds what of the releases that a role was told goes together."""
 
     told: Sequence[Told]
-    lenses: Lenses
-    paid: Callable[[Iterable[str]], Mapping[str, bytes]]
-    """Returns the releases that are there, by their keys."""
-    releases: dict[str, tuple[PricedMeasurement, bytes]] = field(default_factory=dict)
-    """The releases that were read."""
+    lenses: FindLens
 
-    def estimates(self, name: str, wanted: Sums, needed: tuple[Feature, ...], level: int = 0) -> TreeEstimates | None:
+    def agreement(self, name: str, wanted: Sums, needed: tuple[Feature, ...], level: int = 0) -> Agreement | None:
         """Return what several releases say of a measurement; None where it is no more than one."""
-        found = self._sources(name, wanted, needed)
-        if not found:
+        read = self._sources(name, wanted, needed)
+        if not read:
             return None
-        own = TreeEstimates(found, needed)
         above = self._above(name, wanted, needed, level) if level < _LEVELS else None
-        if above is not None:
-            return replace(own, above=above)
-        return own if level or len(found) > 1 else None
+        return Agreement(read, needed, above) if level or above is not None or len(read) > 1 else None
 
-    def _sources(self, name: str, wanted: Sums, needed: tuple[Feature, ...]) -> tuple[Derived, ...]:
+    def _sources(self, name: str, wanted: Sums, needed: tuple[Feature, ...]) -> tuple[tuple[Told, Lens], ...]:
         pairs = [
             (one, through)
             for one in self.told
@@ -53,19 +66,9 @@ class Agreeing:
             and may_agree(one.measurement)
             and (through := self.lenses(name, wanted, needed, one)) is not None
         ]
-        pairs.sort(key=lambda pair: pair[1].noise(pair[0].measurement, needed))
-        best = pairs[:_MOST]
-        stored = self.paid([one.key for one, _ in best if one.key not in self.releases])
-        self.releases |= {one.key: (one.part, stored[one.key]) for one, _ in best if one.key in stored}
-        return tuple(
-            Derived.through(through, Draws.of((one.measurement, Release.from_bytes(self.releases[one.key][1]))))
-            for one, through in best
-            if one.key in self.releases
-        )
+        return tuple(sorted(pairs, key=lambda pair: pair[1].noise(pair[0].measurement, needed))[:_MOST])
 
-    def _above(
-        self, name: str, wanted: Sums, needed: tuple[Feature, ...], level: int
-    ) -> tuple[TreeEstimates, Lens] | None:
+    def _above(self, name: str, wanted: Sums, needed: tuple[Feature, ...], level: int) -> tuple[Agreement, Lens] | None:
         """Return what is said of the coarser groups nearest above these, and how they are made of these."""
         itself = Told("", "", PricedMeasurement(wanted, "", name), wanted.epsilon)
         coarser = [one for one in self.told if self._is_coarser(one.measurement, wanted)]
@@ -76,7 +79,7 @@ class Agreeing:
             made = self.lenses(of_name, of_totals, needed, itself)
             if made is None or not _adds_up(made, needed):
                 continue
-            found = self.estimates(of_name, of_totals, needed, level + 1)
+            found = self.agreement(of_name, of_totals, needed, level + 1)
             if found is not None:
                 return found, made
         return None

@@ -4,7 +4,7 @@ A release of a statement that was to pay less is left aside: who sets a larger Î
 here reads a record, and what is read off what depends on plans and on which releases there are.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -13,7 +13,8 @@ from itertools import islice
 from dpsql.gateway.measuring import Measuring, PaidReleases
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.gateway.request import Request
-from dpsql.gateway.reuse.agreeing import Agreeing
+from dpsql.gateway.reuse.agreeing import Agreeing, Agreement
+from dpsql.gateway.reuse.lenses import Lenses
 from dpsql.gateway.reuse.told_releases import Told, ToldReleases
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.policy.choices import Reuse
@@ -29,12 +30,7 @@ from dpsql.privacy.reuse.agreed import Agreed, may_agree
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, lens
 from dpsql.privacy.reuse.needed import needed_sums
-from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.declared import Declared
-
-_MOST = 16 * 2**20
-"""Bytes of the lenses that are remembered."""
-_PER_GROUP, _PER_LENS = 100, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +69,36 @@ _ANY = Fraction(0)
 NOTHING_READ = ReadOff({}, {}, {})
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What several releases say of measurements together."""
+
+    agreements: Mapping[str, Agreement]
+    """By the identities of the measurements."""
+    told: Mapping[str, Told]
+    """The releases that are read, by their keys."""
+    paid: Callable[[Iterable[str]], Mapping[str, bytes]]
+
+    @property
+    def releases(self) -> PaidReleases:
+        """Return what is read, by its keys: what is stored under one in an epoch is always the same."""
+        return {key: (told.part, b"") for key, told in self.told.items()}
+
+    def draws(self) -> Mapping[str, Draws]:
+        """Return what they say; nothing where one is not there any more."""
+        stored = self.paid(self.told)
+        if stored.keys() != self.told.keys():
+            return {}
+        read = {key: Draws.of((one.measurement, Release.from_bytes(stored[key]))) for key, one in self.told.items()}
+        return {one: Agreed.of_estimates(each.estimates(read)) for one, each in self.agreements.items()}
+
+
 class ReadingOff:
     """Reads measurements off releases of others."""
 
     def __init__(self, policy: Policy, measuring: Measuring, told: ToldReleases, declared: Declared) -> None:
         self._policy, self._measuring, self._told, self._declared = policy, measuring, told, declared
-        self._lenses: Remembered[tuple[Lens | None]] = Remembered(_MOST, _weighed)
+        self._lenses = Lenses(declared)
 
     def read_off(self, priced: PricedPlan, known: Collection[str], request: Request, epoch: int) -> ReadOff:
         """Return what of a plan follows from releases, beside what is `known` by itself.
@@ -91,39 +111,42 @@ class ReadingOff:
             return NOTHING_READ
         epsilon = session_epsilon(request.settings, role, role.per_query.epsilon) if priced.aim is None else _ANY
         found: dict[str, tuple[Told, Lens]] = {}
+        lenses, worthy = self._lenses.of_statement(), self._worthy(request, epoch, epsilon)
         for scope in priced.scopes:
             for place, part in enumerate(scope.parts):
                 if part.identity in known or part.identity in found or part.cost.delta or part.finds_keys:
                     continue
-                best = self._best(scope.plan, place, part.identity, self._worthy(request, epoch, epsilon), reuse)
+                best = self._best(scope.plan, place, partial(lenses, part.identity), worthy, reuse)
                 if best is not None:
                     found[part.identity] = best
         read = self._released(found, request)
         return read if priced.aim is None else read.without(_too_noisy(priced, priced.aim, read))
 
-    def together(self, priced: PricedPlan, request: Request, epoch: int) -> ReadOff:
+    def together(self, priced: PricedPlan, request: Request, epoch: int) -> Together:
         """Return what several releases say of measurements together, where a role reads all that follows from them."""
         if session_reuse(request.settings, self._policy.roles[request.asker.role]) is not Reuse.ALL or priced.inner:
-            return NOTHING_READ
+            return Together({}, {}, self._drawn)
         wanted = [
-            (part.identity, scope.plan.parts[place], needed_sums(scope.plan, place))
+            (part.identity, measured, needed_sums(scope.plan, place))
             for scope in priced.scopes
             for place, part in enumerate(scope.parts)
-            if not (part.cost.delta or part.finds_keys)
+            if isinstance(measured := scope.plan.parts[place], Sums) and may_agree(measured) and not part.finds_keys
         ]
-        sums = [(one, measured, needed) for one, measured, needed in wanted if isinstance(measured, Sums) and needed]
-        if not any(may_agree(measured) for _, measured, _ in sums):
-            return NOTHING_READ
+        if not any(needed for _, _, needed in wanted):
+            return Together({}, {}, self._drawn)
         told = [one for one in self._told.of(request, epoch) if isinstance(one.measurement, Sums)]
-        agreeing = Agreeing(told, self._lens, partial(self._measuring.paid, request=request))
-        found = {
-            one: agreeing.estimates(one, measured, needed) for one, measured, needed in sums if may_agree(measured)
-        }
-        return ReadOff(
-            {one: Agreed.of_estimates(estimates) for one, estimates in found.items() if estimates is not None},
-            {},
-            agreeing.releases,
+        agreeing = Agreeing(told, self._lenses.of_statement())
+        found = {one: agreeing.agreement(one, measured, needed) for one, measured, needed in wanted if needed}
+        agreements = {one: agreement for one, agreement in found.items() if agreement is not None}
+        return Together(
+            agreements,
+            {told.key: told for one in agreements.values() for told in one.told()},
+            partial(self._measuring.paid, request=request),
         )
+
+    @staticmethod
+    def _drawn(keys: Iterable[str]) -> Mapping[str, bytes]:
+        return dict.fromkeys(keys, b"")
 
     def neighbours(self, priced: PricedPlan, known: Collection[str], request: Request, epoch: int) -> Iterator[str]:
         """Yield for what is not `known` a statement whose coarser answer is free: by week, where days would be measured."""
@@ -147,27 +170,23 @@ class ReadingOff:
         return [told for told in self._told.of(request, epoch) if told.epsilon >= epsilon]
 
     def _best(
-        self, plan: MeasurementPlan, place: int, identity: str, told: Sequence[Told], reuse: Reuse
+        self,
+        plan: MeasurementPlan,
+        place: int,
+        through: Callable[[Sums | Histogram, Sequence[Feature], Told], Lens | None],
+        told: Sequence[Told],
+        reuse: Reuse,
     ) -> tuple[Told, Lens] | None:
         """Return the release with the least noise in what is read, and how it is read."""
         wanted, needed = plan.parts[place], needed_sums(plan, place)
         if not isinstance(wanted, (Sums, Histogram)):
             return None
         found = [
-            (one, through)
+            (one, seen)
             for one in told
-            if (through := self._lens(identity, wanted, needed, one)) is not None
-            and (reuse is Reuse.ALL or through.is_direct)
+            if (seen := through(wanted, needed, one)) is not None and (reuse is Reuse.ALL or seen.is_direct)
         ]
         return min(found, key=lambda pair: pair[1].noise(pair[0].measurement, needed), default=None)
-
-    def _lens(self, identity: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
-        key = (identity, tuple(needed), told.part.identity)
-        known = self._lenses.get(key)
-        if known is None:
-            known = (lens(wanted, needed, told.measurement, self._declared),)
-            self._lenses.keep(key, known)
-        return known[0]
 
     def _released(self, found: Mapping[str, tuple[Told, Lens]], request: Request) -> ReadOff:
         """Return what is read, as far as the releases are still there."""
@@ -200,11 +219,3 @@ def _too_noisy(priced: PricedPlan, aim: AimedPrice, read: ReadOff) -> frozenset[
             is_aimed(scope.plan, place) and is_met(scope.plan, place, read.derived[part.identity], aim.error, aim.steps)
         )
     )
-
-
-def _weighed(value: object) -> int:
-    match value:
-        case (Lens(lines=lines),):
-            return _PER_LENS + _PER_GROUP * sum(len(one) for one in lines)
-        case _:
-            return _PER_LENS

@@ -24,7 +24,7 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Argument, Settings
 
-_MOST = 1_000
+_MOST = 500
 """Releases of a role that are looked at, the newest."""
 PlannedAgain = Callable[[str, tuple[Argument, ...], Settings, Request], PricedPlan | None]
 """Plans a statement for who asks something else."""

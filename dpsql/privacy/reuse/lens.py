@@ -9,7 +9,7 @@ role.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql.privacy.features.blocks import readable_features
@@ -32,10 +32,17 @@ class Lens:
     terms: Mapping[Feature, tuple[Term, ...]]
     """What the wanted sums are made of; of order statistics and distinct counts there are none, and one of `lines`."""
 
+    most: tuple[int, ...] = field(init=False, compare=False)
+    """Of each of `lines`, how many groups one that is wanted is made of at most."""
+
+    def __post_init__(self) -> None:
+        """Count: it is asked of all lenses for each statement."""
+        object.__setattr__(self, "most", tuple(max(map(len, lines), default=0) for lines in self.lines))
+
     @property
     def is_direct(self) -> bool:
         """Return whether each number is one that was released, as it is, or computed of one group's."""
-        return all(len(line) <= 1 for lines in self.lines for line in lines)
+        return max(self.most, default=0) <= 1
 
     def noise(self, told: Sums | Histogram, needed: Sequence[Feature]) -> float:
         """Return the variance of what is read in the largest group, relative to others of the same wanted measurement."""
@@ -43,9 +50,8 @@ class Lens:
             return float(1 / told.epsilon**2)
         variances, read = coordinate_variances(told.features, told.mechanism), readable_features(told.features)
         unit = (told.scale / told.steps_per_row) ** 2
-        groups = [max(map(len, lines), default=0) for lines in self.lines]
         return unit * sum(
-            float(spread({term.feature: term.factor}, read, variances)) * groups[term.lines]
+            float(spread({term.feature: term.factor}, read, variances)) * self.most[term.lines]
             for feature in needed
             for term in self.terms.get(feature, ())
         )

@@ -24,10 +24,14 @@ _OFF = Settings(reuse="off")
 def _whole(rows: Mapping[str, object], table: Table) -> bool:
     """Return whether a row has a value wherever one is declared."""
     return all(
-        column.nullable or (rows[name] is not None and (column.values is None or rows[name] in column.values))
+        column.nullable or (_is_value(rows[name]) and (column.values is None or rows[name] in column.values))
         for name, column in table.columns.items()
         if name in rows
     )
+
+
+def _is_value(cell: object) -> bool:
+    return cell is not None and not (isinstance(cell, float | Decimal) and math.isnan(cell))
 
 
 @pytest.fixture(scope="module")

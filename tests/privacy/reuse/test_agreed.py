@@ -1,6 +1,6 @@
 """TreeEstimates of several releases: right on average, nearly as exact as can be, consistent, and within their margins."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
+from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import ExactSums
 from dpsql.privacy.release.release import Release, release_sums
 from dpsql.privacy.reuse.agreed import Agreed, TreeEstimates
@@ -51,21 +52,14 @@ class Tree:
 
     def estimates(self, place: int, releases: Sequence[Release]) -> TreeEstimates:
         """Return what the releases say of the groups of one of them."""
-        stored = {one.key: release.to_bytes() for one, release in zip(self.told, releases, strict=True)}
-        found = self.agreeing(stored).estimates(str(place), self.sums(place), (ONE,))
+        found = Agreeing(self.told, self.through).agreement(str(place), self.sums(place), (ONE,))
         assert found is not None
-        return found
+        pairs = zip(self.told, releases, strict=True)
+        return found.estimates({one.key: Draws.of((one.measurement, release)) for one, release in pairs})
 
-    def agreeing(self, stored: Mapping[str, bytes]) -> Agreeing:
-        """Return what puts the releases together."""
-
-        def through(_: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
-            return lens(wanted, needed, told.measurement, self.world.public.declared)
-
-        def paid(keys: Iterable[str]) -> Mapping[str, bytes]:
-            return {key: stored[key] for key in keys}
-
-        return Agreeing(self.told, through, paid)
+    def through(self, _: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
+        """Return how one is read off another."""
+        return lens(wanted, needed, told.measurement, self.world.public.declared)
 
     def sums(self, place: int) -> Sums:
         """Return what one of them measured."""

@@ -1,0 +1,71 @@
+"""Lenses, each found once: what a release says of a measurement depends on plans alone, and takes its time to find out.
+
+Where releases have many groups that is much for one statement. What there is no room for is not read off anything, and
+measured; the next statement goes on from there.
+"""
+
+from collections.abc import Sequence
+
+from dpsql.gateway.reuse.told_releases import Told
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.reuse.lens import Lens, lens
+from dpsql.remembered import Remembered
+from dpsql.rewrite.analysis.declared import Declared
+
+_MOST = 16 * 2**20
+"""Bytes of the lenses that are remembered."""
+_PER_GROUP, _PER_LENS = 100, 1_000
+_EFFORT = 200_000
+"""Groups that are looked at for one statement, each release counted as some more: seconds at the most."""
+_EACH = 200
+
+
+class Lenses:
+    """Lenses by what is read off what."""
+
+    def __init__(self, declared: Declared) -> None:
+        self._declared = declared
+        self._known: Remembered[tuple[Lens | None]] = Remembered(_MOST, _weighed)
+
+    def of_statement(self) -> "LensesOfStatement":
+        """Return what finds some for one statement."""
+        return LensesOfStatement(self)
+
+    def known(self, key: tuple[str, tuple[Feature, ...], str]) -> tuple[Lens | None] | None:
+        """Return what was found."""
+        return self._known.get(key)
+
+    def find(
+        self, key: tuple[str, tuple[Feature, ...], str], wanted: Sums | Histogram, told: Sums | Histogram
+    ) -> Lens | None:
+        """Find one, and remember it."""
+        found = lens(wanted, key[1], told, self._declared)
+        self._known.keep(key, (found,))
+        return found
+
+
+class LensesOfStatement:
+    """Finds lenses as long as there is room."""
+
+    def __init__(self, lenses: Lenses) -> None:
+        self._lenses, self._left = lenses, _EFFORT
+
+    def __call__(self, name: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
+        """Return how a measurement, which has a name, is read off a release; None where that is not known."""
+        key = (name, tuple(needed), told.part.identity)
+        known = self._lenses.known(key)
+        if known is not None:
+            return known[0]
+        measured = told.measurement
+        self._left -= _EACH + len(measured.groups.grouped)
+        return None if self._left < 0 else self._lenses.find(key, wanted, measured)
+
+
+def _weighed(value: object) -> int:
+    match value:
+        case (Lens(lines=lines),):
+            return _PER_LENS + _PER_GROUP * sum(len(one) for one in lines)
+        case _:
+            return _PER_LENS
