@@ -117,12 +117,12 @@ class Gateway(PlannedQuestions):
     def _explained(self, priced: PricedPlan, prefix: str, request: Request) -> str:
         """Return the statement that explains a plan: with what of it is free."""
         epoch = self._measuring.epoch(request)
-        drawn = read_draws(self._measuring.found(priced, request, epoch))
-        read_off = self._read_off(priced, drawn, request, epoch)
+        stored = self._reading_off.stored(priced, request, epoch)
+        read_off = self._reading_off.read_off(priced, stored, request, epoch)
         free = Free(
             {identity: told.statement for identity, told in read_off.told.items()},
-            frozenset(self._measuring.stored(priced, request, epoch)) if priced.aim is None else frozenset(),
-            tuple(self._reading_off.neighbours(priced, {*drawn, *read_off.told}, request, epoch)),
+            stored if priced.aim is None else frozenset(),
+            tuple(self._reading_off.neighbours(priced, {*stored, *read_off.told}, request, epoch)),
         )
         return explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free)
 

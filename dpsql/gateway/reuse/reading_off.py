@@ -22,13 +22,14 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.privacy.reuse.agreed import Agreed, may_agree
 from dpsql.privacy.reuse.derived import Derived
-from dpsql.privacy.reuse.lens import Lens, lens
+from dpsql.privacy.reuse.lens import Lens
 from dpsql.privacy.reuse.needed import needed_sums
 from dpsql.rewrite.analysis.declared import Declared
 
@@ -97,7 +98,7 @@ class ReadingOff:
     """Reads measurements off releases of others."""
 
     def __init__(self, policy: Policy, measuring: Measuring, told: ToldReleases, declared: Declared) -> None:
-        self._policy, self._measuring, self._told, self._declared = policy, measuring, told, declared
+        self._policy, self._measuring, self._told = policy, measuring, told
         self._lenses = Lenses(declared)
 
     def read_off(self, priced: PricedPlan, known: Collection[str], request: Request, epoch: int) -> ReadOff:
@@ -121,6 +122,11 @@ class ReadingOff:
                     found[part.identity] = best
         read = self._released(found, request)
         return read if priced.aim is None else read.without(_too_noisy(priced, priced.aim, read))
+
+    def stored(self, priced: PricedPlan, request: Request, epoch: int) -> frozenset[str]:
+        """Return the identities of the measurements of which something is paid for and stored."""
+        parts = self._measuring.by_key(priced, request, epoch)
+        return frozenset(parts[key].identity for key in self._measuring.paid(parts, request))
 
     def together(self, priced: PricedPlan, request: Request, epoch: int) -> Together:
         """Return what several releases say of measurements together, where a role reads all that follows from them."""
@@ -152,19 +158,19 @@ class ReadingOff:
         """Yield for what is not `known` a statement whose coarser answer is free: by week, where days would be measured."""
         if session_reuse(request.settings, self._policy.roles[request.asker.role]) is Reuse.OFF or priced.inner:
             return
-        told = self._told.of(request, epoch)
+        told, lenses = self._told.of(request, epoch), self._lenses.of_statement()
+
+        def is_coarser(one: Told, part: PricedMeasurement) -> bool:
+            measured, itself = one.measurement, Told("", "", part, part.cost.epsilon)
+            name = f"{one.part.identity} of its own"
+            return isinstance(measured, Sums) and lenses(name, measured, (ONE,), itself) is not None
+
         for scope in priced.scopes:
             for part in scope.parts:
-                wanted = part.measurement
-                if part.identity not in known and isinstance(wanted, Sums) and not (part.cost.delta or part.finds_keys):
-                    found = (one for one in reversed(told) if self._is_coarser(one.measurement, wanted))
+                sums = isinstance(part.measurement, Sums) and not (part.cost.delta or part.finds_keys)
+                if sums and part.identity not in known:
+                    found = (one for one in reversed(told) if is_coarser(one, part))
                     yield from (" ".join(one.statement.split()) for one in islice(found, 1))
-
-    def _is_coarser(self, told: Sums | Histogram, wanted: Sums) -> bool:
-        """Return whether a release would be read off a measurement, and not the other way round."""
-        if not isinstance(told, Sums) or told.distinct is not wanted.distinct:
-            return False
-        return lens(told, (ONE,), wanted, self._declared) is not None
 
     def _worthy(self, request: Request, epoch: int, epsilon: Fraction) -> Sequence[Told]:
         return [told for told in self._told.of(request, epoch) if told.epsilon >= epsilon]

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from dpsql.errors import EngineFailed
 from dpsql.gateway.request import Reply
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
 from dpsql.question import Argument, Settings
+from tests.gateway.engines import Watched, fail
 from tests.support.fix_policy import with_chosen_rows, with_rows
 from tests.support.fix_world import Client, NewClient
 from tests.support.memory import Memory
@@ -145,6 +147,15 @@ def test_what_a_role_was_told_is_listed(engine: Memory, new_client: NewClient) -
     other.ask(WHOLE)
     listed = client.ask("SELECT epoch, statement, measured, groups, epsilon FROM dpsql.releases").rows
     assert listed == [(1, GROUPED, "2 sums, 3 groups", 3, 1)]
+
+
+def test_explain_explains_what_has_failed(engine: Memory, new_client: NewClient) -> None:
+    """Nothing is asked, and nothing fails: what would be read off others is told."""
+    client = new_client(Watched(engine, before=fail))
+    for _ in range(2):
+        with pytest.raises(EngineFailed):
+            client.ask(WHOLE)
+    assert client.ask(f"EXPLAIN {WHOLE}").rows
 
 
 def test_explain_says_what_is_free(engine: Memory, new_client: NewClient) -> None:
