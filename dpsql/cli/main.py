@@ -11,8 +11,8 @@ from dpsql.cli.commands import (
     budget,
     check,
     demo,
-    epsilon,
     explain,
+    explore,
     init,
     ledger,
     mcp,
@@ -25,6 +25,7 @@ from dpsql.cli.commands import (
     unlock,
     user,
 )
+from dpsql.cli.commands.epsilon.app import make_epsilon_app
 from dpsql.cli.support.logs import log_to_standard_error
 from dpsql.cli.support.planned import planned
 
@@ -55,6 +56,7 @@ for _command in (
     serve.serve,
     query.query,
     explain.explain_statement,
+    explore.explore,
     check.check_config,
     init.init,
     profile.profile,
@@ -70,4 +72,4 @@ for _command in (
 app.add_typer(budget.budget_app)
 app.add_typer(ledger.ledger_app)
 app.add_typer(user.user_app)
-app.add_typer(epsilon.make_epsilon_app(planned), name="epsilon")
+app.add_typer(make_epsilon_app(planned), name="epsilon")

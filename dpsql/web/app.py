@@ -60,7 +60,7 @@ def _routes(context: PageContext) -> list[Route | Mount]:
         Route("/login", _open(context, login.enter), methods=["POST"]),
         Route("/logout", _open(context, login.leave), methods=["POST"]),
         Route("/explore", _page(context, explore.explore_page)),
-        Route("/explore/sample", _data(context, explore.sample)),
+        Route("/explore/story", _data(context, explore.story)),
         Route("/explore/price", _data(context, explore.explore_price)),
         Route("/explore/ask", _data(context, explore.ask), methods=["POST"]),
         Route("/choose", _page(context, choose.choose_page)),

@@ -1,28 +1,13 @@
-"""Curves as JSON for the browser, and the numbers beside them."""
+"""Numbers as JSON for the browser, and what is known of an answer before any noise is drawn."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.epsilon.advising.belief import belief_after
-from dpsql.plots.density import SMOOTHING, Density, density
 
 _DIGITS = 5
 Json = dict[str, object]
-
-
-SMOOTHINGS = {"none": 0.0, "light": SMOOTHING, "strong": 0.05}
-"""The widths of the kernel that a visitor may choose, as shares of the range; both lines of a picture have the same."""
-
-
-def curves(counts: Sequence[float], low: float, high: float) -> Mapping[str, Density]:
-    """Return the density of equal buckets for each smoothing, so that changing it draws no new noise."""
-    return {name: density(counts, low, high, smoothing=width) for name, width in SMOOTHINGS.items()}
-
-
-def drawn(lines: Mapping[str, Density]) -> Json:
-    """Return curves as JSON; they have steps where nothing was smoothed."""
-    return {name: {"x": short(line.x), "y": short(line.y), "step": not line.bandwidth} for name, line in lines.items()}
 
 
 def noise_facts(contribution: int, epsilon: Fraction) -> Json:

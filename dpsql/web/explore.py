@@ -1,6 +1,7 @@
-"""The page Explore: what noise does to a distribution."""
+"""The page Explore: the story of what ε does, told with built-in samples, and questions about the visitor's own data."""
 
 import asyncio
+from datetime import UTC
 from fractions import Fraction
 
 from starlette.requests import Request
@@ -10,17 +11,28 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.composition import compose, left_of
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.refusal import BadInput
-from dpsql.plots.samples import samples
 from dpsql.policy.model import Privacy
 from dpsql.web.ask import Bounded, bounded_columns
-from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, noise_facts
+from dpsql.web.curves import Json, noise_facts
 from dpsql.web.inputs import fraction, one_of
 from dpsql.web.page_context import PageContext
-from dpsql.web.samples import LEAST_SAMPLE_EPSILON, MOST_SAMPLE_EPSILON, SAMPLE_UNITS, noisy_sample
+from dpsql.web.samples import LEAST_SAMPLE_EPSILON, MOST_SAMPLE_EPSILON, SAMPLE_UNITS, SMOOTHINGS, story_data
 from dpsql.web.sessions import Visitor
 from dpsql.web.site import Site
 
 _RECENT = 1_000
+
+
+def story_page() -> Json:
+    """Return what the template of the story needs, whoever reads it."""
+    samples = story_data()["samples"]
+    assert isinstance(samples, list)
+    groups = dict.fromkeys(sample["group"] for sample in samples)
+    return {
+        "groups": {group: [sample for sample in samples if sample["group"] == group] for group in groups},
+        "units": SAMPLE_UNITS,
+        "smoothings": SMOOTHINGS,
+    }
 
 
 async def explore_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
@@ -31,27 +43,30 @@ async def explore_page(request: Request, context: PageContext, visitor: Visitor)
         request,
         "explore.html",
         visitor,
-        samples=samples().values(),
-        units=SAMPLE_UNITS.values(),
-        smoothings=SMOOTHINGS,
+        story=story_page(),
         columns=columns,
         protects=role.protects,
         cap=min(role.per_query.epsilon, MOST_SAMPLE_EPSILON),
     )
 
 
-async def sample(request: Request, context: PageContext, _: Visitor) -> Response:
-    """Return a built-in sample with fresh noise."""
-    return JSONResponse(await asyncio.to_thread(noisy_sample, request.query_params, context.site.entropy))
+async def story(_: Request, __: PageContext, ___: Visitor) -> Response:
+    """Return what the story is told with: public and made-up rows."""
+    return JSONResponse(await asyncio.to_thread(story_data))
 
 
 async def explore_price(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return what asking about a real column would cost; nothing is asked."""
     column, epsilon = await _chosen(request, context, visitor)
     left = await asyncio.to_thread(_left, context.site, visitor)
-    enough = epsilon <= left.epsilon
+    paid = await asyncio.to_thread(_when_paid, context.site, visitor, column.statement, epsilon)
     return JSONResponse(
-        {"left": show_down(left.epsilon), "enough": enough, **_facts(column, epsilon, context.site, visitor)}
+        {
+            "left": show_down(left.epsilon),
+            "enough": epsilon <= left.epsilon,
+            "paid": paid,
+            **_facts(column, epsilon, context.site, visitor),
+        }
     )
 
 
@@ -64,7 +79,7 @@ async def ask(request: Request, context: PageContext, visitor: Visitor) -> Respo
     left = await asyncio.to_thread(_left, context.site, visitor)
     return JSONResponse(
         {
-            "private": drawn(curves(column.counts(rows), float(column.low), float(column.high))),
+            "counts": column.counts(rows),
             "charged": show_down(left_of(after, before).epsilon),
             "left": show_down(left.epsilon),
             **_facts(column, epsilon, context.site, visitor),
@@ -93,6 +108,7 @@ def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> 
         "high": float(column.high),
         "statement": column.statement,
         "role": visitor.role.name,
+        "chosen": bound.up_to is not None,
         **noise_facts(bound.max_rows, epsilon),
     }
 
@@ -101,6 +117,16 @@ def _paid(site: Site, visitor: Visitor, statement: str) -> Privacy:
     """Return what this visitor has paid for a statement lately."""
     lines = site.ledger.entries(visitor.role.name, _RECENT)
     return compose(line.cost for line in lines if (line.user, line.statement) == (visitor.user, statement))
+
+
+def _when_paid(site: Site, visitor: Visitor, statement: str, epsilon: Fraction) -> str | None:
+    """Return when the role last paid this much for a statement, as people read it: in the same epoch it is free."""
+    lines = [line for line in site.ledger.entries(visitor.role.name, _RECENT) if line.statement == statement]
+    # One statement may be charged in several lines: what chooses how many rows of a unit count is one of its own.
+    for time in dict.fromkeys(line.time for line in lines):
+        if compose(line.cost for line in lines if line.time == time).epsilon == epsilon:
+            return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return None
 
 
 def _left(site: Site, visitor: Visitor) -> Privacy:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinja2 import Template
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,6 +16,11 @@ from dpsql.web.site import Site
 
 HERE = Path(__file__).parent
 _TEMPLATES = Jinja2Templates(HERE / "templates")
+
+
+def template_of(name: str) -> Template:
+    """Return a template, for a page that nobody requests."""
+    return _TEMPLATES.env.get_template(name)
 
 
 @dataclass(slots=True)

@@ -1,23 +1,27 @@
-"""The explorer's built-in samples with noise on them, drawn as for any answer."""
+"""What the story on the page Explore is told with: built-in samples, whose raw counts may be shown, and public numbers."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
-from dpsql.plots.density import distance
-from dpsql.plots.samples import samples
-from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
-from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, noise_facts
-from dpsql.web.inputs import fraction, one_of
+from dpsql.plots.density import SMOOTHING
+from dpsql.plots.samples import SAMPLE_BUCKETS, SIZE, samples
+from dpsql.policy.model import NoiseLevel
+from dpsql.web.curves import Json
 
 LEAST_SAMPLE_EPSILON, MOST_SAMPLE_EPSILON = Fraction(1, 100), Fraction(10)
 """The ends of the slider."""
+FIRST_EPSILON = Fraction(1, 10)
+"""Where the slider stands at first: the noise is seen, and so is the data behind it."""
+SMOOTHINGS = {"none": 0.0, "light": SMOOTHING, "strong": 0.05}
+"""The widths of the kernel that a visitor may choose, as shares of the range; both lines of a picture have the same."""
+ROLES = {NoiseLevel.LOW: "owner", NoiseLevel.MEDIUM: "collaborator", NoiseLevel.HIGH: "third party"}
+"""Who usually has which level of noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleUnit:
-    """The privacy unit of the made-up rows, and the most rows that count for one."""
+    """The privacy unit of a sample's rows, and the most rows that count for one."""
 
     name: str
     rows: int
@@ -28,30 +32,34 @@ class SampleUnit:
         return "1 row" if self.rows == 1 else f"{self.rows} rows"
 
 
-SAMPLE_UNITS = {
-    unit.name: unit for unit in (SampleUnit("row", 1), SampleUnit("passenger", 5), SampleUnit("driver", 40))
-}
+SAMPLE_UNITS = (SampleUnit("row", 1), SampleUnit("passenger", 5), SampleUnit("driver", 40), SampleUnit("medallion", 80))
 
 
-def noisy_sample(given: Mapping[str, str], entropy: Entropy) -> Json:
-    """Return the raw and the private curve of a sample; the records are made up, so both may be shown.
-
-    Raises:
-        BadInput: an unknown sample or unit, or an ε beyond the slider.
-    """
-    sample = samples()[one_of(given, "sample", tuple(samples()))]
-    unit = SAMPLE_UNITS[one_of(given, "unit", tuple(SAMPLE_UNITS))]
-    epsilon = fraction(given, "epsilon", LEAST_SAMPLE_EPSILON, MOST_SAMPLE_EPSILON)
-    noise = discrete_laplace(entropy, unit.rows / epsilon, len(sample.counts))
-    noisy = [count + z for count, z in zip(sample.counts, noise, strict=True)]
-    raw, private = (curves(counts, sample.low, sample.high) for counts in (sample.counts, noisy))
+@cache
+def story_data() -> Json:
+    """Return all that the browser draws the story from; the noise it draws itself, since the records are nobody's secret."""
     return {
-        "title": sample.title,
-        "axis": sample.unit,
-        "low": sample.low,
-        "high": sample.high,
-        "raw": drawn(raw),
-        "private": drawn(private),
-        "distance": {name: distance(raw[name], private[name]) for name in SMOOTHINGS},
-        **noise_facts(unit.rows, epsilon),
+        "buckets": SAMPLE_BUCKETS,
+        "size": SIZE,
+        "samples": [
+            {
+                "name": sample.name,
+                "title": sample.title,
+                "axis": sample.unit,
+                "low": sample.low,
+                "high": sample.high,
+                "group": sample.group,
+                "sizes": list(sample.by_size),
+                "counts": [list(counts) for counts in sample.by_size.values()],
+            }
+            for sample in samples().values()
+        ],
+        "units": [{"name": unit.name, "plain": unit.plain, "rows": unit.rows} for unit in SAMPLE_UNITS],
+        "roles": [{"name": ROLES[level], "level": level, "target": float(level.error)} for level in NoiseLevel],
+        "smoothings": SMOOTHINGS,
+        "epsilon": {
+            "low": float(LEAST_SAMPLE_EPSILON),
+            "high": float(MOST_SAMPLE_EPSILON),
+            "first": float(FIRST_EPSILON),
+        },
     }

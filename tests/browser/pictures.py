@@ -57,9 +57,10 @@ def _open(browser: Browser, url: str, password: str, options: dict[str, Any]) ->
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Log in").click()
     page.wait_for_selector("body[data-done]")
-    page.locator("#epsilon").fill("0.05")
-    page.locator("h1").click()
-    page.wait_for_function("document.getElementById('scale').textContent === '20'")
+    page.locator("[data-go=worlds]").click()
+    page.locator("#worlds.now").wait_for()
+    page.locator("#epsilon").fill("1.1")
+    page.wait_for_timeout(500)
     return page
 
 

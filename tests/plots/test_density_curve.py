@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpsql.plots.density import density, distance
-from dpsql.plots.samples import SAMPLE_BUCKETS, SIZE, samples
+from dpsql.plots.samples import REAL_TRIPS, SAMPLE_BUCKETS, SIZE, SIZES, samples
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 
 GRID = 1024
@@ -95,8 +95,11 @@ def test_density_needs_buckets_and_a_range(counts: list[float], low: float, high
 
 
 def test_samples_are_the_declared_ones() -> None:
-    """Ten distributions of 2,000 values in 100 buckets; nothing falls out of the range."""
-    assert len(samples()) == 10
+    """Ten distributions of made-up values and four of real trips in 100 buckets; nothing falls out of the range."""
+    assert len(samples()) == 14
     for sample in samples().values():
-        assert (len(sample.counts), sum(sample.counts)) == (SAMPLE_BUCKETS, SIZE)
+        for size, counts in sample.by_size.items():
+            assert (len(counts), sum(counts)) == (SAMPLE_BUCKETS, size)
+        assert sum(sample.counts) == SIZE
+        assert max(sample.by_size) == (6_433 if sample.group == REAL_TRIPS else SIZES[-1])
         assert sample.low < sample.high

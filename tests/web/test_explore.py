@@ -1,14 +1,17 @@
 """The page Explore: built-in samples, and questions about real columns."""
 
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
 from dpsql.plots.samples import samples
 from dpsql.web.ask import Bounded
 from dpsql.web.site import Gone, Refused
+from dpsql.web.story_file import story_file
 from tests.web.browsing import Browser
 from tests.web.conftest import Server
 
@@ -17,73 +20,35 @@ FARE = "SELECT width_bucket(fare, 0, 150, 100) AS bucket, COUNT(*) FROM rides GR
 
 
 def test_all_distributions_are_offered(visit: Visit) -> None:
-    """Six of the textbook, four of taxis, and the visitor's bounded number columns; no public and no time column."""
+    """Six of the textbook, four of taxis, four of real trips, and the visitor's bounded number columns."""
     text = visit("ana").get("/explore").text
     assert all(f'<option value="{name}"' in text for name in samples())
-    assert text.count("data-real") == 2
-    assert 'value="rides.fare"' in text
-    assert 'value="rides.seats"' in text
+    assert re.findall(r'<option value="(rides\.\w+)"', text) == ["rides.fare", "rides.seats"]
 
 
-@pytest.mark.parametrize(("unit", "rows"), [("row", 1), ("passenger", 5), ("driver", 40)])
-def test_the_unit_decides_the_sensitivity(visit: Visit, unit: str, rows: int) -> None:
-    """And with it the scale, C/ε; the guess depends on ε alone: e^ε/(1+e^ε)."""
-    answer = visit("ana").get("/explore/sample", sample="fare", unit=unit, epsilon="0.5").json()
-    assert answer["sensitivity"] == rows
-    assert answer["scale"] == pytest.approx(2 * rows)
-    assert answer["typical"] == pytest.approx(1 / math.sinh(0.5 / rows))
-    assert answer["guess"] == pytest.approx(math.exp(0.5) / (1 + math.exp(0.5)))
-
-
-def test_a_refresh_draws_only_the_noise_again(visit: Visit) -> None:
-    """The raw line and the numbers stay; two private lines are equal with a probability below 1e-50."""
-    browser = visit("ana")
-    one, two = (browser.get("/explore/sample", sample="tip", unit="row", epsilon="0.1").json() for _ in range(2))
-    assert one.pop("private") != two.pop("private")
-    assert one.pop("distance") != two.pop("distance")
-    assert one == two
-
-
-def test_distance_falls_with_epsilon(visit: Visit) -> None:
-    """From about 1 at ε = 0.01 to about 0.0025 at 10; each step is far beyond the spread of one draw."""
-    browser = visit("ana")
-    found = [
-        browser.get("/explore/sample", sample="fare", unit="row", epsilon=epsilon).json()["distance"]["light"]
-        for epsilon in ("0.01", "0.1", "1", "10")
+def test_the_story_has_each_number_of_rows(visit: Visit) -> None:
+    """Counts of the first rows of each sample, always the same ones; units and levels are the policy's words."""
+    story = visit("ana").get("/explore/story").json()
+    assert len(story["samples"]) == 14
+    for sample in story["samples"]:
+        assert [sum(counts) for counts in sample["counts"]] == sample["sizes"]
+        assert {len(counts) for counts in sample["counts"]} == {story["buckets"]}
+        assert story["size"] in sample["sizes"]
+        for fewer, more in pairwise(sample["counts"]):
+            assert all(a <= b for a, b in zip(fewer, more, strict=True))
+    assert [unit["rows"] for unit in story["units"]] == [1, 5, 40, 80]
+    assert [(role["level"], role["target"]) for role in story["roles"]] == [
+        ("low", 0.025),
+        ("medium", 0.075),
+        ("high", 0.15),
     ]
-    assert found == sorted(found, reverse=True)
-    assert found[0] > 0.4
-    assert found[3] < 0.01
+    assert story["epsilon"] == {"low": 0.01, "high": 10.0, "first": 0.1}
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"epsilon": "0"},
-        {"epsilon": "11"},
-        {"epsilon": "nan"},
-        {"epsilon": "1e400"},
-        {"epsilon": "1/0"},
-        {"epsilon": ""},
-        {"sample": "secret"},
-        {"unit": "nobody"},
-    ],
-)
-def test_samples_refuse_what_makes_no_sense(visit: Visit, wrong: dict[str, str]) -> None:
-    """With a text for the visitor."""
-    reply = visit("ana").get("/explore/sample", **{"sample": "fare", "unit": "row", "epsilon": "1", **wrong})
-    assert reply.status_code == 400
-    assert next(iter(wrong)) in reply.json()["error"]
-
-
-def test_both_lines_have_the_smoothing_that_is_named(visit: Visit) -> None:
-    """None, 2 and 5 per cent of the range; changing it draws no noise again, because all are there at once."""
-    answer = visit("ana").get("/explore/sample", sample="tip", unit="row", epsilon="0.3").json()
-    for name in ("none", "light", "strong"):
-        assert answer["raw"][name]["x"] == answer["private"][name]["x"]
-        assert answer["raw"][name]["step"] is answer["private"][name]["step"] is (name == "none")
-    assert answer["distance"]["none"] > answer["distance"]["light"] > answer["distance"]["strong"]
-    assert max(answer["private"]["light"]["y"]) < 1.5 * max(answer["raw"]["light"]["y"])
+def test_the_story_has_nothing_of_the_data_set(visit: Visit, server: Server) -> None:
+    """Nothing is asked for it, and whoever is logged in gets the same."""
+    assert visit("ana").get("/explore/story").content == visit("tess").get("/explore/story").content
+    assert server.asked == []
 
 
 def test_the_page_opens_with_nobodys_trips(visit: Visit) -> None:
@@ -92,6 +57,16 @@ def test_the_page_opens_with_nobodys_trips(visit: Visit) -> None:
     assert '<option value="normal" selected>' in text
     assert text.count(" selected>") == 2
     assert ">40 rows</span>" in text
+
+
+def test_the_story_is_one_file_without_a_server() -> None:
+    """It has all of its parts inside, and names no other place."""
+    text = story_file()
+    assert "import " not in text.partition('<script type="module">')[2].partition("</script>")[0]
+    assert re.findall(r'(?:src|href|action)="([^"#]*)"', text) == []
+    assert "default-src &#39;none&#39;" in text
+    assert "Your data" not in text
+    assert "rides" not in text
 
 
 def test_a_price_beyond_what_is_left_is_told(visit: Visit, server: Server) -> None:
@@ -106,7 +81,9 @@ def test_a_price_costs_nothing(visit: Visit, server: Server) -> None:
     """Before asking the page says the statement, what it would cost and what is left."""
     answer = visit("ana").get("/explore/price", column="rides.fare", epsilon="0.25").json()
     assert (answer["statement"], answer["epsilon"], answer["left"]) == (FARE, 0.25, "10")
-    assert (answer["sensitivity"], answer["scale"]) == (20, 80)
+    assert (answer["sensitivity"], answer["scale"], answer["paid"]) == (20, 80, None)
+    assert answer["typical"] == pytest.approx(1 / math.sinh(1 / 80))
+    assert answer["guess"] == pytest.approx(math.exp(0.25) / (1 + math.exp(0.25)))
     assert (server.asked, server.lines) == ([], [])
 
 
@@ -117,10 +94,19 @@ def test_a_real_column_is_asked_and_charged_once(visit: Visit, server: Server) -
     for epsilon in ("0.25", "0.25", "0.5"):
         answer = browser.post("/explore/ask", column="rides.fare", epsilon=epsilon).json()
         charged.append((answer["charged"], answer["left"]))
-        assert set(answer) >= {"private", "statement", "role"}
+        assert set(answer) >= {"counts", "statement", "role"}
         assert "raw" not in answer
     assert charged == [("0.25", "9.75"), ("0", "9.75"), ("0.5", "9.25")]
     assert server.asked == [(FARE, "0.25"), (FARE, "0.25"), (FARE, "0.5")]
+
+
+def test_a_free_repeat_is_called_free(visit: Visit) -> None:
+    """Before it is asked: the role has paid that much for this statement; another ε has not been paid."""
+    browser = visit("ana")
+    browser.post("/explore/ask", column="rides.fare", epsilon="0.25")
+    paid = [browser.get("/explore/price", column="rides.fare", epsilon=e).json()["paid"] for e in ("0.25", "0.5")]
+    assert paid == ["2026-01-01 12:00 UTC", None]
+    assert browser.get("/explore/price", column="rides.fare", epsilon="0.25").json()["left"] == "9.75"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ PATHS = (
     "/choose",
     "/budget",
     "/budget/charges",
-    "/explore/sample",
+    "/explore/story",
     "/login",
     "/ready",
     "/nothing",

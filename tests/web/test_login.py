@@ -35,7 +35,7 @@ def test_pages_need_a_login(visit: Visit, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/explore/sample", "/explore/price", "/choose/rule", "/choose/study", "/budget/charges"]
+    "path", ["/explore/story", "/explore/price", "/choose/rule", "/choose/study", "/budget/charges"]
 )
 def test_data_need_a_login(visit: Visit, path: str) -> None:
     """A script is told."""

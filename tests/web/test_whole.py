@@ -8,7 +8,6 @@ import httpx2 as httpx
 import psycopg
 import pytest
 
-from dpsql.web.curves import curves, drawn
 from tests.support.fix_pages import FARES, USERS, Running
 from tests.web.browsing import Browser
 
@@ -36,24 +35,24 @@ def log_in(running: Running, open_browser: Callable[[], Browser]) -> Callable[[s
     return log_in
 
 
-def _exact_curves() -> object:
+def _exact_counts() -> list[int]:
     counts = [0] * 100
     for fare, times in FARES.items():
         counts[int(fare)] += times
-    return drawn(curves(counts, 0.0, 100.0))
+    return counts
 
 
 def test_no_exact_value_reaches_a_browser(log_in: LogIn) -> None:
-    """Every response to every user is read: no fare of a record, no count of rows, not the curve of exact counts.
+    """Every response to every user is read: no fare of a record, no count of rows, not the exact counts.
 
-    False alarms: the private curve is the exact one only if the noise in all of 100 buckets is nearly 0, which at a scale of
+    False alarms: the counts are the exact ones only if the noise in all of 100 buckets is nearly 0, which at a scale of
     200 rows has a probability below 1e-100.
     """
     exact = {str(value) for value in (*FARES, *FARES.values(), sum(FARES.values()))}
     for user in USERS:
         browser = log_in(user)
         asked = browser.post("/explore/ask", column="rides.fare", epsilon="0.01").json()
-        assert asked["private"] != _exact_curves()
+        assert asked["counts"] != _exact_counts()
         browser.post("/explore/ask", column="rides.seats", epsilon="0.01")
         browser.get("/explore/price", column="rides.fare", epsilon="0.1")
         for path in _PAGES:
@@ -87,12 +86,10 @@ def test_what_another_role_asked_never_appears(running: Running, log_in: LogIn) 
         assert any("analyst" in reply.text for reply in browser.seen) is sees
 
 
-def test_the_private_curve_is_near_the_truth(log_in: LogIn) -> None:
-    """With a scale of 2 rows of 2/1 among thousands, each peak is where the fares are."""
-    found = log_in("olga").post("/explore/ask", column="rides.fare", epsilon="1").json()["private"]["light"]
-    near = [max(y for x, y in zip(found["x"], found["y"], strict=True) if abs(x - fare) < 2) for fare in FARES]
-    far = [y for x, y in zip(found["x"], found["y"], strict=True) if all(abs(x - fare) > 12 for fare in FARES)]
-    assert min(near) > 3 * max(far)
+def test_the_private_counts_are_near_the_truth(log_in: LogIn) -> None:
+    """With a scale of 2 rows among thousands, each peak is where the fares are: an error of 100 has odds below 1e-20."""
+    found = log_in("olga").post("/explore/ask", column="rides.fare", epsilon="1").json()["counts"]
+    assert all(abs(told - exact) < 100 for told, exact in zip(found, _exact_counts(), strict=True))
 
 
 def test_wrong_passwords_are_the_servers_decision(running: Running, open_browser: Callable[[], Browser]) -> None:

@@ -3,7 +3,7 @@
 const NS = "http://www.w3.org/2000/svg";
 const EDGE = { top: 22, right: 14, bottom: 40, left: 52 };
 
-function put(parent, name, attributes, text) {
+export function put(parent, name, attributes, text) {
   const node = document.createElementNS(NS, name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   if (text !== undefined) node.textContent = text;
@@ -21,7 +21,7 @@ export function ticks(low, high, wanted) {
   return found;
 }
 
-const plain = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
+export const plain = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
 
 /** Return y of a line at x, by linear interpolation; steps keep the last value. */
 function at(line, x) {

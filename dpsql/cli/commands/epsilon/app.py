@@ -6,8 +6,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dpsql.cli.commands.epsilon_advise import advise_command
-from dpsql.cli.commands.epsilon_noise import NoisePlanner, noise_command
+from dpsql.cli.commands.epsilon.advise import advise_command
+from dpsql.cli.commands.epsilon.noise import NoisePlanner, noise_command
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
 from dpsql.cli.support.numbers import MOST, read_column, read_fraction, read_list

@@ -1,0 +1,1 @@
+"""`dpsql epsilon`: its commands."""
