@@ -60,7 +60,7 @@ test-browser: $(VENV)/ok
 	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
 	  --no-install-recommends nodejs npm; } || { echo 'npm is needed: apt-get install npm' >&2; exit 1; }
 	mkdir -p $(BROWSER) && cd $(BROWSER) && npm install --silent --no-audit --no-fund axe-core@4
-	$(UV) -e '.[dev,plots,browser]'
+	$(UV) -e '.[dev,plots,png,browser]'
 	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PYTEST) -m browser tests/browser
 
 # Clients that pip can't install: those of npm and Debian. What is missing is installed, which only root can.

@@ -9,6 +9,7 @@ import json
 import secrets
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import psycopg
 
 from dpsql.collector import collect_seldom
 from dpsql.errors import ConfigError
+from dpsql.frames import AnswerFrame
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, Shadow, User
 from dpsql.policy.load import load
 from dpsql.scratch import Scratch
@@ -31,6 +33,10 @@ class LocalConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection whose server stops when it is closed."""
 
     _server: subprocess.Popen[str] | None = None
+
+    def frame(self, statement: str, parameters: Sequence[object] | None = None) -> AnswerFrame:
+        """Ask a statement and return its answer with margins beside the aggregates, wherever they cost nothing."""
+        return AnswerFrame.of(self, statement, parameters)
 
     def close(self) -> None:
         """Close the connection, then stop the server."""

@@ -21,6 +21,7 @@ ORDER = (
     frozenset({"demo"}),
     frozenset({"dpsql"}),
     frozenset({"local"}),
+    frozenset({"frames", "noising"}),
     frozenset({"server", "supervisor"}),
     frozenset({"open_books", "reloading", "served_metrics", "served_pages"}),
     frozenset({"assembly"}),
@@ -138,6 +139,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "os.urandom": {
         "privacy.mechanisms.entropy": "the bytes that all noise is made of",
         "server": "hands the noise its bytes",
+        "noising": "hands the noise its bytes, for values that the caller holds",
         "plots.gallery": "hands the noise its bytes, for pictures of made-up records",
         "wire.protocol.scram": "salts and nonces of the log-in",
     },

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 
 import plotly.graph_objects as go
 from plotly.io import to_html
@@ -20,6 +21,8 @@ _OPTIONS = {
     # the library's own button would upload the picture's numbers to its maker
     "modeBarButtonsToRemove": ["sendChartToCloud"],
 }
+_WIDE, _HIGH, _LINE, _LETTERS = 900, 560, 15, 140
+"""Pixels of an image, of a line of the text under it, and how many letters such a line has."""
 _NO_NETWORK = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
 )
@@ -49,6 +52,17 @@ def gallery_page(pictures: Sequence[Picture], title: str) -> str:
 def write_page(pictures: Sequence[Picture], title: str, path: Path) -> None:
     """Write the page to a file."""
     path.write_text(gallery_page(pictures, title), encoding="utf-8")
+
+
+def write_image(picture: Picture, title: str, path: Path) -> None:
+    """Write a picture with its title above and its text below as PNG; kaleido asks Chromium for it."""
+    lines = [escape(line) for line in wrap(picture.caption, _LETTERS)]
+    figure = go.Figure(picture.figure).update_layout(
+        title={"text": escape(title), "x": 0.02}, margin={"t": 60, "b": 110 + _LINE * len(lines)}
+    )
+    below = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "yshift": -75, "yanchor": "top", "xanchor": "left"}
+    figure.add_annotation(text="<br>".join(lines), showarrow=False, align="left", font_size=11, **below)
+    figure.write_image(path, width=_WIDE, height=_HIGH + _LINE * len(lines), scale=2)
 
 
 def _figure(picture: Picture) -> str:

@@ -9,7 +9,7 @@ import pytest
 from dpsql.plots.answer import PlottedAnswer
 from dpsql.plots.charts import histogram
 from dpsql.plots.errors import Possible
-from dpsql.plots.page import Picture, write_page
+from dpsql.plots.page import Picture, write_image, write_page
 from dpsql.plots.value_grid import ValueGrid
 
 if TYPE_CHECKING:
@@ -81,3 +81,16 @@ def test_error_bars_do_not_hang_below_0(chromium: "Browser", tmp_path: Path) -> 
     assert len(errors) == 3
     assert all(box["y"] + box["height"] <= foot + 2 for box in errors)
     page.close()
+
+
+def test_an_image_has_title_and_caption(chromium: "Browser", tmp_path: Path) -> None:
+    """As large as it is drawn, and larger where more has to be said below."""
+    sizes = []
+    for caption in ("short", "a longer caption, " * 40):
+        write_image(Picture(histogram(PAID, possible=Possible(0.0)), caption), "Payment & more", tmp_path / "pay.png")
+        page = chromium.new_page()
+        page.goto((tmp_path / "pay.png").as_uri())
+        sizes.append(page.evaluate("() => [document.images[0].naturalWidth, document.images[0].naturalHeight]"))
+        page.close()
+    assert sizes[0][0] == sizes[1][0] == 1800
+    assert sizes[0][1] < sizes[1][1]

@@ -14,6 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from dpsql.cli.commands.plot import plot
+from dpsql.cli.support.plot_output import drawn_into
 from dpsql.cli.support.plotted import Plotted
 from tests.support.connected import as_own, connections
 
@@ -233,3 +234,44 @@ def test_what_a_statistic_can_be(
 ) -> None:
     """Read off the statement and its EXPLAIN; where nothing is sure nothing is cut off."""
     assert Plotted.of(server, "analyst", sql).possible(column) == possible
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("x.pdf", '".pdf" is no kind of picture: the name must end with .html or .png'),
+        ("x", "the name must end with .html or .png"),
+        ("nowhere/x.html", "there is no folder"),
+    ],
+)
+@pytest.mark.usefixtures("server")
+def test_a_file_that_cannot_be_written_costs_nothing(home: Path, name: str, message: str) -> None:
+    """It is refused before anything is asked."""
+    config = str(home / "config.yaml")
+    result = CliRunner().invoke(
+        APP, ["SELECT pay, sum(fare) FROM rides GROUP BY 1", "-r", "analyst", "-c", config, "-o", str(home / name)]
+    )
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_png_needs_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is named with the command that installs it."""
+    monkeypatch.setattr("dpsql.cli.support.plot_output.find_spec", lambda name: None if name == "kaleido" else name)
+    with pytest.raises(typer.BadParameter, match=r"pip install '.\[png\]'"):
+        drawn_into(tmp_path / "x.png")
+
+
+@pytest.mark.usefixtures("server")
+def test_error_bars_come_by_themselves(home: Path) -> None:
+    """Where margins cost nothing; the statement under the picture is the one that was asked."""
+    file = home / "bars.html"
+    config = str(home / "config.yaml")
+    asked = "SELECT pay, count(*) AS n FROM rides GROUP BY pay"
+    result = CliRunner().invoke(APP, [asked, "-r", "analyst", "-c", config, "-o", str(file)])
+    assert result.exit_code == 0, result.output
+    text = file.read_text(encoding="utf-8")
+    assert '"error_y"' in text
+    assert f"{asked}</figcaption>" in text
+    assert "error bars hold about 95 %" in text.lower()
+    assert text.count("COUNT(*) of rides") == 2  # the title of the window, and the heading

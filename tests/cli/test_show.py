@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from dpsql.cli.support.quoting import yaml_name
 from dpsql.cli.support.show import table_of
+from dpsql.policy.yaml_name import yaml_name
 
 
 def test_a_table() -> None:

@@ -131,6 +131,6 @@ def test_what_is_to_be_installed_is_installed_from_a_checkout() -> None:
     assert "dpsql" not in {one.partition("[")[0] for one in said}
     assert (
         {one for one in said if one.startswith(".")}
-        == {".[mcp]", ".[metrics]", ".[plots]", ".[spark]"}
+        == {".[mcp]", ".[metrics]", ".[plots]", ".[png]", ".[spark]"}
         <= {f".[{name}]" for name in extras}
     )

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from dpsql.cli.support.signals import Signals
+from dpsql.local import LocalConnection
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, User
 from dpsql.policy.load import load
 from dpsql.server import Server
@@ -36,7 +37,7 @@ def connections(config: Path) -> Iterator[Connect]:
 
         def connect(role: str) -> psycopg.Connection[tuple[Any, ...]]:
             dsn = f"{where} user={role} password={password}"
-            return opened.enter_context(psycopg.connect(dsn, autocommit=True))
+            return opened.enter_context(LocalConnection.connect(dsn, autocommit=True))
 
         yield connect
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from decimal import Decimal
 
 import httpx2 as httpx
 import psycopg
@@ -106,3 +107,22 @@ def test_wrong_passwords_on_the_pages_lock_nobody_out(running: Running, open_bro
         dsn = f"{running.sql} dbname=rides user={user} password={running.passwords[user]}"
         with psycopg.connect(dsn) as session:
             assert session.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_the_registry_has_what_was_told_to_whom(running: Running) -> None:
+    """A row a statement with all that it has cost: to an owner of every role, and to others of their own."""
+    asked = "SELECT count(*) FROM rides WHERE seats = 5"
+    found = {}
+    for user in ("tess", "ana", "olga"):
+        dsn = f"{running.sql} dbname=rides user={user} password={running.passwords[user]}"
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            if user != "olga":
+                for _ in range(2):
+                    connection.execute("SET dpsql.epsilon = '0.125'")
+                    connection.execute(asked.encode())
+            columns = "role_name, unit_kind, epsilon, times, first_told = last_told"
+            told = f"SELECT {columns} FROM dpsql.registry WHERE statement = %s"
+            found[user] = sorted(connection.execute(told.encode(), [asked]).fetchall())
+    tess = ("third_party", "driver", Decimal("0.125"), 1, True)
+    ana = ("analyst", "passenger", Decimal("0.125"), 1, True)
+    assert found == {"tess": [tess], "ana": [ana], "olga": [ana, tess]}

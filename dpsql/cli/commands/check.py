@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from dpsql.assembly import servable
+from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.rehearsed import see_that_serve_would_start
@@ -22,7 +23,7 @@ from dpsql.policy.load.editors import write_schemas
 from dpsql.shadow.server.sandbox import Sandbox
 
 _Schemas = Annotated[
-    Path | None, typer.Option("--json-schema", help="Write the JSON Schemas for editors into this directory instead.")
+    Path | None, typer.Option("--json-schema", help="Write the JSON Schemas for editors into this folder instead.")
 ]
 
 
@@ -44,6 +45,8 @@ def check_config(
     Only with --data are records read; the rows of public tables always are. The ledger is opened in a copy.
     """
     if json_schema is not None:
+        if not json_schema.is_dir():
+            raise typer.BadParameter(f"{json_schema}: there is no such folder; make it first")
         for file in write_schemas(json_schema):
             typer.echo(f"wrote {file}")
         return
@@ -64,7 +67,8 @@ def check_config(
         public = read_public(policy, engine)
         typer.echo(see_that_serve_would_start(loaded))
         if data:
-            reports = report(policy, engine, public.declared)
+            with at_work("reading the records for the private report"):
+                reports = tuple(report(policy, engine, public.declared))
             show_report(Console(), policy, reports, groups)
 
 

@@ -10,7 +10,8 @@ from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName, Sql,
 @with_exit_code
 def explain_statement(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print how a statement would be answered; free."""
+    asked = statement(sql)
     with dpsql.connect(config, role=role) as connection, connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {statement(sql)}".encode())
+        cursor.execute(f"EXPLAIN {asked}".encode())
         for row in cursor.fetchall():
             typer.echo(row[0])

@@ -1,20 +1,21 @@
 """`dpsql init`: schema files to begin with, from the names and types in a database's catalogue."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.catalogue import Catalogue, RecordsFile, read_catalogue
 from dpsql.cli.support.catalogued import CatalogueTable
 from dpsql.cli.support.drafting import Units, draft, left_out
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.quoting import yaml_name
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
+from dpsql.policy.yaml_name import yaml_name
 
 
 @with_exit_code
@@ -40,7 +41,7 @@ def init(
             hint=f"Write config.yaml with budget: {{person: {{epsilon: …, profile: {profile}}}}}, then run dpsql profile.",
         )
     source = _source(database)
-    catalogue = read_catalogue(source, schema or ())
+    catalogue = _catalogue(source, schema or ())
     tables, advice = catalogue.tables, _advice(catalogue, source)
     unknown = sorted(set(table or ()) - set(tables))
     if unknown or not tables:
@@ -58,6 +59,11 @@ def init(
     for line in (*_told(chosen), *advice, *_places(chosen)):
         typer.echo(line)
     typer.echo("next: declare the privacy units, bounds and values in them, then run dpsql check")
+
+
+def _catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: Sequence[str]) -> Catalogue:
+    with at_work("reading the database's catalogue"):
+        return read_catalogue(source, schemas)
 
 
 def _units(unit: str, tables: Mapping[str, CatalogueTable]) -> Units:

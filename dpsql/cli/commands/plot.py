@@ -1,4 +1,4 @@
-"""`dpsql plot`: ask one statement and draw the answer into an HTML file that needs no network."""
+"""`dpsql plot`: ask one statement and draw the answer into an HTML file that needs no network, or into a PNG."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,8 +12,9 @@ import dpsql
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.numbers import read_list
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, Sql, statement
-from dpsql.cli.support.plot_output import need_plots
+from dpsql.cli.support.plot_output import drawn_into, need_plots
 from dpsql.cli.support.plotted import Plotted
+from dpsql.plots.margins import ask_with_margins
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -48,7 +49,7 @@ class _Wanted:
 def plot(
     sql: Sql,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .html or .png.")],
     role: Annotated[str | None, typer.Option("--role", "-r", help="The role that asks and pays.")] = None,
     config: ConfigFile = DEFAULT_CONFIG,
     dsn: Annotated[str | None, typer.Option(help="A running server to ask instead: postgresql://…")] = None,
@@ -68,20 +69,20 @@ def plot(
 ) -> None:
     """Draw an answer with its margins, and say under it what it is; columns that are not named are guessed."""
     need_plots()
+    draw = drawn_into(output)  # before anything is paid for
     wanted = _Wanted(chart, {"x": x, "y": y, "margin": margin, "series": series}, _ends(bounds), buckets, title)
-    from dpsql.plots import answer, page  # noqa: PLC0415 -- an extra
+    from dpsql.plots import answer  # noqa: PLC0415 -- an extra
 
     asked = statement(sql)
     with _connection(config, role, dsn) as connection:
         plotted = Plotted.of(connection, role, asked)
-        with connection.cursor() as cursor:
-            cursor.execute(asked.encode())
-            rows = answer.PlottedAnswer.of(cursor)
+        told = ask_with_margins(connection, asked) if margin is None else connection.execute(asked.encode())
+        rows = answer.PlottedAnswer.of(told)
     try:
         picture, headline = _picture(wanted, rows, plotted)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    page.write_page([picture], headline, output)
+    draw(picture, headline, output)
 
 
 def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Connection[tuple[object, ...]]:
@@ -108,7 +109,7 @@ def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: Plotted) -> "tuple
     )
     notes = captions.notes(rows, layout, grid) if layout else captions.box_notes(rows)
     notes += [captions.smoothing_note()] if wanted.chart is Chart.DENSITY else []
-    figure = _draw(wanted, rows, plotted, layout, grid, headline)
+    figure = _draw(wanted, rows, plotted, layout, grid)
     if grid is not None and plotted.bucketed is not None:
         figure.update_xaxes(title=plotted.bucketed[-1])
     return page.Picture(figure, captions.caption(source, notes)), headline
@@ -120,26 +121,24 @@ def _draw(
     plotted: Plotted,
     layout: "Layout | None",
     grid: "ValueGrid | None",
-    title: str,
 ) -> "go.Figure":
+    """Return the figure, without the title, which stands above it."""
     from dpsql.plots import charts  # noqa: PLC0415 -- an extra
     from dpsql.plots.errors import Possible  # noqa: PLC0415 -- an extra
 
     possible = Possible(*(plotted.possible(layout.y) if layout else (None, None)))
     match wanted.chart:
         case Chart.HISTOGRAM:
-            return charts.histogram(rows, title=title, buckets=grid, possible=possible, **wanted.columns)
+            return charts.histogram(rows, buckets=grid, possible=possible, **wanted.columns)
         case Chart.VERSUS:
-            return charts.versus(rows, title=title, possible=possible, **wanted.columns)
+            return charts.versus(rows, possible=possible, **wanted.columns)
         case Chart.BOX:
-            return charts.box(rows, category=wanted.columns.get("x"), title=title)
+            return charts.box(rows, category=wanted.columns.get("x"))
         case Chart.DENSITY:
             ends = (grid.low, grid.high) if grid else wanted.bounds
             if ends is None:
                 raise ValueError("a density needs --bounds LOW,HIGH, or width_bucket(…) in the statement")
-            return charts.density_curve(
-                rows, ends, title=title, buckets=grid.number if grid else None, **wanted.columns
-            )
+            return charts.density_curve(rows, ends, buckets=grid.number if grid else None, **wanted.columns)
 
 
 def _grid(wanted: _Wanted, plotted: Plotted, x: str) -> "ValueGrid | None":

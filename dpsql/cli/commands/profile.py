@@ -11,6 +11,7 @@ from rich.table import Table
 
 import dpsql
 from dpsql.accounting.privacy_loss import show_down
+from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.errors import ConfigError
@@ -42,7 +43,8 @@ def profile(
     for kind in kinds:
         for role in _roles(loaded.policy, kind):
             try:
-                rows = _taken(loaded.file, role)
+                with at_work(f"taking the profile of {kind} for role {role}"):
+                    rows = _taken(loaded.file, role)
             except psycopg.Error as error:
                 failed.append(f'role "{role}": {str(error).splitlines()[0]}')
             else:

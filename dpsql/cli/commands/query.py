@@ -14,10 +14,11 @@ from dpsql.cli.support.show import show_answer
 @with_exit_code
 def query(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Ask a statement as a role; the role's budget pays."""
+    asked = statement(sql)
     with dpsql.connect(config, role=role) as connection:
         connection.add_notice_handler(_show_notice)
         with connection.cursor() as cursor:
-            cursor.execute(statement(sql).encode())
+            cursor.execute(asked.encode())
             show_answer(Console(), cursor)
 
 

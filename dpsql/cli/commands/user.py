@@ -14,13 +14,13 @@ from rich.console import Console
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName
-from dpsql.cli.support.quoting import yaml_name
 from dpsql.cli.support.show import table_of
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import place_of_trail
 from dpsql.policy.load import load
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.users_file import amount, users_in, with_key, with_user
+from dpsql.policy.yaml_name import yaml_name
 from dpsql.trail.reading import newest_first
 from dpsql.wire.protocol.scram import Verifier
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 
 from dpsql.cli.support.catalogued import CatalogueColumn, CatalogueTable
-from dpsql.cli.support.quoting import yaml_name
 from dpsql.policy.load.scalars import column_type
+from dpsql.policy.yaml_name import yaml_name
 
 _HEAD = "# Declare bounds and values from what you know about the world, never from a look at the data.\n"
 _UNITS = """\

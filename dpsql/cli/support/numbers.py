@@ -33,6 +33,14 @@ def read_fraction(text: str | Fraction) -> Fraction:
     )
 
 
+def read_epsilon(text: str | Fraction) -> Fraction:
+    """Read an ε, which is above 0; see `read_fraction`."""
+    found = read_fraction(text)
+    if found <= 0:
+        raise typer.BadParameter(f"an ε of {float(found):g}: it must be above 0")
+    return found
+
+
 def read_list(text: str) -> list[float]:
     """Read numbers with commas between them."""
     return [_number(part, f"value {place}") for place, part in enumerate(text.split(","), start=1)]

@@ -1,4 +1,4 @@
-"""The tables `dpsql.budget`, `charges`, `audit`, `profile`, `columns`, `releases`: what may be spent, was asked, is known."""
+"""The tables `dpsql.budget`, `charges`, `registry`, `audit`, `profile`, `columns`, `releases`: spent, asked, told, known."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.accounting.usual_price import LINES, questions_left, usual_price
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
+from dpsql.gateway.catalogue.registry_rows import REGISTRY, registry_rows
 from dpsql.gateway.plans.placeholders import placeholder
 from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Period
@@ -28,7 +29,7 @@ from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
 from dpsql.trail.chain import ChainedLine
 
-ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|audit|profile|columns|releases|take_profile)\b'
+ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|registry|audit|profile|columns|releases|take_profile)\b'
 """What finds the names of the tables in a text."""
 _NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
 _MOST = 10_000
@@ -39,7 +40,7 @@ _LONGEST_READ = 32_000
 """Characters of a statement that is read."""
 _OF_A_MOMENT = ("08", "53", "54", "57", "58")
 """Errors that say nothing of a statement: cancels, time limits, what is busy or away."""
-_TABLES = ("budget", "charges", "audit", "profile", "columns", "releases")
+_TABLES = ("budget", "charges", "registry", "audit", "profile", "columns", "releases")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
     "epsilon_spent": "numeric", "epsilon_left": "numeric", "delta_total": "numeric", "delta_spent": "numeric",
@@ -144,7 +145,7 @@ def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, b
         statement = None
     if statement is None:
         return asked.text  # of which PostgreSQL says what it is
-    tables = dict(zip(_TABLES, (_budget, _charges, _audit, _profile, _columns, _releases), strict=True))
+    tables = dict(zip(_TABLES, (_budget, _charges, _registry, _audit, _profile, _columns, _releases), strict=True))
     named = {fold(t.this) for query in statement.queries for t in query.tree.find_all(exp.Table) if _is_ours(t)}
     contents = {name: rows(account, books) for name, rows in tables.items() if name in named}
     return statement.text([_with_contents(query, contents) for query in statement.queries])
@@ -212,6 +213,12 @@ def _charges(account: Account, books: Books) -> str:
         for i, e in enumerate(reversed(entries), 1)
     ]
     return splice.table(tuple(_CHARGES), tuple(_CHARGES.values()), rows)
+
+
+def _registry(account: Account, books: Books) -> str:
+    """Return what was told to the role, or to an owner's every one: a row a statement, with all that it has cost."""
+    entries = books.ledger.entries(None if account.role.owner else account.role.name, _MOST, books.cancellation)
+    return splice.table(tuple(REGISTRY), tuple(REGISTRY.values()), registry_rows(entries, _brief))
 
 
 def _audit(account: Account, books: Books) -> str:

@@ -94,6 +94,11 @@ CREATE TABLE dpsql.charges (
   statement text);
 COMMENT ON TABLE dpsql.charges IS 'what your role has spent';
 
+CREATE TABLE dpsql.registry (
+  role_name text, unit_kind text, statement text, epsilon numeric, delta numeric, first_told timestamp with time zone,
+  last_told timestamp with time zone, times bigint);
+COMMENT ON TABLE dpsql.registry IS 'what was told, and what each answer has cost in all';
+
 CREATE TABLE dpsql.audit (
   line bigint, made_at timestamp with time zone, event text, user_name text, role_name text, address text,
   application text, statement text, parameters text[], verdict text, sqlstate text, rule text, epsilon numeric,

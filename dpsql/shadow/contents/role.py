@@ -150,7 +150,11 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
         ("GRANT USAGE ON SCHEMA dpsql TO {}", both),
         ("GRANT USAGE ON LANGUAGE sql TO {}", Identifier(ORACLE)),
         (
-            "GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.audit, dpsql.profile, dpsql.columns, dpsql.releases TO {}",
+            "GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.registry, dpsql.audit, dpsql.profile, dpsql.columns TO {}",
+            Identifier(CLIENTS),
+        ),
+        (
+            "GRANT SELECT ON dpsql.releases TO {}",
             Identifier(CLIENTS),
         ),
         ("GRANT EXECUTE ON FUNCTION dpsql.take_profile() TO {}", Identifier(CLIENTS)),

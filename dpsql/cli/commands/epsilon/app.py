@@ -10,7 +10,7 @@ from dpsql.cli.commands.epsilon.advise import advise_command
 from dpsql.cli.commands.epsilon.noise import NoisePlanner, noise_command
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
-from dpsql.cli.support.numbers import MOST, read_column, read_fraction, read_list
+from dpsql.cli.support.numbers import MOST, read_column, read_epsilon, read_fraction, read_list
 from dpsql.cli.support.plot_output import draw_rule, draw_study
 from dpsql.epsilon.advising.belief import Belief, belief_after
 from dpsql.epsilon.advising.lines import decimal
@@ -49,7 +49,7 @@ def risk(
     query: Annotated[str, typer.Option(help="mean, median, variance, std, count, sum, p90 …")] = "mean",
     missing: Annotated[int, typer.Option(max=MOST, help="How many people are missing from the release.")] = 1,
     epsilon: Annotated[
-        list[Fraction] | None, typer.Option(parser=read_fraction, help="Show the risk at this ε; may be repeated.")
+        list[Fraction] | None, typer.Option(parser=read_epsilon, help="Show the risk at this ε; may be repeated.")
     ] = None,
     membership: Membership = MEMBERSHIP,
     value: NumberOption = VALUE,
@@ -63,7 +63,7 @@ def risk(
     try:
         match people, values, csv, column:
             case int(), None, None, None:
-                _rule(Promises(people, limit, membership, value), plot)
+                _rule(Promises(people, limit, membership, value), epsilon or [], plot)
             case None, str(), None, None:
                 _study(Universe.of(read_list(values), missing), StudiedStatistic.named(query), limit, epsilon, plot)
             case None, None, Path(), str():
@@ -89,11 +89,12 @@ def _study(
         draw_study(result, plot)
 
 
-def _rule(promises: Promises, plot: Path | None) -> None:
+def _rule(promises: Promises, epsilons: list[Fraction], plot: Path | None) -> None:
     limits, people = promises.limits(), promises.people
     total = promises.largest()
     rows: list[tuple[object, Belief]] = [(promise, belief_after(limit, people)) for promise, limit in limits.items()]
     rows.append(("all three", belief_after(total, people)))
+    rows += [("as given", belief_after(epsilon, people)) for epsilon in epsilons]
     tables.print_blocks(
         tables.belief_table(f"Largest total ε for {people:,} people", "limited by", rows),
         tables.binding_line(promises),
