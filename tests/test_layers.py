@@ -94,7 +94,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"advising"}),
         frozenset({"risks"}),
         frozenset({"databases", "noise"}),
-        frozenset({"refusal", "rounding"}),
+        frozenset({"reading", "refusal", "rounding"}),
     ),
     "rewrite.syntax": (
         frozenset({"whole"}),

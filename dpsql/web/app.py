@@ -15,8 +15,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dpsql.epsilon.refusal import BadInput
-from dpsql.web import budget, choose, explore, login
+from dpsql.web import budget, explore, login
 from dpsql.web.attempts import Attempts
+from dpsql.web.choosing import choose
 from dpsql.web.headers import SafeHeaders
 from dpsql.web.inputs import BadField
 from dpsql.web.page_context import HERE, PageContext

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
+from dpsql.epsilon.reading import read_number, read_share
 from dpsql.epsilon.refusal import BadInput
 
 _LONGEST = 24
@@ -19,7 +20,7 @@ class BadField(BadInput):
 
 
 def fraction(given: Mapping[str, str], name: str, low: Fraction | int, high: Fraction | int) -> Fraction:
-    """Return a number exactly as it was typed, `0.333` or `1/3`.
+    """Return a number exactly as it was typed: `0.333`, `1/3`, `1e5`, `10,000`.
 
     Raises:
         BadField: it is none, or outside [low, high].
@@ -39,17 +40,15 @@ def whole(given: Mapping[str, str], name: str, low: int, high: int) -> int:
 
 
 def share(given: Mapping[str, str], name: str) -> Fraction:
-    """Return a probability: `33.3` and `33.3 %` are per cent, `1/3` is a third.
+    """Return a probability, as `read_share` reads it.
 
     Raises:
-        BadField: it is neither, or not between 0.1 and 99.9 %.
+        BadField: it is none, or not between 0.1 and 99.9 %.
     """
-    text = given.get(name, "").strip()
-    value = _read(text.removesuffix("%"))
-    if value is not None and ("/" not in text or text.endswith("%")):
-        value /= 100
+    text = given.get(name, "")
+    value = read_share(text) if len(text) <= _LONGEST else None
     if value is None or not _LEAST_SHARE <= value <= _MOST_SHARE:
-        raise BadField(name, f"{_words(name)} must be from 0.1 to 99.9 %, or a fraction like 1/3")
+        raise BadField(name, f"{_words(name)} must be from 0.1 to 99.9 %: 33 %, 0.33 or 1/3")
     return value
 
 
@@ -70,11 +69,8 @@ def numbers(text: str) -> list[float]:
 
 
 def _read(text: str) -> Fraction | None:
-    """Return a number without an exponent, leading and trailing spaces apart; None for anything else."""
-    try:
-        return Fraction(text.strip()) if len(text) <= _LONGEST and "e" not in text.lower() else None
-    except (ValueError, ZeroDivisionError):
-        return None
+    """Return a number; None for anything else, and for one that is longer than any that makes sense."""
+    return read_number(text) if len(text) <= _LONGEST else None
 
 
 def _words(name: str) -> str:

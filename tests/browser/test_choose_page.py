@@ -93,7 +93,7 @@ def test_the_copied_lines_have_the_data_sets_own_budget(visit: Visit) -> None:
 @pytest.mark.parametrize(
     ("field", "typed", "form", "message"),
     [
-        ("membership", "0.01", "promises", "membership must be from 0.1 to 99.9 %, or a fraction like 1/3"),
+        ("membership", "0.01 %", "promises", "membership must be from 0.1 to 99.9 %: 33 %, 0.33 or 1/3"),
         ("naming", "many", "promises", "naming must be"),
         ("people", "", "promises", "people must be a number"),
         ("rows", "0", "quality", "rows must be a number from 1"),

@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise
-from dpsql.cli.support.explained import ExplainedChoice, ExplainedRange
 from dpsql.cli.support.planned import planned, quantiles
+from dpsql.gateway.explaining.explained import ExplainedChoice, ExplainedRange
 from tests.support.connected import as_own, connections
 
 _CONFIG = """\

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from dpsql.cli.commands.epsilon.app import epsilon_app
 from dpsql.epsilon.refusal import BadInput
-from dpsql.web.policies import policy_text, rule_of
+from dpsql.web.choosing.policies import policy_text, rule_of
 from tests.web.conftest import POLICY
 
 UNITS = {"days": 1, "weeks": 7, "months": 31, "years": 366}
@@ -113,7 +113,7 @@ def wishes(number: int, seed: int) -> list[dict[str, str]]:
         made.append(
             {
                 "people": str(int(10 ** draw.uniform(0.5, 9))),
-                "naming": draw.choice(["1/3", f"{draw.uniform(0.2, 99):.3g}", f"{draw.randint(1, 99)} %"]),
+                "naming": draw.choice(["1/3", f"{draw.uniform(0.2, 99):.3g} %", f"{draw.randint(1, 99)} %"]),
                 "membership": f"{draw.uniform(50.2, 99.8):.4g}",
                 "value": f"{draw.uniform(50.2, 99.8):.4g} %",
                 "stay": str(draw.randint(1, {"days": 400, "weeks": 200, "months": 120, "years": 30}.get(unit, 1))),

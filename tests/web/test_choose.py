@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.web.inputs import share
+from dpsql.web.inputs import BadField, share, whole
 from tests.policy.fix_config import load_changed
 from tests.web.browsing import Browser
 
@@ -142,7 +142,7 @@ def test_the_study_of_four_pupils(visit: Visit) -> None:
         ("rule", {"people": "2.5"}),
         ("rule", {"membership": "50"}),
         ("rule", {"membership": "0.05"}),
-        ("rule", {"naming": "0.001"}),
+        ("rule", {"naming": "0.0001"}),
         ("rule", {"value": "high"}),
         ("rule", {"stay_unit": "days", "stay": "0"}),
         ("rule", {"stay_unit": "years", "stay": "100"}),
@@ -169,21 +169,57 @@ def test_nonsense_is_explained(visit: Visit, path: str, wrong: dict[str, str]) -
 
 def test_fields_that_make_no_sense_are_named(visit: Visit) -> None:
     """So that the page can show the message where the mistake is."""
-    for field, value in (("membership", "0.01"), ("rows", "many"), ("statistics", "")):
+    for field, value in (("membership", "0.01 %"), ("rows", "many"), ("statistics", "")):
         reply = visit("ana").get("/choose/rule", **{**RULE, field: value})
         assert reply.json()["field"] == field
-    assert (
-        "from 0.1 to 99.9 %, or a fraction like 1/3"
-        in visit("ana").get("/choose/rule", **{**RULE, "value": "1/0"}).text
-    )
+    assert "from 0.1 to 99.9 %: 33 %, 0.33 or 1/3" in visit("ana").get("/choose/rule", **{**RULE, "value": "1/0"}).text
 
 
 @pytest.mark.parametrize(
-    ("typed", "limit"), [("1/3", "1/3"), ("33.3", "0.333"), ("33.3 %", "0.333"), ("200/3 %", "2/3")]
+    ("typed", "limit"),
+    [
+        ("1/3", "1/3"),
+        ("33.3", "0.333"),
+        ("33.3 %", "0.333"),
+        ("200/3 %", "2/3"),
+        ("0.33", "0.33"),
+        ("0.33 %", "0.0033"),
+    ],
 )
 def test_per_cent_and_fractions_are_read_exactly(typed: str, limit: str) -> None:
     """A third is a third."""
     assert share({"risk": typed}, "risk") == Fraction(limit)
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [
+        ("10,000", 10_000),
+        ("10 000", 10_000),
+        ("1e5", 100_000),
+        ("1_000_000", 10**6),
+        ("10\u202f000", 10_000),
+        ("12.0", 12),
+    ],
+)
+def test_large_numbers_are_read_as_people_write_them(typed: str, number: int) -> None:
+    """With something between the thousands, or as powers of ten."""
+    assert whole({"people": typed}, "people", 1, 10**9) == number
+
+
+@pytest.mark.parametrize("typed", ["10,00", "1,0000", "0,500", "1,5", "1e999999999", "1e-3", "ten", "1,000,00", "--5"])
+def test_what_could_be_read_in_two_ways_is_refused(typed: str) -> None:
+    """A comma parts thousands and nothing else."""
+    with pytest.raises(BadField, match="people must be a"):
+        whole({"people": typed}, "people", 1, 10**9)
+
+
+@pytest.mark.parametrize("name", ["true", "null", "yes", "Off", "n"])
+def test_names_that_yaml_reads_otherwise_are_refused(visit: Visit, name: str) -> None:
+    """The lines would not name the role that was meant."""
+    reply = visit("ana").get("/choose/rule", **{**RULE, "role": name})
+    assert (reply.status_code, reply.json()["field"]) == (400, "role")
+    assert "YAML reads that as true, false or nothing" in reply.json()["error"]
 
 
 def test_a_statistic_that_nothing_is_learnt_from(visit: Visit) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli.support.numbers import MOST, read_fraction
+from dpsql.cli.support.numbers import MOST, read_probability
 from dpsql.cli.support.plot_output import need_plots
 
 
@@ -24,15 +24,18 @@ ExpectedRows = Annotated[
     int | None, typer.Option(max=MOST, help="How many rows are expected; one a person unless given.")
 ]
 Typical = Annotated[
-    Fraction, typer.Option(parser=read_fraction, help="The mean of the values asked about, as a share of the largest.")
+    Fraction,
+    typer.Option(parser=read_probability, help="The mean of the values asked about, as a share of the largest."),
 ]
 Membership = Annotated[
     Fraction,
-    typer.Option(parser=read_fraction, help='Largest acceptable answer to "is this person in the data?", from 50/50.'),
+    typer.Option(
+        parser=read_probability, help='Largest acceptable answer to "is this person in the data?", from 50/50.'
+    ),
 ]
 NumberOption = Annotated[
     Fraction,
     typer.Option(
-        parser=read_fraction, help='Largest acceptable answer to "which of two values has this member?", from 50/50.'
+        parser=read_probability, help='Largest acceptable answer to "which of two values has this member?", from 50/50.'
     ),
 ]

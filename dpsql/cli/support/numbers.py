@@ -1,7 +1,6 @@
 """Numbers as people type them: fractions, lists, a column of a CSV file."""
 
 import csv
-import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -9,9 +8,10 @@ from pathlib import Path
 
 import typer
 
+from dpsql.epsilon.reading import read_number, read_share
+
 MOST = 10**15
 """The largest whole number of an option: as many people, rows or days there are nowhere."""
-_FRACTION = re.compile(r"[+-]?(\d{1,30}/\d{1,30}|(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,2})?)", re.ASCII)
 _LONGEST = 40
 
 
@@ -22,15 +22,29 @@ def read_fraction(text: str | Fraction) -> Fraction:
     """
     if isinstance(text, Fraction):
         return text
-    try:
-        if _FRACTION.fullmatch(text.strip()):
-            return Fraction(text.strip())
-    except ZeroDivisionError:
-        pass
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    if (found := read_number(text)) is not None:
+        return found
     raise typer.BadParameter(
-        f'"{shown}" is not a number like 0.333 or 1/3, of at most 30 digits and from 1e-99 to 1e99'
+        f'"{_cut(text)}" is not a number like 0.333 or 1/3, of at most 30 digits and from 1e-99 to 1e99'
     )
+
+
+def read_probability(text: str | Fraction) -> Fraction:
+    """Read `0.33`, `33 %` or `1/3`; for use as a parser of an option."""
+    found = text if isinstance(text, Fraction) else read_share(text)
+    if found is None:
+        raise typer.BadParameter(
+            f'"{_cut(text)}" is not a number like 0.333 or 1/3, of at most 30 digits, nor one like 33 %'
+        )
+    return found
+
+
+def read_whole(text: str | int) -> int:
+    """Read `10000`, `10,000`, `10 000` or `1e4`; for use as a parser of an option."""
+    found = Fraction(text) if isinstance(text, int) else read_number(text)
+    if found is None or found.denominator != 1 or found > MOST:
+        raise typer.BadParameter(f'"{_cut(text)}" is no whole number like 10000, 10,000 or 1e4, up to {MOST:,}')
+    return int(found)
 
 
 def read_epsilon(text: str | Fraction) -> Fraction:
@@ -39,6 +53,11 @@ def read_epsilon(text: str | Fraction) -> Fraction:
     if found <= 0:
         raise typer.BadParameter(f"an ε of {float(found):g}: it must be above 0")
     return found
+
+
+def _cut(text: object) -> str:
+    shown = str(text)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
 
 def read_list(text: str) -> list[float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dpsql
 from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise
-from dpsql.cli.support.explained import ExplainedChoice, ExplainedOutput, explained
+from dpsql.gateway.explaining.explained import ExplainedChoice, ExplainedOutput, explained
 from dpsql.policy.load import load
 
 _NAMES = {0.0: "min", 0.5: "median", 1.0: "max"}

@@ -8,7 +8,7 @@ import psycopg
 import sqlglot
 from sqlglot import exp
 
-from dpsql.cli.support.explained import Explained, ExplainedRange, explained
+from dpsql.gateway.explaining.explained import Explained, ExplainedRange, explained
 
 _ABOVE_NOTHING = frozenset({"count", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"})
 _WITHIN = frozenset({"avg", "min", "max", "median", "percentile_cont", "percentile_disc"})

@@ -6,6 +6,7 @@ from fractions import Fraction
 from dpsql.epsilon.advising.plan import EpsilonPlan
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel, Period
+from dpsql.policy.yaml_name import yaml_name
 
 _LONGEST_NAME = 63
 
@@ -23,6 +24,10 @@ class Holder:
         for what, name in (("role", self.name), ("privacy unit", self.protects)):
             if not (name.isidentifier() and name.isascii() and len(name) <= _LONGEST_NAME):
                 raise BadInput(f"{what} must be a name of letters, digits and underscores")
+            if yaml_name(name) != name:
+                raise BadInput(
+                    f'{what} can\'t be "{name}": YAML reads that as true, false or nothing; choose another name'
+                )
 
 
 def policy_lines(plan: EpsilonPlan, holder: Holder) -> str:

@@ -86,10 +86,13 @@ export function latest(work) {
   };
 }
 
-/** What a box says as a number: `1/3` is a third, in a box of per cent 33.3. */
+/** What a box says as a number: `10,000` and `1e5` are numbers, `1/3` is a third; of per cent `0.33` is 33, and `0.33 %` is not. */
 function number(box, percents) {
-  const [over, under] = box.value.replace("%", "").split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
-  return under === undefined ? over : (over / under) * (percents ? 100 : 1);
+  const text = box.value.trim();
+  const plain = /^[+-]?[1-9]\d{0,2}([,_ '\u00a0\u2009\u202f]\d{3})+(\.\d+)?$/.test(text) ? text.replace(/[,_ '\u00a0\u2009\u202f]/g, "") : text.replace("%", "");
+  const [over, under] = plain.split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
+  const value = under === undefined ? over : over / under;
+  return percents && !text.endsWith("%") && (under !== undefined || value < 1) ? 100 * value : value;
 }
 
 /** Join a slider (0 to 1000) and a box; `changed` is called for both, also where the box makes no sense. */

@@ -7,7 +7,7 @@ import typer
 
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import ExpectedRows, Membership, NumberOption, Plot, Stay, Typical
-from dpsql.cli.support.numbers import MOST, read_fraction
+from dpsql.cli.support.numbers import MOST, read_probability, read_whole
 from dpsql.cli.support.plot_output import draw_rule
 from dpsql.epsilon.advising.advice import Advice, Size, Wish, advise
 from dpsql.epsilon.advising.lines import Holder, policy_lines
@@ -21,9 +21,9 @@ from dpsql.policy.model import Period
 
 def advise_command(
     *,
-    people: Annotated[int, typer.Option(max=MOST, help="How many people the data are about.")],
+    people: Annotated[int, typer.Option(parser=read_whole, help="How many people the data are about.")],
     max_posterior: Annotated[
-        Fraction, typer.Option(parser=read_fraction, help="Largest acceptable probability of naming one of them.")
+        Fraction, typer.Option(parser=read_probability, help="Largest acceptable probability of naming one of them.")
     ],
     queries_per_day: Annotated[int, typer.Option(max=MOST, help="How many questions a role asks a day.")],
     period: Annotated[Period, typer.Option(help="How often the budget renews.")] = Period.NEVER,

@@ -10,7 +10,7 @@ from dpsql.cli.commands.epsilon.advise import advise_command
 from dpsql.cli.commands.epsilon.noise import NoisePlanner, noise_command
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
-from dpsql.cli.support.numbers import MOST, read_column, read_epsilon, read_fraction, read_list
+from dpsql.cli.support.numbers import MOST, read_column, read_epsilon, read_list, read_probability, read_whole
 from dpsql.cli.support.plot_output import draw_rule, draw_study
 from dpsql.epsilon.advising.belief import Belief, belief_after
 from dpsql.epsilon.advising.lines import decimal
@@ -38,13 +38,14 @@ def make_epsilon_app(planner: NoisePlanner | None = None) -> typer.Typer:
 def risk(
     *,
     limit: Annotated[
-        Fraction, typer.Option("--risk", parser=read_fraction, help="Largest acceptable probability: 0.333 or 1/3.")
+        Fraction,
+        typer.Option("--risk", parser=read_probability, help="Largest acceptable probability: 0.33, 33 % or 1/3."),
     ],
     values: Annotated[str | None, typer.Option(help="Everybody's value: 1,2,3,10.")] = None,
     csv: Annotated[Path | None, typer.Option(help="A CSV file with everybody's values.")] = None,
     column: Annotated[str | None, typer.Option(help="Its column.")] = None,
     people: Annotated[
-        int | None, typer.Option(max=MOST, help="Only how many people there are: the rule for budgets.")
+        int | None, typer.Option(parser=read_whole, help="Only how many people there are: the rule for budgets.")
     ] = None,
     query: Annotated[str, typer.Option(help="mean, median, variance, std, count, sum, p90 …")] = "mean",
     missing: Annotated[int, typer.Option(max=MOST, help="How many people are missing from the release.")] = 1,

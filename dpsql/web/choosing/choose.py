@@ -15,10 +15,10 @@ from dpsql.epsilon.databases.universe import Universe
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.epsilon.risks import study as studies
 from dpsql.policy.model import NoiseLevel, Period
+from dpsql.web.choosing.policies import LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON, POINTS, STAYS, rule_of
 from dpsql.web.curves import Json, short
 from dpsql.web.inputs import fraction, numbers, one_of, share
 from dpsql.web.page_context import PageContext
-from dpsql.web.policies import LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON, POINTS, STAYS, rule_of
 from dpsql.web.sessions import Visitor
 
 QUERIES = ("mean", "median", "variance", "std", "sum", "p90")
