@@ -67,6 +67,8 @@ def _routes(context: PageContext) -> list[Route | Mount]:
         Route("/choose", _page(context, choose.choose_page)),
         Route("/choose/rule", _data(context, choose.rule)),
         Route("/choose/study", _data(context, choose.study)),
+        Route("/choose/plan", _data(context, choose.plan), methods=["POST"]),
+        Route("/choose/lately", _data(context, choose.last_month)),
         Route("/budget", _page(context, budget.budget_page)),
         Route("/budget/charges", _data(context, budget.charges)),
         Mount("/static", StaticFiles(directory=HERE / "static")),

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 
 import pytest
 
+from dpsql.web.choosing.published import PUBLISHED
 from dpsql.web.inputs import BadField, share, whole
 from tests.policy.fix_config import load_changed
 from tests.web.browsing import Browser
@@ -126,7 +128,7 @@ def test_yaml_can_be_loaded(visit: Visit, tmp_path: Path) -> None:
 
 def test_the_study_of_four_pupils(visit: Visit) -> None:
     """The reference numbers: .3829 by the upper bound, .4317 by the tight one, .3477 at ε = 0.5."""
-    answer = visit("ana").get("/choose/study", **STUDY).json()
+    (answer,) = visit("ana").get("/choose/study", **STUDY).json()["universes"]
     assert answer["epsilon_upper"] == pytest.approx(0.382939, abs=1e-9)
     assert answer["epsilon_tight"] == pytest.approx(0.43172, abs=1e-9)
     assert answer["tight_now"] == pytest.approx(0.3476971459619019)
@@ -156,6 +158,14 @@ def test_the_study_of_four_pupils(visit: Visit) -> None:
         ("study", {"values": "1 2"}),
         ("study", {"values": " ".join("1" * 201)}),
         ("study", {"query": "DROP"}),
+        ("study", {"values": "a: 1 2 3\na: 1 2 3"}),
+        ("study", {"values": "1 2 3\n" * 5}),
+        ("study", {"distance": "2"}),
+        ("study", {"missing": "3"}),
+        ("study", {"prior": "1 1"}),
+        ("study", {"prior": "0 1 1 1"}),
+        ("study", {"missing": "2", "values": "1 2 3 4 5 6", "prior": "1 1 1 1 1 1"}),
+        ("study", {"seen": "much"}),
         ("study", {"study_risk": "1"}),
     ],
 )
@@ -224,5 +234,51 @@ def test_names_that_yaml_reads_otherwise_are_refused(visit: Visit, name: str) ->
 
 def test_a_statistic_that_nothing_is_learnt_from(visit: Visit) -> None:
     """Equal values allow any ε, which JSON says as null."""
-    answer = visit("ana").get("/choose/study", **{**STUDY, "values": "5 5 5 5"}).json()
+    (answer,) = visit("ana").get("/choose/study", **{**STUDY, "values": "5 5 5 5"}).json()["universes"]
     assert (answer["epsilon_upper"], answer["epsilon_tight"]) == (None, None)
+
+
+def test_beliefs_after_an_answer(visit: Visit) -> None:
+    """The document's own numbers at ε = 2: posteriors, and a confidence of max(posterior − prior)."""
+    given = {"values": "years: 1 2 3 4\nabsences: 1 2 3 10", "seen": "2.20131", "study_epsilon": "2"}
+    years, absences = visit("ana").get("/choose/study", **{**STUDY, **given}).json()["universes"]
+    after = {world["missing"]: world["posterior"] for world in absences["worlds"]}
+    assert [after[name] for name in ("10", "3", "2", "1")] == pytest.approx(
+        [0.61802372, 0.15816999, 0.12500781, 0.09879847], abs=1e-8
+    )
+    assert (years["name"], absences["name"]) == ("years", "absences")
+    assert (years["confidence"], absences["confidence"]) == pytest.approx((0.15031580, 0.36802372), abs=1e-8)
+    assert absences["risk"] == pytest.approx(0.61802372, abs=1e-8)
+    assert absences["worlds"][0] == pytest.approx(
+        {"missing": "10", "answer": 2.0, "prior": 0.25, "posterior": after["10"]}
+    )
+
+
+def test_a_prior_moves_the_beliefs(visit: Visit) -> None:
+    """In the order of the people; who was likelier before is likelier after, by the same factor."""
+    found = []
+    for prior in ("1 1 1 1", "1 1 1 3"):
+        (one,) = visit("ana").get("/choose/study", **{**STUDY, "prior": prior, "seen": "3"}).json()["universes"]
+        found.append({world["missing"]: world["posterior"] for world in one["worlds"]})
+    odds = [after["10"] / after["1"] for after in found]
+    assert odds[1] == pytest.approx(3 * odds[0])
+
+
+def test_how_many_are_missing_is_apart_from_how_many_the_noise_hides(visit: Visit) -> None:
+    """Two of six are missing: noise for one is less noise than for both, and so a larger risk."""
+    given = {**STUDY, "values": "1 2 3 4 5 9", "missing": "2"}
+    found = []
+    for distance in ("1", "2", ""):
+        (one,) = visit("ana").get("/choose/study", **{**given, "distance": distance}).json()["universes"]
+        found.append((one["noise_sensitivity"], one["tight_now"], one["worlds"][0]["missing"].count(",")))
+    assert found[0][0] < found[1][0]
+    assert found[0][1] > found[1][1]
+    assert found[1] == found[2]
+    assert {commas for _, _, commas in found} == {1}
+
+
+def test_published_values_have_their_sources(visit: Visit) -> None:
+    """In the order of ε, each with for whom it is."""
+    text = visit("ana").get("/choose").text
+    assert [one.epsilon for one in PUBLISHED] == sorted(one.epsilon for one in PUBLISHED)
+    assert all(escape(part) in text for one in PUBLISHED for part in (one.what, one.unit, one.source))

@@ -126,3 +126,37 @@ def test_the_registry_has_what_was_told_to_whom(running: Running) -> None:
     tess = ("third_party", "driver", Decimal("0.125"), 1, True)
     ana = ("analyst", "passenger", Decimal("0.125"), 1, True)
     assert found == {"tess": [tess], "ana": [ana], "olga": [ana, tess]}
+
+
+def test_a_month_is_planned_for_nothing(log_in: LogIn) -> None:
+    """Errors are EXPLAIN's at each share, three times the share for who has three times the weight; nothing is charged."""
+    browser = log_in("ana")
+    spent = browser.get("/budget/charges").text
+    count, median = "SELECT count(*) FROM rides", "SELECT median(fare) FROM rides"
+    questions = f"{count}; 3 x {count}; SELECT * FROM rides; SELECT 1; {median};"
+    given = {"questions": questions, "plan_epsilon": "0.7", "people": "10,000"}
+    answer = browser.post("/choose/plan", **given).json()
+    one, three, refused, free, few = answer["questions"]
+    assert [q["epsilon"] for q in answer["questions"]] == ["0.1", "0.3", "0.1", "0.1", "0.1"]
+    assert one["outputs"][0]["margin"] == pytest.approx(3 * three["outputs"][0]["margin"], rel=0.1)
+    assert "rows of rides are protected" in refused["refused"]
+    assert free["outputs"] is None
+    assert few["outputs"][-1]["rows"] > 100
+    assert answer["guess"] == pytest.approx(0.6681877721681662)
+    assert browser.get("/budget/charges").text == spent
+
+
+def test_a_months_questions_come_from_the_registry(running: Running, log_in: LogIn) -> None:
+    """Those that the visitor may see, and no other role's."""
+    dsn = f"{running.sql} dbname=rides user=ana password={running.passwords['ana']}"
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SELECT COUNT(*) FROM rides WHERE seats = 2")
+    told = {user: log_in(user).get("/choose/lately").json()["questions"] for user in ("ana", "tess")}
+    assert [any("seats = 2" in question for question in asked) for asked in told.values()] == [True, False]
+
+
+@pytest.mark.parametrize("questions", ["", " ; ", "SELECT 1;" * 13, "SELECT 'open", "x" * 20_001])
+def test_a_plan_of_nothing_is_explained(log_in: LogIn, questions: str) -> None:
+    """Beside the field."""
+    reply = log_in("tess").post("/choose/plan", questions=questions, plan_epsilon="1", people="10")
+    assert (reply.status_code, reply.json()["field"]) == (400, "questions")

@@ -1,27 +1,20 @@
 """The page Choose: how large ε may be, what that means, and how noisy answers become. Public numbers only."""
 
 import asyncio
-import math
-from collections.abc import Mapping
-from fractions import Fraction
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
 from dpsql.epsilon.noise.outputs import OutputKind
-from dpsql.epsilon.risks import study as studies
 from dpsql.policy.model import NoiseLevel, Period
-from dpsql.web.choosing.policies import LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON, POINTS, STAYS, rule_of
-from dpsql.web.curves import Json, short
-from dpsql.web.inputs import fraction, numbers, one_of, share
+from dpsql.web.choosing.planning import lately, plan_of
+from dpsql.web.choosing.policies import STAYS, rule_of
+from dpsql.web.choosing.published import PUBLISHED
+from dpsql.web.choosing.study import QUERIES, study_of
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
 
-QUERIES = ("mean", "median", "variance", "std", "sum", "p90")
 _PEOPLE = 10_000
 """How many people the page begins with, unless the table has rows for more."""
 
@@ -49,6 +42,7 @@ async def choose_page(request: Request, context: PageContext, visitor: Visitor) 
         membership=f"{float(100 * MEMBERSHIP):g}",
         value=f"{float(100 * VALUE):g}",
         queries=QUERIES,
+        published=PUBLISHED,
     )
 
 
@@ -59,36 +53,14 @@ async def rule(request: Request, context: PageContext, visitor: Visitor) -> Resp
 
 async def study(request: Request, _: PageContext, __: Visitor) -> Response:
     """Return what one answer about a few people, typed in by the visitor, could reveal."""
-    return JSONResponse(await asyncio.to_thread(_study, request.query_params))
+    return JSONResponse(await asyncio.to_thread(study_of, request.query_params))
 
 
-def _study(given: Mapping[str, str]) -> Json:
-    requirement = share(given, "study_risk")
-    universe = Universe.of(numbers(given.get("values", "")))
-    found = studies.study_risk(universe, StudiedStatistic.named(one_of(given, "query", QUERIES)), requirement)
-    marks = [epsilon for epsilon in (found.epsilon_upper, found.epsilon_tight) if math.isfinite(epsilon)]
-    chosen = fraction(given, "study_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
-    end = max(1.5 * max(marks, default=1.0), 1.2 * float(chosen))
-    drawn = studies.risk_curve(found, [float(epsilon) for epsilon in np.linspace(0, end, POINTS)])
-    upper, tight = studies.risks_at(found, float(chosen))
-    return {
-        "x": short(drawn.epsilons),
-        "upper": short(drawn.upper),
-        "tight": short(drawn.tight),
-        "requirement": float(requirement),
-        "epsilon": float(chosen),
-        "upper_now": upper,
-        "tight_now": tight,
-        "epsilon_upper": _cut(found.epsilon_upper),
-        "epsilon_tight": _cut(found.epsilon_tight),
-        "noise_sensitivity": found.noise_sensitivity,
-        "world_sensitivity": found.world_sensitivity,
-    }
+async def plan(request: Request, context: PageContext, visitor: Visitor) -> Response:
+    """Return what a month of questions would err by and risk; nothing is asked and nothing paid."""
+    return JSONResponse(await plan_of(await context.form(request), visitor.role, visitor.client))
 
 
-def _cut(epsilon: float) -> float | None:
-    """Return the largest ε, rounded down to six digits so that it still meets the requirement; None if every ε does."""
-    if not math.isfinite(epsilon):
-        return None
-    step = 10.0 ** (math.floor(math.log10(epsilon)) - 5) if epsilon else 1.0
-    return float(f"{math.floor(epsilon / step) * step:.6g}")
+async def last_month(_: Request, __: PageContext, visitor: Visitor) -> Response:
+    """Return the questions of the last month that the visitor may see."""
+    return JSONResponse(await lately(visitor.client))

@@ -58,6 +58,8 @@ function largest(epsilon) {
 
 function ruled(answer) {
   judged(answer);
+  ranked(answer.epsilon);
+  get("plan_epsilon").placeholder = show(answer.epsilon, 5);
   const often = answer.periods > 1;
   const period = get("period").value;
   say("each", answer.each);
@@ -123,28 +125,74 @@ function standing(role) {
   return row;
 }
 
+const KINDS = ["private", "second", "third", "fourth"];
+const STUDY = ["values", "query", "missing", "distance", "study_risk", "study_epsilon", "seen", "prior"];
+
 const study = latest(async () => {
-  const fields = Object.fromEntries(["values", "query", "study_risk", "study_epsilon"].map((id) => [id, value(id)]));
   try {
-    const answer = await ask("/choose/study", fields);
+    const answer = await ask("/choose/study", Object.fromEntries(STUDY.map((id) => [id, value(id)])));
     complain(["study"], null);
-    say("tight", percent(answer.tight_now));
-    say("tight-note", `requirement met for ε ≤ ${show(answer.epsilon_tight, 6)}`);
-    say("upper", percent(answer.upper_now));
-    say("upper-note", `requirement met for ε ≤ ${show(answer.epsilon_upper, 6)}`);
-    say("deltas", `${show(answer.noise_sensitivity, 4)}, ${show(answer.world_sensitivity, 4)}`);
-    get("tight").className = answer.tight_now <= answer.requirement ? "good" : "bad";
-    curves(studyChart, answer,
-      [["upper", "second", "upper"], ["tight", "private", "tight"]],
-      [{ y: answer.requirement, kind: "need", text: "requirement" }],
-      `Disclosure risk by ε: at ε = ${show(answer.epsilon)} at most ${percent(answer.tight_now)}`,
-      Math.min(1, 1.2 * Math.max(answer.requirement, ...answer.upper)));
+    studied(answer);
   } catch (error) {
     complain(["study"], error);
-    blank(["tight", "upper", "deltas"], ["tight-note", "upper-note"]);
+    for (const id of ["study-legend", "beliefs"]) get(id).replaceChildren();
+    get("bounds").tBodies[0].replaceChildren();
     studyChart.clear("nothing is drawn until the fields make sense");
   }
 });
+
+/** All groups of people in one figure: the same axes, a colour each, the upper bound dashed. */
+function studied(answer) {
+  get("bounds").tBodies[0].replaceChildren(...answer.universes.map((one) => {
+    const made = cells(get("bounds"), [one.name, percent(one.tight_now), show(one.epsilon_tight, 6), percent(one.upper_now), show(one.epsilon_upper, 6), show(one.noise_sensitivity, 4), show(one.world_sensitivity, 4)]);
+    made.className = one.tight_now <= answer.requirement ? "" : "bad";
+    return made;
+  }));
+  const lines = answer.universes.flatMap((one, place) => [
+    { name: `${one.name}, upper bound`, kind: `${KINDS[place]} upper`, x: answer.x, y: one.upper },
+    { name: `${one.name}, tight bound`, kind: KINDS[place], x: answer.x, y: one.tight },
+  ]);
+  studyChart.draw({
+    label: answer.universes.map((one) => `${one.name}: at ε = ${show(answer.epsilon)} at most ${percent(one.tight_now)}`).join("; "),
+    x: { low: 0, high: answer.x.at(-1), title: "ε" },
+    y: { ...probability, high: Math.min(1, 1.2 * Math.max(answer.requirement, ...answer.universes.flatMap((one) => one.upper))) },
+    lines,
+    marks: [{ y: answer.requirement, kind: "need", text: "requirement" }, { x: answer.epsilon, kind: "chosen", text: `ε = ${show(answer.epsilon, 4)}` }],
+  });
+  get("study-legend").replaceChildren(...[...lines, { name: "requirement", kind: null }].map(({ name, kind }) => {
+    const item = document.createElement("li");
+    item.innerHTML = '<svg width="30" height="8" aria-hidden="true"><line x1="0" x2="30" y1="4" y2="4"/></svg>';
+    item.querySelector("line").setAttribute("class", kind ? `line ${kind}` : "mark need");
+    item.append(name);
+    return item;
+  }));
+  get("beliefs").replaceChildren(...answer.universes.map(believed));
+}
+
+/** After the answer that was seen: a bar for each world, and a mark where the prior was. */
+function believed(one) {
+  const box = document.createElement("table");
+  box.className = "beliefs";
+  box.innerHTML = `<caption></caption><thead><tr><th scope="col">missing</th><th scope="col">answer</th><th scope="col">before</th><th scope="col">after</th><th scope="col" class="wide">probability</th></tr></thead><tbody></tbody>`;
+  box.caption.textContent = `${one.name}: the answer ${show(one.seen, 6)} is seen. The likeliest world gets ${percent(one.risk)}; the largest gain over the prior is ${percent(one.confidence)}.${one.more ? ` ${one.more.toLocaleString("en")} less likely worlds are not shown.` : ""}`;
+  box.tBodies[0].replaceChildren(...one.worlds.map((world) => {
+    const row = document.createElement("tr");
+    row.innerHTML = `<th scope="row"></th><td></td><td></td><td></td><td class="wide"><svg class="bar" aria-hidden="true"><rect class="track" width="100%" height="100%" rx="4"/><rect class="fill" height="100%" rx="4"/><rect class="before" width="2" height="100%"/></svg></td>`;
+    [world.missing, show(world.answer, 5), percent(world.prior), percent(world.posterior)].forEach((text, at) => { row.cells[at].textContent = text; });
+    row.querySelector(".fill").setAttribute("width", `${(100 * world.posterior).toFixed(2)}%`);
+    row.querySelector(".before").setAttribute("x", `${(100 * world.prior).toFixed(2)}%`);
+    return row;
+  }));
+  return box;
+}
+
+/** The chosen ε in its place among those that others have published. */
+function ranked(epsilon) {
+  const mine = get("mine");
+  say("mine-epsilon", show(epsilon, 4));
+  const after = [...mine.parentNode.querySelectorAll("[data-epsilon]")].find((row) => Number(row.dataset.epsilon) >= epsilon);
+  mine.parentNode.insertBefore(mine, after ?? null);
+}
 
 async function copy() {
   const text = get("yaml").textContent;
@@ -157,10 +205,50 @@ async function copy() {
   }
 }
 
+/** Explain the questions of a month; pressed, and not while one types, since each is sent to the server. */
+async function planned() {
+  try {
+    const answer = await ask("/choose/plan", { questions: value("questions"), plan_epsilon: value("plan_epsilon") || value("epsilon"), people: value("people") }, { post: true });
+    complain(["planning"], null);
+    say("planned-risk", `All of them: a 50/50 guess of membership becomes at most ${percent(answer.guess)}, of a value ${percent(answer.valued)}; one of all is named with at most ${percent(answer.named)}.`);
+    get("planned").hidden = false;
+    get("planned").tBodies[0].replaceChildren(...answer.questions.map((one) => {
+      const made = cells(get("planned"), [one.statement, one.capped ? `${one.epsilon}; your role pays ${one.capped} at most` : one.epsilon, errs(one)]);
+      made.className = one.refused ? "bad" : "";
+      return made;
+    }));
+  } catch (error) {
+    complain(["planning"], error);
+    say("planned-risk", "");
+    get("planned").hidden = true;
+  }
+  document.body.dataset.done = Number(document.body.dataset.done ?? 0) + 1;
+}
+
+function errs({ refused, hint, outputs, capped }) {
+  if (refused) return hint ? `${refused}. ${hint}` : refused;
+  if (!outputs) return "costs nothing, and has no error";
+  const each = outputs.map(({ name, margin, relative, rows }) => {
+    if (margin === null) return `${name}: mostly NULL in groups of far fewer than ${rows.toLocaleString("en")} rows`;
+    return `${name}: ± ${show(margin)}${relative === null ? "" : `, about ${show(100 * relative, 2)} %`}`;
+  });
+  return `${each.join("; ")}${capped ? `, at ε = ${capped}` : ""}`;
+}
+
+async function lately() {
+  try {
+    const { questions } = await ask("/choose/lately", {});
+    get("questions").value = questions.map((one) => `${one.trim().replace(/;$/, "")};`).join("\n");
+    complain(["planning"], questions.length ? null : new Error("nothing was asked in the last 31 days that you may see"));
+  } catch (error) {
+    complain(["planning"], error);
+  }
+}
+
 const places = {};
 for (const slider of document.querySelectorAll("input[data-for]")) {
   const box = get(slider.dataset.for);
-  places[box.id] = slide(slider, box, box.form.id === "study" ? study : rule);
+  places[box.id] = slide(slider, box, { study, planning: () => {} }[box.form.id] ?? rule);
 }
 function staying() {
   get("stay").hidden = value("stay_unit") === "good";
@@ -172,6 +260,8 @@ for (const form of FORMS) get(form).addEventListener("input", () => {
 });
 get("study").addEventListener("input", study);
 for (const form of document.querySelectorAll("main form")) form.addEventListener("submit", (event) => event.preventDefault());
+get("planning").addEventListener("submit", planned);
+get("lately").addEventListener("click", lately);
 get("copy").addEventListener("click", copy);
 get("largest").addEventListener("click", () => {
   get("epsilon").value = "";

@@ -1,0 +1,107 @@
+"""A month of questions before it is asked: what each would err by at its share of a total ε, and what all of them risk.
+
+Each question is explained over the visitor's own connection, which is free and reads nothing.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.epsilon.advising.belief import belief_after
+from dpsql.epsilon.advising.lines import decimal
+from dpsql.errors import DpsqlError
+from dpsql.gateway.explaining.explained import Explained
+from dpsql.lexer.split import statements
+from dpsql.policy.model import Role
+from dpsql.web.choosing.policies import LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON
+from dpsql.web.curves import Json
+from dpsql.web.inputs import BadField, fraction, whole
+from dpsql.web.site import Refused, VisitorClient
+
+MOST_QUESTIONS = 12
+_LONGEST = 20_000
+_WEIGHED = re.compile(r"\s*(\d{1,3})\s+[x×]\s+(?=\S)")
+_LATELY = (
+    "SELECT statement FROM dpsql.registry WHERE last_told > now() - interval '31 days' AND statement ~* '^\\s*(select|with)' "
+    "ORDER BY epsilon DESC LIMIT 12"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    statement: str
+    weight: int
+
+
+async def lately(client: VisitorClient) -> Json:
+    """Return the questions that the visitor may see of the last 31 days, the dearest first."""
+    return {"questions": [str(row[0]) for row in await client.rows(_LATELY)]}
+
+
+async def plan_of(given: Mapping[str, str], role: Role, client: VisitorClient) -> Json:
+    """Return the errors of all questions at their shares of a total, and what can be believed once that is spent.
+
+    Raises:
+        BadField: no question, too many, or a number that makes no sense.
+    """
+    people = whole(given, "people", 2, 10**9)
+    total = fraction(given, "plan_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
+    asked = _questions(given.get("questions", ""))
+    weights, belief = sum(one.weight for one in asked), belief_after(total, people)
+    return {
+        "questions": [await _explained(one, total * one.weight / weights, role, client) for one in asked],
+        "named": belief.singled_out,
+        "guess": belief.membership,
+        "valued": belief.value,
+    }
+
+
+async def _explained(question: _Question, share: Fraction, role: Role, client: VisitorClient) -> Json:
+    """Return what EXPLAIN says of a question at its share, or at the most that the role may pay for one."""
+    paid = min(share, role.per_query.epsilon)
+    capped = decimal(paid) if paid < share else None
+    told: Json = {"statement": question.statement, "epsilon": decimal(share), "capped": capped}
+    try:
+        ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) {question.statement}", f"{float(paid):.12g}")
+    except Refused as refused:
+        return {**told, "refused": refused.message, "hint": refused.hint}
+    except ValueError:
+        return {**told, "refused": "this is not one question", "hint": None}
+    return {**told, "outputs": _outputs(plan)}
+
+
+def _outputs(plan: object) -> Sequence[Json] | None:
+    """Return each output's margin; None for a statement that is not private and costs nothing."""
+    match plan:
+        case [{"Plan": {"Measurements": _} as node}]:
+            explained = Explained.of(node)
+        case _:
+            return None
+    told: list[Json] = [{"name": one.name, "margin": one.margin, "relative": one.relative} for one in explained.outputs]
+    few = (f"order statistics of {one.of.expression}" for one in explained.choices)
+    told += (
+        {"name": name, "margin": None, "rows": one.enough} for name, one in zip(few, explained.choices, strict=True)
+    )
+    return told
+
+
+def _questions(text: str) -> list[_Question]:
+    """Read SQL statements with semicolons between them; `2 x SELECT …` gets twice the share of the others."""
+    if len(text) > _LONGEST:
+        raise BadField("questions", f"questions must have at most {_LONGEST:,} characters")
+    try:
+        found = [_weighed(text[begin:end].strip()) for begin, end in statements(text)]
+    except DpsqlError as error:
+        raise BadField("questions", error.message) from None
+    if not 0 < len(found) <= MOST_QUESTIONS:
+        raise BadField(
+            "questions", f"questions must be 1 to {MOST_QUESTIONS} SQL statements, with a semicolon after each"
+        )
+    return found
+
+
+def _weighed(text: str) -> _Question:
+    weighed = _WEIGHED.match(text)
+    weight = int(weighed[1]) if weighed else 1
+    return _Question(text[weighed.end() :] if weighed else text, max(weight, 1))
