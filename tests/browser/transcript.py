@@ -18,7 +18,7 @@ SAME_DICE = "crypto.getRandomValues = (words) => words.map((_, i) => (words[i] =
 def transcript(page: "Page") -> str:
     """Return the roles, names and texts of a page that has come to rest, in the order in which they are read."""
     page.locator("#told", has_text="ε").wait_for(state="attached")
-    return page.locator("body").aria_snapshot() + "\n"
+    return f"{page.locator('body').aria_snapshot()}\n"
 
 
 def main() -> None:
