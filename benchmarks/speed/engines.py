@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 
@@ -22,6 +23,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, UnitBound
+from dpsql.privacy.measurement.planner import priced
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.exactness import plans
 from tests.support.fix_world import World, running
@@ -50,7 +52,8 @@ class Opened:
             found = plans(question.sql, policy, self.world, engine, question.role)
         except DpsqlError:
             return ()
-        return [part.sql(emitter) for plan in found for part in plan.parts]
+        each = Fraction(EPSILON) / sum(len(plan.parts) for plan in found)
+        return [part.sql(emitter) for plan in found for part in priced(plan, each).parts]
 
     def run(self, way: str, statements: Sequence[str]) -> None:
         """Run them as the gateway would, one after the other."""

@@ -1,5 +1,6 @@
 """One question has one exact answer, whichever engine computes it and in whichever form."""
 
+import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -36,6 +37,12 @@ from tests.support.shapes import ATTAINED, NARROWED, OTHERS
 Ask = Callable[[Measurement], Exact]
 MOST = 3
 RIDERS = 40
+EXTREMES = (
+    "SELECT max(fare), min(tip) FROM rides",
+    "SELECT min(seats), max(age) FROM rides WHERE paid = 'card'",
+    "SELECT max(day), min(day) FROM rides",
+    "SELECT max(fare - tip), min(abs(tip)) FROM rides",
+)
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +150,33 @@ def test_engines_and_forms_agree(
         with monkeypatch.context() as patch:
             patch.setattr(PostgresDialect, "maybe_heavy", lambda *_, **__: None)
             assert in_postgres(part) == expected
+
+
+@pytest.mark.parametrize("most", [1, 3, 9])
+@pytest.mark.parametrize("sql", EXTREMES)
+def test_extremes_of_the_outermost_rows_are_those_of_all(
+    sql: str,
+    most: int,
+    planned: Callable[[str], Sequence[Measurement]],
+    in_duckdb: Ask,
+    in_postgres: Ask,
+    in_copy: Ask,
+) -> None:
+    """As many units lie beyond each bucket, up to the number that is told apart, whichever rows an engine reads first."""
+    for part in planned(sql):
+        assert isinstance(part, Histogram)
+        (source,) = part.relation.sources
+        rides = replace(source, table=replace(source.table, expected_rows=100 * most**2))
+        outermost = replace(part, relation=replace(part.relation, sources=(rides,)), told_apart=most)
+        expected = _beyond(in_duckdb(part), part, most)
+        assert max(expected) == most
+        assert [_beyond(ask(outermost), part, most) for ask in (in_duckdb, in_postgres, in_copy)] == [expected] * 3
+
+
+def _beyond(exact: Exact, part: Histogram, most: int) -> list[int]:
+    (histogram,) = exact.values()
+    counted = itertools.accumulate(histogram if part.points[0] == 0 else histogram[::-1])
+    return [min(number, most) for number in counted]
 
 
 @pytest.mark.parametrize(

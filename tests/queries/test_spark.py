@@ -1,17 +1,19 @@
 """The golden statements on Spark: what Sail, a server of Spark Connect without Java, measures is what DuckDB measures."""
 
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 
 from dpsql.errors import Unsupported
+from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.dialects import SPARK
-from tests.support.exactness import Exact, Measured
+from tests.support.exactness import Exact, Measured, measurements
 from tests.support.fix_world import World
 from tests.support.golden import Golden, load, ways
 from tests.support.memory import Memory
@@ -51,6 +53,23 @@ def test_spark_counts_rows_per_unit_as_duckdb_does(
         if isinstance(part, (Sums, Histogram)) and part.bound.form is Form.REWEIGHT:
             search = RowsPerUnit(replace(part, bound=replace(part.bound, up_to=100)))
             assert Measured.of(search, dirty_spark, world).exact() == Measured.of(search, dirty, world).exact()
+
+
+@pytest.mark.parametrize("sql", ["SELECT max(fare), min(tip) FROM trips", "SELECT min(pickup_ts) FROM trips"])
+def test_spark_reads_the_outermost_rows(
+    sql: str, policy: Policy, world: World, dirty: Memory, dirty_spark: Sailing
+) -> None:
+    """As many units lie beyond each bucket as of all rows, up to the number that is told apart."""
+    for part in measurements(sql, policy, world, dirty):
+        assert isinstance(part, Histogram)
+        (every,), (found,) = (
+            Measured.of(one, engine, world).exact().values()
+            for one, engine in ((part, dirty), (replace(part, told_apart=4), dirty_spark))
+        )
+        (few, most) = (
+            [min(n, 4) for n in accumulate(one if part.points[0] == 0 else one[::-1])] for one in (found, every)
+        )
+        assert few == most
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))

@@ -19,8 +19,9 @@ from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.mechanisms import extreme, quantile_width
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.emit.binning import bucket
+from dpsql.rewrite.emit.binning import bucket, ordering
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.outermost import outermost
 from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
@@ -30,6 +31,8 @@ BUCKETS = 1024
 _FINE, _FINE_PAIRS = 2**14, 2**12
 """The buckets of few groups together, where so many rows are expected: half of one is what a chosen value is off by at most
 besides noise. What is scored with every width takes a second of a processor for 2^17."""
+_FEW_READ = 8
+"""Rows are read first, to find the outermost, where they are one of so many that are expected at most."""
 _FEW_POINTS = 12
 """Of more points buckets stay wide, for they are read off noisy ones."""
 _CELLS = 2**22
@@ -59,6 +62,8 @@ class Histogram:
     epsilon: Fraction
     margin: bool = False
     """Whether how far off it may be is chosen together with the point, of which there is one."""
+    told_apart: int | None = None
+    """How many units beyond a bucket of an extreme are as good as any number; None where all are read anyway."""
 
     @property
     def number(self) -> int:
@@ -143,6 +148,23 @@ class Histogram:
         scan = BoundedScan.of_units(self.relation, self.where, keys, used, self.bound, emitter)
         return scan.per_unit(scan.rows((), distinct=True) if self.extremes else None)
 
+    def paying(self, epsilon: Fraction) -> "Histogram":
+        """Return the measurement at an ε, which says how many units an extreme of one large group is read off."""
+        extreme_of_all = self.extremes and self.bound.form is Form.UNIQUE and not self.groups.keys
+        most = extreme.units_told_apart(epsilon, self.bound.mass) if extreme_of_all else None
+        alone = len(self.relation.sources) == 1 and self.relation.sources[0].made is None
+        if most is not None and alone and _FEW_READ * self._read_first(most) <= self._expected:
+            return replace(self, epsilon=epsilon, told_apart=most)
+        return replace(self, epsilon=epsilon)
+
+    @property
+    def _expected(self) -> int:
+        return self.relation.expected_rows or USUAL_ROWS
+
+    def _read_first(self, most: int) -> int:
+        """Return in how many rows the value is found that `most` units reach: about half as many lie beyond it in all."""
+        return 2 * math.isqrt(most * self._expected)
+
     def settled(self, rows: int) -> "Histogram":
         """Return the measurement with the C that was chosen."""
         return replace(self, bound=self.bound.settled(rows))
@@ -151,9 +173,11 @@ class Histogram:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
         part = bucket(emitter, self.x.expr, self.x.interval, self.number, single=self.whole)
-        if self.extremes and not self.bound.single:
+        if self.extremes:
             scan = scan.told_apart()
-            return scan.one_a_unit(scan.rows([f"{part} AS b"]), "max(b)" if self.points[0] else "min(b)")
+            rows = self._extreme_rows(scan, part)
+            chosen = "max(b)" if self.points[0] else "min(b)"
+            return scan.grouped(rows, ["count(*)"], ["b"], "b") if self.bound.single else scan.one_a_unit(rows, chosen)
         rows = scan.rows([f"{part} AS b"])
         if scan.maybe_heavy:
             return scan.heavy_apart(
@@ -161,6 +185,15 @@ class Histogram:
             )
         weight = emitter.dialect.total("w") if self.bound.form is Form.REWEIGHT else "count(*)"
         return scan.grouped(rows, [weight], ["b"], "b")
+
+    def _extreme_rows(self, scan: BoundedScan, part: str) -> str:
+        """Return the SELECT of rows of which extremes are chosen: all, or the outermost."""
+        if self.told_apart is None:
+            return scan.rows([f"{part} AS b"])
+        emitter, most = scan.emitter, self.told_apart
+        scan = replace(scan, unit_read=emitter.dialect.without_range(scan.unit, self.bound.unit.type))
+        rows = scan.rows([f"{part} AS b", f"{ordering(emitter, self.x.expr, part)} AS x"])
+        return outermost(rows, emitter.dialect, largest=bool(self.points[0]), most=most, some=self._read_first(most))
 
 
 def usual_counts(x: Scaled, rows: int) -> tuple[int, ...]:

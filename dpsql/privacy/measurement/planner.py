@@ -217,7 +217,9 @@ def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
     Raises:
         Unsupported: that is too little for a part to say anything.
     """
-    parts = tuple(replace(part, epsilon=epsilon) for part in plan.parts)
+    parts = tuple(
+        part.paying(epsilon) if isinstance(part, Histogram) else replace(part, epsilon=epsilon) for part in plan.parts
+    )
     for part in parts:
         if isinstance(part, Histogram):
             check_extremes(part, part.relation.expected_rows)

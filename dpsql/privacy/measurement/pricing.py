@@ -126,7 +126,8 @@ def shares(
         raise _too_little(role, epsilon, number if searches else len(distinct))
     done = [_spread(priced(plan, each), finding) if finding else priced(plan, each) for plan in plans]
     paying = (
-        _parts(p, one) if finding else _paying(p, known) for p, one, known in zip(done, written, unpaid, strict=True)
+        _parts(p, one) if finding else _paying(p, known, emitter)
+        for p, one, known in zip(done, written, unpaid, strict=True)
     )
     return tuple(
         PricedScope(plan, tuple(_searching(part, search) for part in parts))
@@ -210,12 +211,19 @@ def _parts(plan: MeasurementPlan, written: Sequence[_Written]) -> tuple[PricedMe
     return tuple(made)
 
 
-def _paying(plan: MeasurementPlan, unpaid: Sequence[PricedMeasurement]) -> tuple[PricedMeasurement, ...]:
-    """Return the same measurements with the ε of the plan's; without δ nothing else of them hangs on what is paid."""
+def _paying(
+    plan: MeasurementPlan, unpaid: Sequence[PricedMeasurement], emitter: Emitter
+) -> tuple[PricedMeasurement, ...]:
+    """Return the same measurements with the ε of the plan's; without δ little else of them hangs on what is paid."""
     return tuple(
-        PricedMeasurement(part, one.sql, one.identity, bound_by=one.bound_by)
+        PricedMeasurement(part, _paid_for(part, one.sql, emitter), one.identity, bound_by=one.bound_by)
         for part, one in zip(plan.parts, unpaid, strict=True)
     )
+
+
+def _paid_for(part: Measurement, sql: str, emitter: Emitter) -> str:
+    """Return the engine's statement at what is paid: how many units' extremes are told apart hangs on that."""
+    return part.sql(emitter) if isinstance(part, Histogram) and part.told_apart is not None else sql
 
 
 def _hashed(measurement: Measurement, sql: str) -> "hashlib._Hash":

@@ -12,7 +12,8 @@ Claim: it is (ε₁ + ε₂)-DP, a unit of mass m in a group costing its share m
 With G(x) = exp(−ε₂x/mass), P(k) = Σ_z P(τ = z)·Π_{i<k}(1 − G(a_i + z))·G(a_k + z). With the unit no factor 1 − G is less,
 and G(a_k + z) is so by exp(−ε₂m/mass) at most. Without it, take z + m for z, which costs exp(−ε₁m/mass): then a_i + z + m is
 no less than a_i + δ_i + z, what it is with the unit, and for k it is more by m at most, which costs exp(−ε₂m/mass). The last
-bucket is taken where no other is, for which the same holds without G.
+bucket is taken where no other is, for which the same holds without G. All that is asked of a_i is that no unit lowers it, nor
+adds more than m; so min(a_i, `most`), which moves no further, does as well.
 
 In a group of next to no units the first of its buckets would be taken. So one more answer comes before them, the index after
 the last, which says that there are too few: max(n + τ − `enough`, 0) of its n units stands for a_i + τ, and moves likewise.
@@ -34,12 +35,20 @@ _WIDE = 2.0**61
 """Numbers that may come near 64 bits are computed as Python's integers."""
 _NONE = math.log(8)
 """P(an empty group has a value) = (1 − 3/5)·exp(−ε₁·`enough`/mass), which is 1/20 for this much."""
+ANY = 2**62
+"""No limit to the units that are told apart."""
+_NEVER = 40 * math.log(2)
+"""What has a probability of e to the minus that is as good as never."""
 BEYOND = 10
 """By how many buckets the chosen one lies beyond all units at most in 19 of 20 answers."""
 
 
-def maximum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int) -> NDArray[np.int64]:
+def maximum(
+    entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int, most: int = ANY
+) -> NDArray[np.int64]:
     """Return for each group the index of a bucket near the largest value, or the number of buckets: too few.
+
+    More than `most` units above a bucket, in steps, are as good as so many.
 
     Above it are about ln(j)·mass/ε₂ units, j being the number of buckets that have as few above, and more than
     ln(20·k)·mass/ε₂ in one of 20 answers at most; beyond all units it lies by s buckets with a probability of about s^(−3/2).
@@ -54,14 +63,13 @@ def maximum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, m
     groups, buckets = histogram.shape
     own, each = epsilon * _THRESHOLD, epsilon * (1 - _THRESHOLD)
     offsets = geometric(entropy, mass / own, groups)
-    units = max(histogram.sum(axis=1, dtype=np.float64).max(initial=0.0), 0.0)
-    narrow = units + max(offsets, default=0) < _WIDE
+    all_units = max(histogram.sum(axis=1, dtype=np.float64).max(initial=0.0), 0.0)
+    narrow = all_units + max(offsets, default=0) < _WIDE
     counts = histogram if narrow else histogram.astype(np.object_)
     through, offset = counts.cumsum(axis=1), np.array(offsets, np.int64 if narrow else object)[:, None]
     number = through[:, -1:]
-    above = np.concatenate(
-        [np.maximum(number + offset - fewest_units(epsilon, mass), 0), number - through + offset], axis=1
-    )
+    units, beyond = np.minimum(number, most), np.minimum(number - through, most)
+    above = np.concatenate([np.maximum(units + offset - fewest_units(epsilon, mass), 0), beyond + offset], axis=1)
     heads = coins(entropy, above.ravel().astype(np.uint64 if narrow else object), each / mass).reshape(above.shape)
     heads[:, -1] = True
     first = heads.argmax(axis=1)
@@ -69,10 +77,12 @@ def maximum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, m
     return chosen
 
 
-def minimum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int) -> NDArray[np.int64]:
+def minimum(
+    entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int, most: int = ANY
+) -> NDArray[np.int64]:
     """Return for each group the index of a bucket near the smallest value, as `maximum` does for the largest."""
     number = np.int64(histogram.shape[1])
-    mirrored = maximum(entropy, histogram[:, ::-1], epsilon, mass)
+    mirrored = maximum(entropy, histogram[:, ::-1], epsilon, mass, most)
     return np.where(mirrored == number, number, number - 1 - mirrored)
 
 
@@ -87,3 +97,8 @@ def fewest_units(epsilon: Fraction, mass: int) -> int:
 def units_above(buckets: int, epsilon: Fraction, mass: int) -> float:
     """Return how many units lie above the bucket at most in 19 of 20 answers."""
     return math.log(20 * buckets) * float(mass / (epsilon * (1 - _THRESHOLD)))
+
+
+def units_told_apart(epsilon: Fraction, mass: int) -> int:
+    """Return how many units above a bucket are as good as any number: such a bucket is never taken."""
+    return fewest_units(epsilon, mass) + math.ceil(Fraction(_NEVER) * mass / (epsilon * (1 - _THRESHOLD)))

@@ -84,6 +84,17 @@ def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, sin
     return _bucket(emitter, expr, interval, number, single=single)
 
 
+def ordering(emitter: Emitter, expr: Expr, part: str) -> str:
+    """Return what orders rows as their buckets `part` do, quickly read: the bucket is a function of it that never falls.
+
+    That is x itself, a column as it is stored: clamping lets none fall. Where the engine keeps the bucket, it is that.
+    """
+    if not isinstance(expr, Ref):
+        return emitter.sql(expr)
+    kept = part.startswith(f"s{expr.source}.")
+    return part if kept else emitter.raw(expr)
+
+
 def _bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, single: bool) -> str:
     x, last = _Reading.of(emitter, expr, interval), number - 1
     if interval.width < _NO_WIDTH or not last:

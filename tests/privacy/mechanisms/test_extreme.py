@@ -1,6 +1,7 @@
 """Minimum and maximum: ε is all that is spent, for every pair of small neighbouring histograms, and little is missed."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +12,15 @@ from numpy.typing import NDArray
 
 from dpsql.privacy.mechanisms import extreme as module
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.mechanisms.extreme import BEYOND, fewest_units, maximum, minimum, units_above
+from dpsql.privacy.mechanisms.extreme import (
+    ANY,
+    BEYOND,
+    fewest_units,
+    maximum,
+    minimum,
+    units_above,
+    units_told_apart,
+)
 
 Reals = NDArray[np.float64]
 EPSILON, MASS, BUCKETS = Fraction(1), 2, 3
@@ -31,7 +40,7 @@ class Paid:
     coins: int = 1
 
 
-def _law(cells: Sequence[int], patch: pytest.MonkeyPatch, paid: Paid) -> Reals:
+def _law(cells: Sequence[int], patch: pytest.MonkeyPatch, paid: Paid, most: int) -> Reals:
     """Return the probabilities of every answer, from what the mechanism asks of its noise."""
     scales: list[Fraction] = []
     chances: list[Reals] = []
@@ -46,7 +55,7 @@ def _law(cells: Sequence[int], patch: pytest.MonkeyPatch, paid: Paid) -> Reals:
 
     patch.setattr(module, "geometric", each)
     patch.setattr(module, "coins", none)
-    maximum(bytes, np.array([list(cells)] * DRAWN, dtype=np.int64), EPSILON, MASS)
+    maximum(bytes, np.array([list(cells)] * DRAWN, dtype=np.int64), EPSILON, MASS, most)
     heads = chances[0].reshape(DRAWN, len(cells) + 1)
     heads[:, -1] = 1
     before = np.cumprod(np.concatenate([np.ones((DRAWN, 1)), 1 - heads[:, :-1]], axis=1), axis=1)
@@ -55,11 +64,11 @@ def _law(cells: Sequence[int], patch: pytest.MonkeyPatch, paid: Paid) -> Reals:
     return law
 
 
-def _worst(patch: pytest.MonkeyPatch, paid: Paid = Paid()) -> float:
+def _worst(patch: pytest.MonkeyPatch, paid: Paid = Paid(), most: int = ANY) -> float:
     """Return the largest log-ratio of an answer's probabilities with and without a unit of full mass."""
     histograms = list(itertools.product(range(0, 12, 3), repeat=BUCKETS))
     units = [cells for cells in itertools.product(range(MASS + 1), repeat=BUCKETS) if sum(cells) == MASS]
-    laws = {cells: _law(cells, patch, paid) for cells in itertools.product(range(12), repeat=BUCKETS)}
+    laws = {cells: _law(cells, patch, paid, most) for cells in itertools.product(range(12), repeat=BUCKETS)}
     return max(
         float(np.abs(np.log(laws[a]) - np.log(laws[a[0] + u[0], a[1] + u[1], a[2] + u[2]])).max())
         for a in histograms
@@ -70,6 +79,22 @@ def _worst(patch: pytest.MonkeyPatch, paid: Paid = Paid()) -> float:
 def test_no_answer_tells_more_than_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all answers of all small histograms, one unit changes the probability by e^ε at most, and nearly so."""
     assert 0.8 * float(EPSILON) < _worst(monkeypatch) <= float(EPSILON) + 1e-9
+
+
+@pytest.mark.parametrize("most", [1, 4, 9])
+def test_nor_where_few_units_are_told_apart(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few that are."""
+    assert _worst(monkeypatch, most=most) <= float(EPSILON) + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(10)])
+def test_as_many_units_as_are_told_apart_are_never_passed_over(epsilon: Fraction) -> None:
+    """A bucket with so many above is taken once in 2^40 times, and what stands for too few as seldom."""
+    most, drawn = units_told_apart(epsilon, 1), float(epsilon * Fraction(2, 5))
+    assert math.exp(-drawn * (most - fewest_units(epsilon, 1))) <= 2.0**-40
+    histogram = np.full((20, 64), most, dtype=np.int64)
+    assert (maximum(_entropy(), histogram, epsilon, 1, most) >= 62).all()
+    assert (minimum(_entropy(), histogram, epsilon, 1, most) <= 1).all()
 
 
 @pytest.mark.parametrize("paid", [Paid(threshold=2), Paid(coins=2)])
