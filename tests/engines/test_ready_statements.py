@@ -1,11 +1,13 @@
 """What DuckDB has accepted: parsed and bound once, however often it is asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import pytest
 
 from dpsql.engines.duckdb.prepared import no_statements, ready_statements
+from dpsql.engines.duckdb.template import template
 from dpsql.errors import EngineNotReady
 
 COUNT = "SELECT count(*) FROM t"
@@ -23,8 +25,8 @@ def test_what_was_accepted_is_parsed_and_bound_once(cursor: duckdb.DuckDBPyConne
     """The next who ask run the same; another statement is looked at by itself."""
     before = no_statements()
     first = ready_statements(cursor, [COUNT, COUNT], before)
-    assert ready_statements(cursor, [COUNT], before)[COUNT] is first[COUNT]
-    assert cursor.execute(first[COUNT]).fetchall() == [(2,)]
+    assert ready_statements(cursor, [COUNT], before)[COUNT].parsed is first[COUNT].parsed
+    assert cursor.execute(first[COUNT].parsed).fetchall() == [(2,)]
     with pytest.raises(EngineNotReady):
         ready_statements(cursor, [COUNT, "SELECT b FROM t"], before)
 
@@ -34,7 +36,50 @@ def test_what_is_too_long_to_be_kept_is_accepted_each_time(cursor: duckdb.DuckDB
     before, long = no_statements(), f"{COUNT} WHERE a <> '{'x' * 2**18}'"
     first = ready_statements(cursor, [long], before)
     assert before.size == 0
-    assert cursor.execute(first[long]).fetchall() == [(2,)]
+    assert cursor.execute(first[long].parsed).fetchall() == [(2,)]
+
+
+ABOVE = "SELECT count(*) FROM range(100) AS r(n) WHERE CAST(n AS DOUBLE) * 1e0 > {} AND '7e0?' <> '''8e0'"
+
+
+def test_constants_in_double_precision_are_parameters(cursor: duckdb.DuckDBPyConnection) -> None:
+    """What was accepted with others is neither parsed nor bound again, and each has its own, also at the same time."""
+    before = no_statements()
+    texts = [ABOVE.format(f"{n / 3!r}e0") for n in range(60)]
+    found = ready_statements(cursor, texts, before)
+    assert len({id(one.parsed) for one in found.values()}) == 1
+
+    def counted(n: int) -> list[tuple[object, ...]]:
+        one = found[texts[n]]
+        with cursor.cursor() as own:
+            return own.execute(one.parsed, one.constants).fetchall()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(counted, range(60))) == [cursor.execute(text).fetchall() for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("sql", "text", "constants"),
+    [
+        ("SELECT 1, 1.5, x FROM t LIMIT 3", None, []),
+        ("SELECT 1.5e0 - (-2.0e-3), 1e21", "SELECT ? - (-?), ?", [1.5, 0.002, 1e21]),
+        ("SELECT '1e0', \"2e0\", 'it''s 3e0' FROM t2e0", None, []),
+        ("SELECT x1e0, 4.e0 FROM t.e1e1", "SELECT x1e0, ? FROM t.e1e1", [4.0]),
+        ("SELECT ?, 1e0", None, []),
+        ("SELECT '?', 1e0", "SELECT '?', ?", [1.0]),
+    ],
+)
+def test_a_template_has_all_else(sql: str, text: str | None, constants: Sequence[float]) -> None:
+    """Whole numbers, decimals, texts and names stay as they are."""
+    assert template(sql) == (text or sql, constants)
+
+
+def test_another_constant_that_is_no_double_is_another_statement(cursor: duckdb.DuckDBPyConnection) -> None:
+    """A number of another size may have another type, and an ordinal is a column."""
+    before = no_statements()
+    ready_statements(cursor, ["SELECT a, count(*) FROM t GROUP BY 1"], before)
+    with pytest.raises(EngineNotReady):
+        ready_statements(cursor, ["SELECT a, count(*) FROM t GROUP BY 2"], before)
 
 
 WRITES = "INSERT INTO t VALUES ('2')"

@@ -10,6 +10,7 @@ import duckdb
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.duckdb.files import Watched
+from dpsql.engines.duckdb.template import template
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
@@ -29,12 +30,21 @@ _AT_ONCE = re.compile(r"insert|update|delete|merge|nextval|pivot", re.IGNORECASE
 
 
 @dataclass(frozen=True, slots=True)
+class Accepted:
+    """A statement that DuckDB has accepted, but perhaps with other constants."""
+
+    parsed: duckdb.Statement
+    constants: Sequence[float] = ()
+    """Its parameters."""
+
+
+@dataclass(frozen=True, slots=True)
 class DuckPrepared:
     """See `Prepared`."""
 
     cursor: duckdb.DuckDBPyConnection
-    statements: Mapping[str, duckdb.Statement]
-    """What was accepted, parsed, by its text."""
+    statements: Mapping[str, Accepted]
+    """By their texts."""
     watched: Watched
     timeout: float
     cancellation: Cancellation
@@ -73,11 +83,13 @@ class DuckPrepared:
             raise EngineFailed from None
 
     def _rows(
-        self, cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, timeout: float
+        self, cursor: duckdb.DuckDBPyConnection, statement: Accepted | str, timeout: float
     ) -> Sequence[EngineRow]:
         with stopping_when_cancelled(cursor.interrupt, timeout, self.cancellation) as stopped:
             try:
-                return _fetched(cursor.execute(statement))
+                if isinstance(statement, str):
+                    return _fetched(cursor.execute(statement))
+                return _fetched(cursor.execute(statement.parsed, statement.constants))
             except (duckdb.Error, RuntimeError):
                 if stopped.is_set():
                     raise QueryCanceled from None
@@ -91,23 +103,26 @@ def no_statements() -> KnownStatements:
 
 def ready_statements(
     cursor: duckdb.DuckDBPyConnection, statements: Sequence[str], before: KnownStatements
-) -> Mapping[str, duckdb.Statement]:
+) -> Mapping[str, Accepted]:
     """Have DuckDB parse and bind some queries, which reads no row; return them parsed, by their texts.
 
-    What it has accepted `before` it accepts again, for its catalogue stays as it was opened. It is not asked to PREPARE
-    them: it would bind each twice, and again to run it.
+    What it has accepted `before` it accepts again, be it with other constants, for its catalogue stays as it was opened. It
+    is not asked to PREPARE them: it would bind each twice, and again to run it.
 
     Raises:
         EngineNotReady: it does not take one.
     """
-    found: dict[str, duckdb.Statement] = {}
+    found: dict[str, Accepted] = {}
     for sql in statements:
-        found[sql] = found.get(sql) or before.get(sql) or _accepted(cursor, sql)
-        before.keep(sql, found[sql])
+        text, constants = template(sql)
+        parsed = before.get(text) or _accepted(cursor, sql, text)
+        before.keep(text, parsed)
+        found[sql] = Accepted(parsed, constants)
     return found
 
 
-def _accepted(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+def _accepted(cursor: duckdb.DuckDBPyConnection, sql: str, text: str) -> duckdb.Statement:
+    """Return a query parsed that DuckDB accepts, with parameters for the constants that `text` has none of."""
     try:
         parsed = duckdb.extract_statements(sql)
         if [found.type for found in parsed] != [duckdb.StatementType.SELECT]:
@@ -117,10 +132,10 @@ def _accepted(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
             cursor.execute(f"DESCRIBE {sql}")
         else:
             cursor.sql(parsed[0])  # binds what is parsed already, three times as fast; nobody fetches its rows
+        return parsed[0] if text == sql else duckdb.extract_statements(text)[0]
     except (duckdb.Error, RuntimeError) as error:
         _LOG.error("the engine does not take a measurement: %s; statement: %s", error, sql)
         raise EngineNotReady from None
-    return parsed[0]
 
 
 def _fetched(result: duckdb.DuckDBPyConnection) -> Sequence[EngineRow]:
