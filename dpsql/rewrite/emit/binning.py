@@ -25,6 +25,9 @@ _FINE = 2**48
 """From this ratio of the interval's ends to its steps on, the rounding of the ends shows in the steps."""
 
 
+_FINER = (2, 4, 8, 16)
+
+
 def stepped(
     emitter: Emitter,
     expr: Expr,
@@ -76,12 +79,25 @@ def _stepped(
 def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, single: bool) -> str:
     """Return which of `number` equal parts of the interval x is in, from 0, NULL where x is NULL.
 
-    With `single`, x is a whole number and each part is one.
+    With `single`, x is a whole number and each part is one. Where the engine keeps in which of twice as many parts a column
+    is, or of four times, that says it too: powers of two scale doubles without rounding, and ⌊2y⌋ / 2 is cut off to ⌊y⌋.
     """
-    if isinstance(expr, Ref):
-        write = partial(_bucket, emitter, interval=interval, number=number, single=single)
-        return emitter.as_kept(expr, write, "bucket", interval, number, single)
-    return _bucket(emitter, expr, interval, number, single=single)
+    if not isinstance(expr, Ref):
+        return _bucket(emitter, expr, interval, number, single=single)
+    found, kept = _kept_bucket(emitter, expr, interval, number, single=single)
+    far = interval.magnitude * number * _FINER[-1] <= interval.width * _FINE  # from where the ends' rounding shows
+    for parts in _FINER if far and not (kept or single) else ():
+        finer, kept = _kept_bucket(emitter, expr, interval, number * parts, single=False)
+        if kept:
+            return emitter.dialect.integer_quotient(finer, str(parts))
+    return found
+
+
+def _kept_bucket(emitter: Emitter, ref: Ref, interval: Interval, number: int, *, single: bool) -> tuple[str, bool]:
+    """Return which bucket a column is in, and whether the engine keeps that."""
+    write = partial(_bucket, emitter, interval=interval, number=number, single=single)
+    text = emitter.as_kept(ref, write, "bucket", interval, number, single)
+    return text, text.startswith(f"s{ref.source}.")
 
 
 def ordering(emitter: Emitter, expr: Expr, part: str) -> str:
