@@ -15,6 +15,9 @@ from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 
+_FEW_SUMS = 3
+"""So many are faster added up together with the numbers that a unit's rows in each group are weighed by."""
+
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
@@ -237,7 +240,8 @@ class BoundedScan:
         heavy = marks.steps(values)
         block = [norm.block] if norm is not None and norm.block is not None else []
         within = [*names, *block]
-        if marked.table is None and within:
+        together = norm is not None and norm.beside and norm.by_group and len(sums) <= _FEW_SUMS
+        if marked.table is None and within and not together:
             return [marks._weights(heavy, norm)], heavy_units.correction_of_rows(heavy, names, sums, full)  # noqa: SLF001 # its own
         unit = dialect.without_range("u", self.bound.unit.type) if marked.table else "u"
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
