@@ -49,6 +49,7 @@ def test_from_duckdb(duckdb_file: Path, tmp_path: Path) -> None:
     """Names and types, yaml_name where YAML needs it; what has no type here is named."""
     done = RUN.invoke(app, ["init", str(duckdb_file), "--directory", str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
+    assert "snapshot" not in done.output
     text = (tmp_path / "new" / "people.yaml").read_text()
     assert text.endswith(_expected("text"))
     assert RECORD not in text
@@ -63,6 +64,7 @@ def test_from_postgres(postgres: Postgres, tmp_path: Path) -> None:
     url = f"postgresql://{OWNER}:{where.secret}@/postgres?host={where.directory}&port={where.port}"
     done = RUN.invoke(app, ["init", url, "--directory", str(tmp_path)])
     assert done.exit_code == 0, done.output
+    assert "snapshot: true" in done.output
     text = (tmp_path / "people.yaml").read_text()
     assert text.endswith(_expected("character varying(20)", ", nullable: true"))
     assert RECORD not in text

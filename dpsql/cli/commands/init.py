@@ -17,6 +17,11 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
 from dpsql.policy.yaml_name import yaml_name
 
+_COPY = (
+    "for config.yaml, if a copy of the records may lie here: engine: snapshot: true lets dpsql make one each epoch, of which "
+    "questions take a tenth of the plain query's time, and not some five times as long"
+)
+
 
 @with_exit_code
 def init(
@@ -58,6 +63,8 @@ def init(
     chosen = {name: tables[name] for name in files}
     for line in (*_told(chosen), *advice, *_places(chosen)):
         typer.echo(line)
+    if isinstance(source, PostgresServer):
+        typer.echo(_COPY)
     typer.echo("next: declare the privacy units, bounds and values in them, then run dpsql check")
 
 
