@@ -146,13 +146,14 @@ async def _watch(site: Site, until: float, memory: list[int]) -> None:
 
 
 @contextmanager
-def dpsql_site() -> Iterator[Site]:
+def dpsql_site(processes: int = 1) -> Iterator[Site]:
     """Serve a few trips by dpsql, to a role that may ask as often as it likes."""
     with _directory() as directory:
         config = configure(directory)
         # A hundred thousand questions, however fast the machine is: a budget that ends would measure refusals.
         replace(config, "epsilon: 10000000}", "epsilon: 100000000}")
         replace(config, "per_query: {epsilon: 1000}", "per_query: {epsilon: 1000}, limits: {runs: 1000000}")
+        replace(config, "port: 0", f"port: 0, processes: {processes}")
         with serving(config) as site:
             yield site
 

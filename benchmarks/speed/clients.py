@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import psycopg
 
 from benchmarks.sessions import dpsql_site
+from benchmarks.speed.measured import today
 from tests.clients.site import Site
 
-SESSIONS = (1, 8, 64)
+SESSIONS, PROCESSES = (1, 8, 64), (1, 2)
 _FARES = (20 + number / 10**8 for number in itertools.count(1))
 """No two questions have the same."""
 
@@ -22,24 +23,31 @@ class Rate:
     """What so many sessions get together."""
 
     sessions: int
+    processes: int
+    """How many of dpsql answer."""
     new: float
     """Answers a second to questions that nobody has asked before."""
     repeated: float
     load: tuple[float, float]
     """The machine's load in the last minute, before and after."""
+    taken: str
+    """The day."""
 
 
 def rates(seconds: float) -> Sequence[Rate]:
     """Let ever more sessions ask a server of a small table for so long, of each kind of question."""
-    with dpsql_site() as site:
-        return [_rate(site, number, seconds) for number in SESSIONS]
+    found = []
+    for processes in PROCESSES:
+        with dpsql_site(processes) as site:
+            found += [_rate(site, number, processes, seconds) for number in SESSIONS]
+    return found
 
 
-def _rate(site: Site, sessions: int, seconds: float) -> Rate:
+def _rate(site: Site, sessions: int, processes: int, seconds: float) -> Rate:
     before = os.getloadavg()[0]
     new = asyncio.run(_answers(site, sessions, seconds, new=True))
     repeated = asyncio.run(_answers(site, sessions, seconds, new=False))
-    return Rate(sessions, new / seconds, repeated / seconds, (before, os.getloadavg()[0]))
+    return Rate(sessions, processes, new / seconds, repeated / seconds, (before, os.getloadavg()[0]), today())
 
 
 async def _answers(site: Site, sessions: int, seconds: float, *, new: bool) -> int:

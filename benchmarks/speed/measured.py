@@ -7,6 +7,7 @@ import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter, process_time
 
@@ -41,6 +42,8 @@ class Part:
     cores: int
     about: str = ""
     """What else there is to say."""
+    taken: str = ""
+    """The day."""
 
 
 def measured(title: str, opened: Opened, questions: Sequence[Asked], rounds: int, told: Told) -> Part:
@@ -51,7 +54,7 @@ def measured(title: str, opened: Opened, questions: Sequence[Asked], rounds: int
         said = ", ".join(f"{way} {ratio:.2f}" for way, ratio in cell.ratios.items())
         told(f"{title}: {question.name} {question.about}: plain {cell.plain:.1f} ms; {said}")
     load = (before, os.getloadavg()[0])
-    return Part(title, opened.engine, opened.records.rows, cells, load, os.cpu_count() or 1, opened.about)
+    return Part(title, opened.engine, opened.records.rows, cells, load, os.cpu_count() or 1, opened.about, today())
 
 
 def _cell(opened: Opened, question: Asked, rounds: int) -> Cell:
@@ -66,6 +69,11 @@ def _cell(opened: Opened, question: Asked, rounds: int) -> Cell:
         for way, statements in asked.items():
             ratios[way].append(_timed(partial(opened.run, way, statements), clock) / exact)
     return Cell(statistics.median(plainly[1:]), {way: statistics.median(found[1:]) for way, found in ratios.items()})
+
+
+def today() -> str:
+    """Return the day, by which what was measured before is told from what is new."""
+    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def _timed(call: Callable[[], object], clock: Callable[[], float]) -> float:

@@ -22,14 +22,14 @@ def _part(engine: str) -> Part:
         "q01": Cell(1.5, {ALONE: 3.0, BOUNDED: 120.0}),
         "q02": Cell(2.5, {ALONE: 4.0}),
     }
-    return Part(f"5 trips, {engine}", engine, 5, cells, (0.5, 1.5), 2, "The snapshot takes 1 MiB.")
+    return Part(f"5 trips, {engine}", engine, 5, cells, (0.5, 1.5), 2, "The snapshot takes 1 MiB.", "2024-05-16")
 
 
 _FOUND = Found(
     {part.title: part for part in map(_part, (DUCKDB, POSTGRES))},
     {"5 units": replace(_part(DUCKDB), title="5 units")},
     [Added("a count", 12.3, 10.2, 2.14, 4.0)],
-    [Rate(64, 24.4, 3100.0, (0.1, 2.5))],
+    [Rate(64, 2, 24.4, 3100.0, (0.1, 2.5), "2024-05-17")],
 )
 _PAGE = page(_FOUND)
 
@@ -50,8 +50,8 @@ def test_the_summary_has_the_median_of_the_questions_and_the_load() -> None:
 def test_growth_questions_and_sessions_are_told() -> None:
     """Ratios with the machine's load; what is added in milliseconds."""
     assert "| a count | 12.3 | 10.2 | 2.1 | 4.0 |" in _PAGE
-    assert "| 5 units | COUNT, SUM, AVG by zone | 123 | 3.00 |  | 1.5 |" in _PAGE
-    assert "| 64 | 24 | 3,100 | 0.1 to 2.5 |" in _PAGE
+    assert "| 5 units | COUNT, SUM, AVG by zone | 123 | 3.00 |  | 1.5 | 2024-05-16 |" in _PAGE
+    assert "| 2 | 64 | 24 | 3,100 | 0.1 to 2.5 | 2024-05-17 |" in _PAGE
 
 
 def test_the_quote_of_the_ratios_is_replaced() -> None:
