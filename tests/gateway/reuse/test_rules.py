@@ -1,5 +1,7 @@
+# ruff: noqa: E501  (a rule a line)
 """When what was released answers another question: whose it is, since when, for how much ε, and what the session wants."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -108,6 +110,50 @@ def test_a_chosen_bound_is_read_as_it_was_chosen(engine: Memory, policy: Policy,
     assert client.charges == before
     assert abs(int(whole) - sum(int(row[1]) for row in grouped.rows)) <= len(grouped.rows)  # type: ignore[call-overload]
     assert cut == grouped.rows[0][2]
+
+
+def test_averages_of_sums_and_counts(engine: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Where a C was chosen, which takes little off either; a declared one may take more off the count, and it is measured."""
+    both, mean = "SELECT count(*), sum(fare) FROM trips", "SELECT avg(fare) FROM trips"
+    chosen = new_client(engine, policy=with_chosen_rows(policy, "trips", "passenger"))
+    ((count, whole),) = chosen.ask(both, Settings(epsilon="1")).rows
+    before = chosen.charges
+    ((found,),) = chosen.ask(mean, Settings(epsilon="1")).rows
+    assert chosen.charges == before
+    assert float(str(found)) == pytest.approx(float(str(whole)) / float(str(count)), rel=1e-3)
+    declared = new_client(engine)
+    declared.ask(both)
+    assert _charged(declared, mean) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted", "read"),
+    [
+        ("SELECT payment_type, avg(tip), count(*) FROM trips GROUP BY 1 ORDER BY 1", "SELECT payment_type, avg(tip) FROM trips GROUP BY 1 ORDER BY 1", lambda rows: [row[1] for row in rows]),
+        ("SELECT payment_type, sum(tip) FROM trips GROUP BY 1 ORDER BY 1", "SELECT sum(tip) FROM trips WHERE payment_type IS NOT NULL", lambda rows: [rows[0][1] + rows[1][1]]),
+        ("SELECT date_trunc('day', pickup_ts), sum(tip) FROM trips GROUP BY 1", "SELECT sum(tip) FROM trips", lambda rows: [sum(row[1] for row in rows)]),
+        ("SELECT pickup_zone, sum(tip) FROM trips GROUP BY 1 ORDER BY 1", "SELECT sum(tip) FROM trips JOIN zones ON pickup_zone = zone_id WHERE borough = 'Queens'", lambda rows: [rows[0][1] + rows[2][1]]),
+        ("SELECT payment_type, median(fare), avg(fare) FROM trips GROUP BY 1 ORDER BY 1", "SELECT median(fare), avg(fare) FROM trips WHERE payment_type = 'cash'", lambda rows: [rows[0][1], rows[0][2]]),
+        ("SELECT count(*) FILTER (WHERE passenger_count > 2), count(*) FILTER (WHERE passenger_count <= 2) FROM trips", "SELECT count(*) FROM trips WHERE passenger_count > 2", lambda rows: [rows[0][0]]),
+    ],
+    ids=["fewer columns", "some groups", "days", "a borough", "one group", "a filter"],
+)  # fmt: skip
+def test_what_is_read_is_what_was_released(
+    told: str,
+    wanted: str,
+    read: Callable[[Sequence[tuple[float, ...]]], list[float]],
+    engine: Memory,
+    new_client: NewClient,
+) -> None:
+    """To the digit: with noise, no other number has the same."""
+    client, some = new_client(engine), Settings(epsilon="0.1")
+    rows = [tuple(row) for row in client.ask(told, some).rows]
+    before = client.charges
+    found = client.ask(wanted, some).rows
+    assert client.charges == before
+    flat = [cell for row in found for cell in row if not isinstance(cell, str) and cell is not None]
+    expected = [one for one in read(rows) if one is not None]  # type: ignore[arg-type]
+    assert [float(str(one)) for one in flat] == pytest.approx([float(one) for one in expected], rel=1e-9)
 
 
 def test_a_target_takes_what_errs_as_little(engine: Memory, new_client: NewClient) -> None:
