@@ -12,6 +12,7 @@ from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.reuse.agreed import TreeEstimates, may_agree
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens
+from dpsql.rewrite.analysis.groups import NO_KEYS
 from dpsql.rewrite.functions.normal_form import normal_form
 
 _MOST = 24
@@ -56,6 +57,7 @@ class Agreeing:
         if not read:
             return None
         above = self._above(name, wanted, needed, level) if level < _LEVELS else None
+        above = above or self._whole(name, wanted, needed, read)
         return Agreement(read, needed, above) if level or above is not None or len(read) > 1 else None
 
     def _sources(self, name: str, wanted: Sums, needed: tuple[Feature, ...]) -> tuple[tuple[Told, Lens], ...]:
@@ -83,6 +85,20 @@ class Agreeing:
             if found is not None:
                 return found, made
         return None
+
+    def _whole(
+        self, name: str, wanted: Sums, needed: tuple[Feature, ...], read: Sequence[tuple[Told, Lens]]
+    ) -> tuple[Agreement, Lens] | None:
+        """Return what all groups come to together, by whatever groups of the same rows were released beside these."""
+        if not wanted.groups.keys:
+            return None
+        itself = Told("", "", PricedMeasurement(wanted, "", name), wanted.epsilon)
+        of_whole, of_name = replace(wanted, groups=NO_KEYS), f"{name} as a whole"
+        sources = self._sources(of_name, of_whole, needed)
+        made = self.lenses(of_name, of_whole, needed, itself)
+        if made is None or not _adds_up(made, needed) or len(sources) <= len(read):
+            return None
+        return Agreement(sources, needed), made
 
     def _is_coarser(self, told: Sums | Histogram, wanted: Sums) -> bool:
         """Return whether a release is of the same rows, in fewer groups."""

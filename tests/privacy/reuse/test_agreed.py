@@ -146,6 +146,15 @@ def test_parts_add_up_to_their_totals(tree: Tree) -> None:
         assert _counts(tree, releases, place).sum() == pytest.approx(total, rel=1e-12)
 
 
+def test_what_is_divided_in_two_ways_is_one_whole(policy: Policy, world: World) -> None:
+    """Groups by one key and by another add up to the same, though nobody has asked for it; a third release says no more."""
+    tree = _tree([(BY_SEATS, "1"), (BY_ZONE, "0.5"), (BY_BOROUGH, "1")], policy, world)
+    random = np.random.default_rng(3)
+    releases = [Release((random.normal(1000, 50, (len(one), 1))).astype(int).tolist()) for one in _zeros(tree)]
+    wholes = [_counts(tree, releases, place).sum() for place in range(3)]
+    assert wholes == pytest.approx([wholes[0]] * 3, rel=1e-12)
+
+
 @pytest.mark.parametrize("answers", [150, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_margins_cover(tree: Tree, answers: int) -> None:
     """In 95 of 100 answers, as all margins do."""
