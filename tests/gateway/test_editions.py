@@ -32,6 +32,17 @@ def test_an_answer_belongs_to_its_copy(engine: Memory, new_client: NewClient) ->
         assert client.charges == charged
 
 
+def test_what_is_read_off_an_answer_belongs_to_its_copy(engine: Memory, new_client: NewClient) -> None:
+    """As the answer does."""
+    client = new_client(engine)
+    engine.edition = OLD
+    client.ask("SELECT shared, count(*) FROM rides GROUP BY 1")
+    for edition, charged in ((OLD, 1), (NEW, 2), (OLD, 2)):
+        engine.edition = edition
+        client.ask(COUNT)
+        assert client.charges == charged
+
+
 def test_explain_names_the_copy(engine: Memory, new_client: NewClient) -> None:
     """As a line for people, and as a value for programs; without one nothing is said."""
     client = new_client(engine)

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
+from dpsql.engines.base import Edition
 from dpsql.errors import DpsqlError
 from dpsql.gateway.catalogue.virtual_tables import KnownRelease
 from dpsql.gateway.measuring import Measuring, account
@@ -50,9 +51,9 @@ class Told:
 
 @dataclass(slots=True)
 class _OfRole:
-    """What is known of one role's releases in one epoch."""
+    """What is known of one role's releases in one epoch, of one copy of the records."""
 
-    epoch: int
+    since: tuple[int, Edition | None]
     last: int = 0
     found: list[Told] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -69,9 +70,9 @@ class ToldReleases:
     def of(self, request: Request, epoch: int) -> Sequence[Told]:
         """Return what the asker's role has paid for in an epoch, the oldest first."""
         payer = account(self._policy, request.asker)
-        known = self._roles.get(payer.role.name)
-        if known is None or known.epoch != epoch:
-            known = self._roles[payer.role.name] = _OfRole(epoch)
+        known, since = self._roles.get(payer.role.name), (epoch, self._measuring.engine.edition)
+        if known is None or known.since != since:
+            known = self._roles[payer.role.name] = _OfRole(since)
         with known.lock:
             new = self._measuring.ledger.told(payer, known.last, request.cancellation)
             for release, told in self._recalled(new[-_MOST:], payer, request, epoch):
