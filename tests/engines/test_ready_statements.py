@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from dpsql.engines.duckdb.prepared import no_statements, ready_statements
-from dpsql.engines.duckdb.template import template
+from dpsql.engines.duckdb.template import with_parameters
 from dpsql.errors import EngineNotReady
 
 COUNT = "SELECT count(*) FROM t"
@@ -71,7 +71,7 @@ def test_constants_in_double_precision_are_parameters(cursor: duckdb.DuckDBPyCon
 )
 def test_a_template_has_all_else(sql: str, text: str | None, constants: Sequence[float]) -> None:
     """Whole numbers, decimals, texts and names stay as they are."""
-    assert template(sql) == (text or sql, constants)
+    assert with_parameters(sql) == (text or sql, constants)
 
 
 def test_another_constant_that_is_no_double_is_another_statement(cursor: duckdb.DuckDBPyConnection) -> None:

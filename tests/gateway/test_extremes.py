@@ -53,7 +53,7 @@ def test_the_outermost_units_alone_are_read(engine: Heard, policy: Policy, new_c
     assert "LIMIT 1 OFFSET" in sql
     assert client.ask(MAX).rows == [(found,)]
     assert engine.asked == [sql]
-    client.ask(MAX, Settings(epsilon="1"))
+    client.ask(MAX, Settings(epsilon="1", reuse="off"))
     assert [other == sql for other in engine.asked] == [True, False]
 
 

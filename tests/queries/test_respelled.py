@@ -28,7 +28,6 @@ SAMPLE = [
     for golden in STILL
     if spread(golden.name, SOME) == 0
 ]
-LISTED = [*EXACT]
 
 
 def judged(one: Difference | None) -> bool:
@@ -45,18 +44,6 @@ def test_other_words_are_planned_the_same(
     with asking(golden.user, world, dirty) as client:
         found = tried(golden, spelling, client, meaning_of(reference, world.policy.roles[USERS[golden.user]].protects))
     assert judged(found), found
-
-
-@pytest.mark.parametrize(("name", "spelling"), LISTED)
-def test_what_is_listed_still_differs(
-    name: str, spelling: str, world: World, dirty: Memory, reference: Reference
-) -> None:
-    """The known differences of one spelling are there, and are of the kind that is written down."""
-    golden = NAMED[name]
-    with asking(golden.user, world, dirty) as client:
-        found = tried(golden, spelling, client, meaning_of(reference, world.policy.roles[USERS[golden.user]].protects))
-    assert found is not None
-    assert found.kind == EXACT[name, spelling], found
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
 from dpsql.policy.yaml_name import yaml_name
 
+_NEXT = "next: declare the privacy units, bounds and values in them, then run dpsql check"
 _COPY = (
     "for config.yaml, if a copy of the records may lie here: engine: snapshot: true lets dpsql make one each epoch, of which "
     "questions take a tenth of the plain query's time, and not some five times as long"
@@ -61,11 +62,9 @@ def init(
             stream.write(draft(name, tables[name], units, frozenset(files)))
         typer.echo(f"wrote {file}")
     chosen = {name: tables[name] for name in files}
-    for line in (*_told(chosen), *advice, *_places(chosen)):
+    copy = (_COPY,) if isinstance(source, PostgresServer) else ()
+    for line in (*_told(chosen), *advice, *_places(chosen), *copy, _NEXT):
         typer.echo(line)
-    if isinstance(source, PostgresServer):
-        typer.echo(_COPY)
-    typer.echo("next: declare the privacy units, bounds and values in them, then run dpsql check")
 
 
 def _catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: Sequence[str]) -> Catalogue:

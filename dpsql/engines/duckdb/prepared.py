@@ -10,7 +10,7 @@ import duckdb
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.duckdb.files import Watched
-from dpsql.engines.duckdb.template import template
+from dpsql.engines.duckdb.template import with_parameters
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
@@ -114,7 +114,7 @@ def ready_statements(
     """
     found: dict[str, Accepted] = {}
     for sql in statements:
-        text, constants = template(sql)
+        text, constants = with_parameters(sql)
         parsed = before.get(text) or _accepted(cursor, sql, text)
         before.keep(text, parsed)
         found[sql] = Accepted(parsed, constants)

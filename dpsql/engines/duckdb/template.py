@@ -13,7 +13,7 @@ _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
 _PART = re.compile(rf"({_QUOTED}|\?)|(?<![\w.])(\d+(?:\.\d*)?e[+-]?\d+)(?![\w.])")
 
 
-def template(sql: str) -> tuple[str, list[float]]:
+def with_parameters(sql: str) -> tuple[str, list[float]]:
     """Return the text with `?` for such constants, and what they are; the statement itself where it has a `?` already."""
     found: list[float] = []
     parts: list[str] = []

@@ -35,7 +35,7 @@ _WIDE = 2.0**61
 """Numbers that may come near 64 bits are computed as Python's integers."""
 _NONE = math.log(8)
 """P(an empty group has a value) = (1 − 3/5)·exp(−ε₁·`enough`/mass), which is 1/20 for this much."""
-ANY = 2**62
+NO_END = 2**62
 """No limit to the units that are told apart."""
 _NEVER = 40 * math.log(2)
 """What has a probability of e to the minus that is as good as never."""
@@ -44,7 +44,7 @@ BEYOND = 10
 
 
 def maximum(
-    entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int, most: int = ANY
+    entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int, most: int = NO_END
 ) -> NDArray[np.int64]:
     """Return for each group the index of a bucket near the largest value, or the number of buckets: too few.
 
@@ -78,7 +78,7 @@ def maximum(
 
 
 def minimum(
-    entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int, most: int = ANY
+    entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int, most: int = NO_END
 ) -> NDArray[np.int64]:
     """Return for each group the index of a bucket near the smallest value, as `maximum` does for the largest."""
     number = np.int64(histogram.shape[1])

@@ -122,7 +122,7 @@ def release_buckets(measurement: Histogram, exact: ExactBuckets, entropy: Entrop
         return Release([])
     if measurement.extremes:
         choose = extreme.maximum if measurement.points[0] else extreme.minimum
-        most = extreme.ANY if measurement.told_apart is None else measurement.told_apart
+        most = extreme.NO_END if measurement.told_apart is None else measurement.told_apart
         return Release([[int(bucket)] for bucket in choose(entropy, histogram, epsilon, mass, most)])
     if measurement.noisy:
         return Release(_from_noisy(measurement, exact, entropy))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dpsql.privacy.mechanisms import extreme as module
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.extreme import (
-    ANY,
     BEYOND,
+    NO_END,
     fewest_units,
     maximum,
     minimum,
@@ -64,7 +64,7 @@ def _law(cells: Sequence[int], patch: pytest.MonkeyPatch, paid: Paid, most: int)
     return law
 
 
-def _worst(patch: pytest.MonkeyPatch, paid: Paid = Paid(), most: int = ANY) -> float:
+def _worst(patch: pytest.MonkeyPatch, paid: Paid = Paid(), most: int = NO_END) -> float:
     """Return the largest log-ratio of an answer's probabilities with and without a unit of full mass."""
     histograms = list(itertools.product(range(0, 12, 3), repeat=BUCKETS))
     units = [cells for cells in itertools.product(range(MASS + 1), repeat=BUCKETS) if sum(cells) == MASS]

@@ -49,9 +49,9 @@ def test_an_extreme_is_one_choice(which: str, policy: Policy, world: World, monk
     asked: list[tuple[Fraction, int]] = []
     right = getattr(extreme, which)
 
-    def choose(entropy: Entropy, histogram: Scores, epsilon: Fraction, mass: int) -> Scores:
+    def choose(entropy: Entropy, histogram: Scores, epsilon: Fraction, mass: int, most: int) -> Scores:
         asked.append((epsilon, mass))
-        found: Scores = right(entropy, histogram, epsilon, mass)
+        found: Scores = right(entropy, histogram, epsilon, mass, most)
         return found
 
     monkeypatch.setattr(extreme, which, choose)
