@@ -4,6 +4,7 @@ Where releases have many groups that is much for one statement. What there is no
 measured; the next statement goes on from there.
 """
 
+import time
 from collections.abc import Sequence
 
 from dpsql.gateway.reuse.told_releases import Told
@@ -17,9 +18,8 @@ from dpsql.rewrite.analysis.declared import Declared
 _MOST = 16 * 2**20
 """Bytes of the lenses that are remembered."""
 _PER_GROUP, _PER_LENS = 100, 1_000
-_EFFORT = 200_000
-"""Groups that are looked at for one statement, each release counted as some more: seconds at the most."""
-_EACH = 200
+_SECONDS = 1.0
+"""Of the processor, in which new ones are begun to be found for one statement."""
 
 
 class Lenses:
@@ -50,7 +50,7 @@ class LensesOfStatement:
     """Finds lenses as long as there is room."""
 
     def __init__(self, lenses: Lenses) -> None:
-        self._lenses, self._left = lenses, _EFFORT
+        self._lenses, self._since = lenses, time.thread_time()
 
     def __call__(self, name: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
         """Return how a measurement, which has a name, is read off a release; None where that is not known."""
@@ -58,9 +58,8 @@ class LensesOfStatement:
         known = self._lenses.known(key)
         if known is not None:
             return known[0]
-        measured = told.measurement
-        self._left -= _EACH + len(measured.groups.grouped)
-        return None if self._left < 0 else self._lenses.find(key, wanted, measured)
+        late = time.thread_time() - self._since > _SECONDS
+        return None if late else self._lenses.find(key, wanted, told.measurement)
 
 
 def _weighed(value: object) -> int:

@@ -5,6 +5,7 @@ same key follows tells what was measured.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,8 +26,10 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Argument, Settings
 
-_MOST = 500
-"""Releases of a role that are looked at, the newest."""
+_MOST, _MOST_GROUPS = 500, 200_000
+"""Releases of a role that are looked at, the newest, and their groups together: plans of many groups are large."""
+_SECONDS = 2.0
+"""Of the processor, in which questions are planned again for one statement; the next goes on from there."""
 PlannedAgain = Callable[[str, tuple[Argument, ...], Settings, Request], PricedPlan | None]
 """Plans a statement for who asks something else."""
 
@@ -40,6 +43,11 @@ class Told:
     part: PricedMeasurement
     epsilon: Fraction
     """What the whole statement was to pay, or what it paid for this where that was told by an error."""
+
+    @property
+    def groups(self) -> int:
+        """Return how many groups it has."""
+        return len(self.measurement.groups.grouped)
 
     @property
     def measurement(self) -> Sums | Histogram:
@@ -56,7 +64,16 @@ class _OfRole:
     since: tuple[int, Edition | None]
     last: int = 0
     found: list[Told] = field(default_factory=list)
+    groups: int = 0
+    """Of all of them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def keep(self, told: Sequence[Told]) -> None:
+        """Add some, and let go of the oldest where they are too many, or too large."""
+        self.found += told
+        self.groups += sum(one.groups for one in told)
+        while len(self.found) > _MOST or self.groups > _MOST_GROUPS:
+            self.groups -= self.found.pop(0).groups
 
 
 class ToldReleases:
@@ -74,21 +91,19 @@ class ToldReleases:
         if known is None or known.since != since:
             known = self._roles[payer.role.name] = _OfRole(since)
         with known.lock:
-            new = self._measuring.ledger.told(payer, known.last, request.cancellation)
+            new, begun = self._measuring.ledger.told(payer, known.last, request.cancellation), time.thread_time()
             for release, told in self._recalled(new[-_MOST:], payer, request, epoch):
                 known.last = release.number
-                known.found += told
-            if new:
-                known.last = new[-1].number
-            del known.found[:-_MOST]
+                known.keep(told)
+                if time.thread_time() - begun > _SECONDS:
+                    break
             return tuple(known.found)
 
     def listed(self, request: Request) -> Iterator[KnownRelease]:
         """Yield what the asker's role may read other answers off."""
         epoch = self._measuring.epoch(request)
         for one in self.of(request, epoch):
-            groups = len(one.measurement.groups.grouped)
-            yield KnownRelease(epoch, one.statement, one.part.note, groups, one.part.cost.epsilon)
+            yield KnownRelease(epoch, one.statement, one.part.note, one.groups, one.part.cost.epsilon)
 
     def _recalled(
         self, releases: Sequence[ToldRelease], payer: Account, request: Request, epoch: int

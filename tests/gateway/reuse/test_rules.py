@@ -8,6 +8,7 @@ import pytest
 
 from dpsql.errors import EngineFailed
 from dpsql.gateway.request import Reply
+from dpsql.gateway.reuse import told_releases
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
 from dpsql.question import Argument, Settings
@@ -193,6 +194,19 @@ def test_what_a_role_was_told_is_listed(engine: Memory, new_client: NewClient) -
     other.ask(WHOLE)
     listed = client.ask("SELECT epoch, statement, measured, groups, epsilon FROM dpsql.releases").rows
     assert listed == [(1, GROUPED, "2 sums, 3 groups", 3, 1)]
+
+
+def test_the_newest_are_looked_at_that_there_is_room_for(
+    engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known of releases takes memory, by their groups."""
+    monkeypatch.setattr(told_releases, "_MOST_GROUPS", 5)
+    client = new_client(engine)
+    client.ask(GROUPED)
+    assert _charged(client, SOME) == 0
+    client.ask("SELECT passenger_count > 2, passenger_count > 3, count(*) FROM trips GROUP BY 1, 2")
+    assert _charged(client, "SELECT count(*) FROM trips WHERE passenger_count > 2") == 0
+    assert _charged(client, SOME) == 1
 
 
 def test_explain_explains_what_has_failed(engine: Memory, new_client: NewClient) -> None:
