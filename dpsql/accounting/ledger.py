@@ -172,7 +172,7 @@ class Ledger(Protocol):
         """
 
     def told(self, account: Account, after: int, cancellation: Cancellation | None = None) -> tuple[ToldRelease, ...]:
-        """Return what the role has been told since a number and is stored, in that order; of what has no question nothing."""
+        """Return the newest that the role has been told since a number and is stored, in that order, with its questions."""
 
     def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what the account's budgets have been charged."""

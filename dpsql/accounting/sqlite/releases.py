@@ -23,9 +23,12 @@ SELECT ?1, ?2, ?3 WHERE ?4 IS NULL OR EXISTS (SELECT 1 FROM releases WHERE kind 
 _KEPT = "SELECT release FROM releases WHERE kind = ? AND key = ? AND failed IS NULL"
 _FAILED = "INSERT OR IGNORE INTO releases (kind, key, release, failed) VALUES (?, ?, x'', ?)"
 _ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role, question) VALUES (?, ?, ?, ?)"
+_MOST_TOLD = 500
+"""Questions that are read at a time, the newest: each may be long."""
 _TOLD = """
 SELECT e.rowid, e.key, e.question FROM entitlements e JOIN releases r USING (kind, key)
-WHERE e.kind = ?1 AND e.role = ?2 AND e.rowid > ?3 AND e.question IS NOT NULL AND r.failed IS NULL ORDER BY e.rowid
+WHERE e.kind = ?1 AND e.role = ?2 AND e.rowid > ?3 AND e.question IS NOT NULL AND r.failed IS NULL
+ORDER BY e.rowid DESC LIMIT ?4
 """
 
 
@@ -101,9 +104,10 @@ def enter_charges(
 
 
 def find_told(connection: sqlite3.Connection, account: Account, after: int) -> tuple[ToldRelease, ...]:
-    """Return what a role was told since a number, in that order, with the questions."""
+    """Return what a role was told last since a number, in that order, with the questions."""
     role = account.role
-    return tuple(ToldRelease(*row) for row in connection.execute(_TOLD, (role.protects, role.name, after)))
+    rows = connection.execute(_TOLD, (role.protects, role.name, after, _MOST_TOLD)).fetchall()
+    return tuple(ToldRelease(*row) for row in reversed(rows))
 
 
 def entitle(
