@@ -1,9 +1,13 @@
 """The page Choose in a browser."""
 
+import re
 from collections.abc import Callable
 
+import psycopg
 import pytest
 from playwright.sync_api import Page, expect
+
+from tests.support.fix_pages import Running
 
 Visit = Callable[..., Page]
 
@@ -241,3 +245,17 @@ def test_a_month_is_planned(visit: Visit) -> None:
     expect(rows.nth(0)).to_contain_text("±")
     expect(rows.nth(1)).to_contain_text("rows of rides are protected")
     expect(page.locator("#planned-risk")).to_contain_text("a 50/50 guess of membership becomes at most 54.98 %")
+
+
+def test_last_months_questions_are_taken_from_the_audit_trail(visit: Visit, running: Running) -> None:
+    """Into the box, each with its parameters, and it is said what was taken; then they can be explained as they are."""
+    with psycopg.connect(f"{running.sql} dbname=rides user=ana password={running.passwords['ana']}") as connection:
+        connection.execute("SELECT count(*) FROM rides WHERE fare > %s -- of late", [44])
+    page = visit("olga", "choose")
+    page.locator("#lately").click()
+    expect(page.locator("#taken")).to_contain_text("Taken from the audit trail since")
+    expect(page.locator("#questions")).to_have_value(
+        re.compile(r"SELECT count\(\*\) FROM rides WHERE fare > '44' -- of late\n;")
+    )
+    page.locator("#explain").click()
+    expect(page.locator("#planned tbody tr").filter(has_text="fare > '44'")).to_contain_text("count(*): ±")

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import httpx2 as httpx
 import psycopg
 import pytest
 
+from dpsql.web.choosing.asked_lately import taken_from
 from tests.support.fix_pages import FARES, USERS, Running
 from tests.web.browsing import Browser
 
@@ -99,16 +101,6 @@ def test_wrong_passwords_are_the_servers_decision(running: Running, open_browser
     assert browser.log_in("ana", running.passwords["tess"]).status_code == 401
 
 
-def test_wrong_passwords_on_the_pages_lock_nobody_out(running: Running, open_browser: Callable[[], Browser]) -> None:
-    """Whoever tries them is told to wait; users of `psql`, whom the server sees at the same address, notice nothing."""
-    told = [open_browser().log_in("olga", "wrong").status_code for _ in range(12)]
-    assert told == [401] * 10 + [429] * 2
-    for user in USERS:
-        dsn = f"{running.sql} dbname=rides user={user} password={running.passwords[user]}"
-        with psycopg.connect(dsn) as session:
-            assert session.execute("SELECT 1").fetchone() == (1,)
-
-
 def test_the_registry_has_what_was_told_to_whom(running: Running) -> None:
     """A row a statement with all that it has cost: to an owner of every role, and to others of their own."""
     asked = "SELECT count(*) FROM rides WHERE seats = 5"
@@ -146,17 +138,55 @@ def test_a_month_is_planned_for_nothing(log_in: LogIn) -> None:
     assert browser.get("/budget/charges").text == spent
 
 
-def test_a_months_questions_come_from_the_registry(running: Running, log_in: LogIn) -> None:
-    """Those that the visitor may see, and no other role's."""
+def test_a_months_questions_come_from_the_audit_trail(running: Running, log_in: LogIn) -> None:
+    """An owner's do, with parameters in place; others' from what their own role was charged for, and it is said which."""
     dsn = f"{running.sql} dbname=rides user=ana password={running.passwords['ana']}"
-    with psycopg.connect(dsn) as connection:
-        connection.execute("SELECT COUNT(*) FROM rides WHERE seats = 2")
-    told = {user: log_in(user).get("/choose/lately").json()["questions"] for user in ("ana", "tess")}
-    assert [any("seats = 2" in question for question in asked) for asked in told.values()] == [True, False]
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for low in (71, 71, 72):
+            connection.execute("SELECT COUNT(*) FROM rides WHERE fare > %s AND seats <> %s", [low, 2])
+        connection.execute("PREPARE kept_out AS SELECT COUNT(*) FROM rides WHERE fare > $1 AND seats <> 3")
+        connection.execute("EXECUTE kept_out(71)")
+        connection.execute("SELECT COUNT(*) FROM rides WHERE seats = 2 -- mine")
+        connection.execute("EXPLAIN SELECT COUNT(*) FROM rides WHERE seats = 3")
+    told = {user: log_in(user).get("/choose/lately").json() for user in ("olga", "ana", "tess")}
+    mine = "SELECT COUNT(*) FROM rides WHERE seats = 2 -- mine"
+    filled = [f"SELECT COUNT(*) FROM rides WHERE fare > '{low}' AND seats <> '2'" for low in (71, 72)]
+    seen = {user: [mine in found["questions"], filled[0] in found["questions"]] for user, found in told.items()}
+    assert seen == {"olga": [True, True], "ana": [True, False], "tess": [False, False]}
+    assert filled[1] in told["olga"]["questions"]
+    assert not any(name in q for q in told["olga"]["questions"] for name in ("EXPLAIN", "dpsql.", "$", "seats <> 3"))
+    assert told["olga"]["said"].startswith("Taken from the audit trail since ")
+    assert "Left out: 1 cut short, or with parameters" in told["olga"]["said"]
+    assert told["ana"]["said"].startswith("Taken from what your role was charged for since ")
+    given = {"questions": f"{mine}\n; {filled[0]};", "plan_epsilon": "0.2", "people": "10,000"}
+    planned = log_in("olga").post("/choose/plan", **given).json()["questions"]
+    assert [one["outputs"][0]["name"] for one in planned] == ["count(*)"] * 2
 
 
-@pytest.mark.parametrize("questions", ["", " ; ", "SELECT 1;" * 13, "SELECT 'open", "x" * 20_001])
+def test_cut_questions_are_not_taken() -> None:
+    """Nor those whose parameters have no value; a NULL is one, and a quotation mark stays inside its literal."""
+    cursor = ('DECLARE "a b" NO SCROLL CURSOR WITH HOLD FOR SELECT 5;', None)
+    long, wide, gone = ("SELECT 1" + " " * 2_000 + "…", None), ("SELECT $1", ["x" * 200]), ("SELECT $2", ["1"])
+    whole = ("SELECT $1, $2, '$3' -- $4", [None, "it's"])
+    rows = [(*one, 2, 1, datetime(2026, 3, 1, tzinfo=UTC)) for one in (long, wide, gone, whole, cursor)]
+    told = taken_from(rows, owner=True)
+    assert told["questions"] == ["SELECT NULL, 'it''s', '$3' -- $4", "SELECT 5"]
+    said = "Taken from the audit trail since 01 March 2026: 2 questions, the dearest first; asked 4 times, charged 2 times."
+    assert str(told["said"]).startswith(f"{said} Left out: 3 cut")
+
+
+@pytest.mark.parametrize("questions", ["", " ; ", "SELECT 1;" * 41, "SELECT 'open", "x" * 20_001])
 def test_a_plan_of_nothing_is_explained(log_in: LogIn, questions: str) -> None:
     """Beside the field."""
     reply = log_in("tess").post("/choose/plan", questions=questions, plan_epsilon="1", people="10")
     assert (reply.status_code, reply.json()["field"]) == (400, "questions")
+
+
+def test_wrong_passwords_on_the_pages_lock_nobody_out(running: Running, open_browser: Callable[[], Browser]) -> None:
+    """Whoever tries them is told to wait; users of `psql`, whom the server sees at the same address, notice nothing."""
+    told = [open_browser().log_in("olga", "wrong").status_code for _ in range(12)]
+    assert told == [401] * 10 + [429] * 2
+    for user in USERS:
+        dsn = f"{running.sql} dbname=rides user={user} password={running.passwords[user]}"
+        with psycopg.connect(dsn) as session:
+            assert session.execute("SELECT 1").fetchone() == (1,)

@@ -8,7 +8,8 @@ from starlette.responses import JSONResponse, Response
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.policy.model import NoiseLevel, Period
-from dpsql.web.choosing.planning import lately, plan_of
+from dpsql.web.choosing.asked_lately import asked_lately
+from dpsql.web.choosing.planning import plan_of
 from dpsql.web.choosing.policies import STAYS, rule_of
 from dpsql.web.choosing.published import PUBLISHED
 from dpsql.web.choosing.study import QUERIES, study_of
@@ -62,5 +63,5 @@ async def plan(request: Request, context: PageContext, visitor: Visitor) -> Resp
 
 
 async def last_month(_: Request, __: PageContext, visitor: Visitor) -> Response:
-    """Return the questions of the last month that the visitor may see."""
-    return JSONResponse(await lately(visitor.client))
+    """Return the questions of the last month that the visitor may see, and where they were taken from."""
+    return JSONResponse(await asked_lately(visitor.client, visitor.role))

@@ -14,29 +14,19 @@ from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.lexer.split import statements
 from dpsql.policy.model import Role
+from dpsql.web.choosing.asked_lately import MOST_CHARACTERS, MOST_QUESTIONS
 from dpsql.web.choosing.policies import LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON
 from dpsql.web.curves import Json
 from dpsql.web.inputs import BadField, fraction, whole
 from dpsql.web.site import Refused, VisitorClient
 
-MOST_QUESTIONS = 12
-_LONGEST = 20_000
 _WEIGHED = re.compile(r"\s*(\d{1,3})\s+[x×]\s+(?=\S)")
-_LATELY = (
-    "SELECT statement FROM dpsql.registry WHERE last_told > now() - interval '31 days' AND statement ~* '^\\s*(select|with)' "
-    "ORDER BY epsilon DESC LIMIT 12"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
     statement: str
     weight: int
-
-
-async def lately(client: VisitorClient) -> Json:
-    """Return the questions that the visitor may see of the last 31 days, the dearest first."""
-    return {"questions": [str(row[0]) for row in await client.rows(_LATELY)]}
 
 
 async def plan_of(given: Mapping[str, str], role: Role, client: VisitorClient) -> Json:
@@ -88,8 +78,8 @@ def _outputs(plan: object) -> Sequence[Json] | None:
 
 def _questions(text: str) -> list[_Question]:
     """Read SQL statements with semicolons between them; `2 x SELECT …` gets twice the share of the others."""
-    if len(text) > _LONGEST:
-        raise BadField("questions", f"questions must have at most {_LONGEST:,} characters")
+    if len(text) > MOST_CHARACTERS:
+        raise BadField("questions", f"questions must have at most {MOST_CHARACTERS:,} characters")
     try:
         found = [_weighed(text[begin:end].strip()) for begin, end in statements(text)]
     except DpsqlError as error:

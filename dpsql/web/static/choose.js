@@ -235,12 +235,15 @@ function errs({ refused, hint, outputs, capped }) {
   return `${each.join("; ")}${capped ? `, at ε = ${capped}` : ""}`;
 }
 
+/** Fill in what was asked in the last month; a comment at a statement's end must not swallow the semicolon. */
 async function lately() {
   try {
-    const { questions } = await ask("/choose/lately", {});
-    get("questions").value = questions.map((one) => `${one.trim().replace(/;$/, "")};`).join("\n");
-    complain(["planning"], questions.length ? null : new Error("nothing was asked in the last 31 days that you may see"));
+    const { questions, said } = await ask("/choose/lately", {});
+    get("questions").value = questions.map((one) => `${one}${one.includes("--") ? "\n" : ""};`).join("\n");
+    say("taken", said);
+    complain(["planning"], null);
   } catch (error) {
+    say("taken", "");
     complain(["planning"], error);
   }
 }
