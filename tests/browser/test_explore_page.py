@@ -107,8 +107,8 @@ def test_odds_are_said_in_words(visit: Visit) -> None:
     _set(page, "1.0986122886681098")
     expect(page.locator(".odds")).to_contain_text("of 100 such guesses 75 are right")
     expect(page.locator("#worlds")).to_contain_text("at most 75 are right")
-    expect(page.locator("#worlds")).to_contain_text("two steps apart: at most 90.")
-    expect(page.locator("#worlds")).to_contain_text("more than eε = 3 times as likely")
+    expect(page.locator("#worlds")).to_contain_text("two steps apart, one removal and one addition: then at most 90 are.")
+    expect(page.locator("#worlds")).to_contain_text("more than 3 times as likely")
 
 
 def test_the_overlap_falls_with_epsilon(visit: Visit) -> None:
@@ -292,7 +292,7 @@ def test_nothing_is_offered_that_cannot_be_paid(visit: Visit) -> None:
     _go(page, "yours")
     page.locator("#column").select_option("rides.seats")
     expect(page.locator("#statement")).to_contain_text("seats")
-    expect(page.locator("#before")).to_contain_text("ε = 0.1 is more than what role third_party has left, 0.05")
+    expect(page.locator("#before")).to_contain_text("ε = 0.1 is more than what role third_party has left, ε = 0.05")
     expect(page.locator("#ask")).to_have_text("Ask again, if it was answered before")
 
 
@@ -324,12 +324,14 @@ def test_a_price_is_said_once_and_a_free_repeat_is_called_free(visit: Visit) -> 
     _go(page, "yours")
     expect(page.locator("#ask")).to_have_text("Ask, for ε = 0.125")
     assert "0.125" not in page.locator("#before").inner_text()
-    left = float(page.locator("#before").inner_text().split("which has ")[1].split(" left")[0])
+    left = float(page.locator("#before").inner_text().split("which has ε = ")[1].split(" left")[0])
     assert page.locator("#chart path.bars").count() == 0
     page.locator("#ask").click()
     expect(page.locator("#after")).to_have_text("Charged ε = 0.125 to role analyst.")
-    expect(page.locator("#before")).to_contain_text("in the same epoch it is free, and has the same noise")
-    expect(page.locator("#before")).to_contain_text(f"{left - 0.125:g} is left")
+    expect(page.locator("#before")).to_contain_text(
+        "until the data are next refreshed it is free, and has the same noise"
+    )
+    expect(page.locator("#before")).to_contain_text(f"ε = {left - 0.125:g} is left")
     expect(page.locator("#ask")).to_have_text("Ask again")
     counts = _shapes(page, "bars told faint")
     assert counts
@@ -360,7 +362,9 @@ def test_a_real_table_offers_no_more_than_the_roles_epsilon(visit: Visit) -> Non
     _set(page, "3")
     _go(page, "yours")
     expect(page.locator("#epsilon")).to_have_value("0.2")
-    expect(page.locator("#yours")).to_contain_text("Your role protects each driver: at most 40 rows of one count.")
+    expect(page.locator("#yours")).to_contain_text(
+        "Your role protects each driver, and counts at most 40 rows of each."
+    )
     page.locator("#epsilon").fill("3")
     expect(page.locator("#dial-error")).to_contain_text(
         "from 0.01 to 0.2, the most that one question of your role may cost"

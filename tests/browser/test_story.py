@@ -16,7 +16,8 @@ from dpsql.plots.samples import SAMPLE_BUCKETS, SIZE, samples
 from dpsql.policy.model import NoiseLevel
 from dpsql.web.curves import noise_facts
 from dpsql.web.story_file import story_file
-from tests.browser.transcript import SAME_DICE, TRANSCRIPT, transcript
+from tests.browser.transcript import ANSWER, ARRIVAL, SAME_DICE, STORY, committed, story, your_data
+from tests.support.fix_pages import rides
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -63,7 +64,16 @@ def test_the_story_is_told_without_server_and_account(opened: "Page") -> None:
 
 def test_its_transcript_is_the_committed_one(opened: "Page") -> None:
     """What a screen reader says of the page from its beginning to its end; the module `transcript` writes it anew."""
-    assert transcript(opened) == TRANSCRIPT.read_text(encoding="utf-8")
+    assert story(opened) == committed(STORY)
+
+
+def test_the_transcript_of_ones_own_data_is_the_committed_one(chromium: "Browser") -> None:
+    """Before a question and after its answer, where nothing was spent before."""
+    page = chromium.new_page()
+    with rides() as served:
+        said = list(your_data(page, served))
+        page.close()
+    assert said == [committed(ARRIVAL), committed(ANSWER)]
 
 
 def test_noise_has_the_law_of_answers(visit: Visit) -> None:

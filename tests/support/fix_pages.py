@@ -5,6 +5,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,9 +84,9 @@ async def _serve(config: Path, started: Future[tuple[str, str]], stop: threading
         await asyncio.to_thread(stop.wait)
 
 
-@pytest.fixture(scope="session")
-def running() -> Iterator[Running]:
-    """Give the server; it stops when the session ends."""
+@contextmanager
+def rides() -> Iterator[Running]:
+    """Serve the rides, with nothing spent."""
     with tempfile.TemporaryDirectory(prefix="dpsql-pages-") as directory:
         home = Path(directory)
         home.chmod(0o711)
@@ -97,3 +98,10 @@ def running() -> Iterator[Running]:
         yield Running(url, sql, {name: f"pw-{name}" for name in USERS})
         stop.set()
         thread.join(30)
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[Running]:
+    """Give the server; it stops when the session ends."""
+    with rides() as served:
+        yield served

@@ -112,7 +112,7 @@ function worlds(f) {
   const seen = f.answers[0][f.marked];
   return {
     x: { low, high, title: "count that is told of the marked bucket" },
-    y: { low: 0, high: 1.15, title: "how likely, beside the likeliest answer" },
+    y: { low: 0, high: 1.15, title: "how likely (1: the likeliest answer)" },
     key: `worlds ${low} ${high}`,
     notes: [],
     label: `Likely answers with this ${one(f)}, around ${lacking + rows}, and without, around ${lacking}; ${of100(rightGuesses(f.state.epsilon, rows))} of 100 guesses are right`,
@@ -122,7 +122,7 @@ function worlds(f) {
       { type: "line", kind: "line with", values: ours },
       { type: "upright", kind: "seen", x: seen },
     ],
-    legend: [["line with", `with this ${one(f)}`], ["line without", "without"], ["overlap", "overlap"], ["seen", "the answer drawn"]],
+    legend: [["line with", `with this ${one(f)}`], ["line without", "without"], ["overlap", "overlap"], ["seen", `drawn: ${seen.toLocaleString("en")}${seen < low || seen > high ? ", outside" : ""}`]],
   };
 }
 

@@ -50,13 +50,13 @@ export class Yours {
     this.rows = told.sensitivity;
     this.about = told;
     say("max-rows", told.chosen
-      ? `how many rows of one count is chosen for each question; the figures here take ${told.sensitivity}`
-      : `at most ${told.sensitivity} rows of one count`);
+      ? `; how many rows of each count is chosen anew for each question, and the figures here take ${told.sensitivity}`
+      : `, and counts at most ${told.sensitivity} rows of each`);
     say("statement", told.statement);
-    const again = told.paid && `Role ${told.role} paid for this answer on ${told.paid}: in the same epoch it is free, and has the same noise. ${told.left} is left.`;
+    const again = told.paid && `Role ${told.role} paid for this answer on ${told.paid}: until the data are next refreshed it is free, and has the same noise. ε = ${told.left} is left.`;
     const first = told.enough
-      ? `Asking charges role ${told.role}, which has ${told.left} left. The same question within an epoch is free, and has the same noise.`
-      : `${price} is more than what role ${told.role} has left, ${told.left}. It is answered only if it was answered before in this epoch; then it is free.`;
+      ? `Asking charges role ${told.role}, which has ε = ${told.left} left. Asking the same again is free until the data are next refreshed, and has the same noise.`
+      : `${price} is more than what role ${told.role} has left, ε = ${told.left}. It is answered only if it was answered before since the data were last refreshed; then it is free.`;
     say("before", again || first);
     get("before").classList.toggle("bad", !again && !told.enough);
     say("ask", again ? "Ask again" : told.enough ? `Ask, for ${price}` : "Ask again, if it was answered before");
