@@ -99,14 +99,14 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], Fraction]
     return seen
 
 
-@pytest.mark.parametrize("statistic", ["count", "sum", "mean", "variance"])
+@pytest.mark.parametrize("statistic", ["count", "sum", "mean", "variance", "histogram"])
 @pytest.mark.parametrize("one", [-1e9, 0, 3.7, 50, 99.99, 1e9, None, "x", float("nan"), float("inf")])
 def test_one_value_moves_the_cells_by_no_more_than_the_noise_hides(
     measured: list[tuple[list[int], Fraction]], statistic: str, one: object
 ) -> None:
     """Whatever value it is: all cells together by scale · ε at most, and of cells that share a value by exactly that."""
     for values in ([3, 60.5], [3, 60.5, one]):
-        dpsql.noise(values, BOUNDS, Fraction(1, 3), statistic)
+        dpsql.noise(values, BOUNDS, Fraction(1, 3), statistic, buckets=10 if statistic == "histogram" else None)
     (without, scale), (with_it, _) = measured
     moved = sum(abs(a - b) for a, b in zip(without, with_it, strict=True))
     assert moved <= scale / 3

@@ -107,7 +107,9 @@ def test_odds_are_said_in_words(visit: Visit) -> None:
     _set(page, "1.0986122886681098")
     expect(page.locator(".odds")).to_contain_text("of 100 such guesses 75 are right")
     expect(page.locator("#worlds")).to_contain_text("at most 75 are right")
-    expect(page.locator("#worlds")).to_contain_text("two steps apart, one removal and one addition: then at most 90 are.")
+    expect(page.locator("#worlds")).to_contain_text(
+        "two steps apart, one removal and one addition: then at most 90 are."
+    )
     expect(page.locator("#worlds")).to_contain_text("more than 3 times as likely")
 
 

@@ -103,3 +103,47 @@ def test_samples_are_the_declared_ones() -> None:
         assert sum(sample.counts) == SIZE
         assert max(sample.by_size) == (6_433 if sample.group == REAL_TRIPS else SIZES[-1])
         assert sample.low < sample.high
+
+
+def _moments(name: str) -> tuple[float, float, float]:
+    """Return mean, deviation and skew of a sample."""
+    sample = samples()[name]
+    wide = (sample.high - sample.low) / SAMPLE_BUCKETS
+    values = np.repeat(sample.low + wide * (np.arange(SAMPLE_BUCKETS) + 0.5), sample.counts)
+    mean, deviation = float(values.mean()), float(values.std())
+    return mean, deviation, float(((values - mean) ** 3).mean()) / deviation**3
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("normal", (0, 1, 0)),
+        ("normal_50", (50, 10, 0)),
+        ("uniform", (0.5, 12**-0.5, 0)),
+        ("exponential", (0.5, 0.5, 2)),
+        ("log_normal", (1.2, 0.8, 2.2)),
+    ],
+)
+def test_each_sample_has_its_shape(name: str, expected: tuple[float, float, float]) -> None:
+    """The mean, deviation and skew that its name says."""
+    mean, deviation, skew = _moments(name)
+    assert mean == pytest.approx(expected[0], abs=0.05 * expected[1])
+    assert deviation == pytest.approx(expected[1], rel=0.05)
+    assert skew == pytest.approx(expected[2], abs=0.25)
+
+
+def test_two_peaks_are_two() -> None:
+    """In between there are fewer than half as many."""
+    counts = samples()["bimodal"].counts
+    valley = min(counts[35:65])
+    assert min(max(counts[:50]), max(counts[50:])) > 2 * valley
+
+
+@pytest.mark.parametrize("name", ["fare", "distance", "duration", "tip"])
+def test_trips_are_mostly_short(name: str) -> None:
+    """Real and made-up ones in the same unit and range, alike in mean within a factor of two; few are long."""
+    made, real = samples()[name], samples()[f"real_{name}"]
+    assert (made.unit, made.low, made.high) == (real.unit, real.low, real.high)
+    assert made.unit in {"dollars", "miles", "minutes"}
+    assert 0.5 < _moments(name)[0] / _moments(f"real_{name}")[0] < 2
+    assert min(_moments(one)[2] for one in (name, f"real_{name}")) > 1.5

@@ -1,13 +1,14 @@
 """The gallery on the made-up registry, with noise from the product's sampler."""
 
 import random
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from dpsql.plots import gallery
 from dpsql.plots.page import Picture
-from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, registry
+from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,28 @@ def test_registry_is_complete() -> None:
     assert {report.prostatitis for report in reports} == set(PROSTATITIS)
     assert all(AGES[0] <= report.age <= AGES[1] for report in reports)
     assert sum(50 <= report.age <= 80 for report in reports) > 0.85 * REPORTS
+
+
+def test_registry_has_the_attributes_of_table_2() -> None:
+    """All sixteen, in its order."""
+    assert [one.name for one in fields(Report)] == [
+        "anonym_id",
+        "request_radiology_department_code",
+        "procedure_validating_physician_name",
+        "last_modified",
+        "age",
+        "year",
+        "gleason_score",
+        "pca_no_pirads_defined",
+        "follow_up",
+        "pirads_score",
+        "number_of_lesions",
+        "prostatitis",
+        "bph",
+        "primary_tumour_local_recurrence_or_progress",
+        "therapy",
+        "turp_surgery",
+    ]
 
 
 def test_registry_is_the_same_every_time() -> None:
