@@ -142,7 +142,12 @@ async def _planned(session: AgentSession, query: str) -> _Found:
         if "Epsilon" in plan
         else "all of it: it reads no protected table",
         "margins": [
-            {"output": one["Output"], "half_width_95": one["Margin"], "relative": one["Relative"]}
+            {
+                "output": one["Output"],
+                "half_width_95": one["Margin"],
+                **({"unit": one["Unit"]} if one["Unit"] else {}),
+                "relative": one["Relative"],
+            }
             for one in plan.get("Outputs", ())
         ],
         "clamped": [f"{one['Expression']} counts within {one['Low']:g} and {one['High']:g}" for one in clamped],

@@ -334,7 +334,7 @@ def test_a_price_is_said_once_and_a_free_repeat_is_called_free(visit: Visit) -> 
         "until the data are next refreshed it is free, and has the same noise"
     )
     expect(page.locator("#before")).to_contain_text(f"ε = {left - 0.125:g} is left")
-    expect(page.locator("#ask")).to_have_text("Ask again")
+    expect(page.locator("#ask")).to_have_text("Ask again, free")
     counts = _shapes(page, "bars told faint")
     assert counts
     assert page.locator("#chart path.raw").count() == 0

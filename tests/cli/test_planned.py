@@ -68,8 +68,9 @@ def lines(noise: Noise) -> Mapping[str, OutputNoise]:
     return {line.output: line for line in noise(_ASKED).outputs}
 
 
-def test_every_output_has_a_line(lines: Mapping[str, OutputNoise]) -> None:
-    """Also variances and order statistics, which EXPLAIN has no percentage for."""
+def test_every_output_has_a_line(noise: Noise, lines: Mapping[str, OutputNoise]) -> None:
+    """One, also variances and order statistics, which EXPLAIN has no percentage for."""
+    assert [line.output for line in noise(_ASKED).outputs] == list(lines)
     assert list(lines) == [
         *("count(*)", "sum(fare)", "avg(fare)", "var_samp(fare)"),
         *("median(fare)", "0.9-quantile(fare)", "max(tip)"),
@@ -99,7 +100,7 @@ def test_medians_err_by_ranks_and_extremes_by_more(lines: Mapping[str, OutputNoi
 def test_many_points_have_no_rank() -> None:
     """They are read off noisy counts; when groups are too small is known all the same."""
     choice = ExplainedChoice((0.25, 0.5, 0.75), ExplainedRange("x", 0, 30), buckets=31, enough=28)
-    assert [(line.output, line.error) for line in quantiles([choice])] == [
+    assert [(line.output, line.error) for line in quantiles([choice], {})] == [
         ("0.25-quantile(x)", ""),
         ("median(x)", ""),
         ("0.75-quantile(x)", ""),

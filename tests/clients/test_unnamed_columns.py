@@ -66,7 +66,8 @@ def test_prepared_and_kept_answers_have_postgresqls_names(here: Site, plain: Sit
 
 def test_a_plan_may_be_json(here: Site, plain: Site) -> None:
     """As tools ask for it that draw plans: one value, with a node."""
-    ask = "EXPLAIN (FORMAT JSON) SELECT payment_type, count(*) FROM trips GROUP BY 1"
+    median = "percentile_cont(0.5) WITHIN GROUP (ORDER BY fare)"
+    ask = f"EXPLAIN (FORMAT JSON) SELECT payment_type, count(*), {median} FROM trips GROUP BY 1"
     with psycopg.connect(here.dsn) as asked, psycopg.connect(plain.dsn) as beside:
         cursor = asked.execute(ask)
         (((plan,),), wanted) = cursor.fetchall(), beside.execute(ask)
@@ -74,8 +75,9 @@ def test_a_plan_may_be_json(here: Site, plain: Site) -> None:
     node = plan[0]["Plan"]
     assert node["Node Type"] == "Private Answer"
     assert any("noisy sums of trips" in line for line in node["Details"])
-    assert [one["Tables"] for one in node["Measurements"]] == [["trips"]]
-    assert [(one["Output"], one["Margin"] > 0) for one in node["Outputs"]] == [("count(*)", True)]
+    assert [one["Tables"] for one in node["Measurements"]] == [["trips"]] * 2
+    told = [(one["Output"], one["Unit"], one["Margin"] >= 0) for one in node["Outputs"]]
+    assert told == [("count(*)", None, True), ("median(fare)", "ranks", True)]
     assert any(f"ε = {node['Epsilon']}" in line for line in node["Details"])
     assert json.dumps(plan)
 

@@ -133,6 +133,7 @@ def test_a_month_is_planned_for_nothing(log_in: LogIn) -> None:
     assert one["outputs"][0]["margin"] == pytest.approx(3 * three["outputs"][0]["margin"], rel=0.1)
     assert "rows of rides are protected" in refused["refused"]
     assert free["outputs"] is None
+    assert [one.get("unit") for one in few["outputs"]] == ["ranks", None]
     assert few["outputs"][-1]["rows"] > 100
     assert answer["guess"] == pytest.approx(0.6681877721681662)
     assert browser.get("/budget/charges").text == spent

@@ -1,7 +1,7 @@
 """The noise of a statement, for `dpsql epsilon noise`: from EXPLAIN, which is free."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,10 +12,8 @@ from dpsql.policy.load import load
 
 _NAMES = {0.0: "min", 0.5: "median", 1.0: "max"}
 _NOTHING = OutputNoise("–", "", "", "nothing can be said of these statistics before they are asked")
-_READ_OFF = 7
-"""Points are read off noisy counts where this many times the square of their number exceeds the number of buckets."""
-_OUTER = 0.1
-"""A quantile so near to an end has scores of whole ranks."""
+RANKS = "ranks"
+"""The unit of what is chosen and not summed."""
 
 
 def planned(config: Path, role: str, statement: str) -> StatementNoise:
@@ -29,7 +27,8 @@ def planned(config: Path, role: str, statement: str) -> StatementNoise:
         plan = explained(connection, statement)
     if plan is None:
         return StatementNoise(level, Fraction(0), (_NOTHING,))
-    found = (*outputs(plan.outputs), *quantiles(plan.choices))
+    ranks = {one.name: one.margin for one in plan.outputs if one.unit == RANKS}
+    found = (*outputs([one for one in plan.outputs if one.unit != RANKS]), *quantiles(plan.choices, ranks))
     return StatementNoise(level, Fraction(plan.epsilon), found or (_NOTHING,))
 
 
@@ -37,7 +36,7 @@ def outputs(found: Sequence[ExplainedOutput]) -> Iterator[OutputNoise]:
     """Yield what is read off noisy sums; shares are of what EXPLAIN compares with, which is no value of the data."""
     for one in found:
         share = "" if one.relative is None else f"{100 * one.relative:.3g} %"
-        yield OutputNoise(one.name, f"± {one.margin:.6g} with 95 %", share, _compared(one))
+        yield OutputNoise(one.name, f"± {one.margin:.6g} {one.unit}".rstrip(" ,") + " with 95 %", share, _compared(one))
 
 
 def _compared(one: ExplainedOutput) -> str:
@@ -53,24 +52,16 @@ def _compared(one: ExplainedOutput) -> str:
             return "of a value in the middle of its bounds"
 
 
-def quantiles(found: Sequence[ExplainedChoice]) -> Iterator[OutputNoise]:
-    """Yield what is chosen among buckets: the error is one of rank, and too small groups are NULL."""
+def quantiles(found: Sequence[ExplainedChoice], ranks: Mapping[str, float]) -> Iterator[OutputNoise]:
+    """Yield what is chosen among buckets: `ranks` says by how many it may be off, and too small groups are NULL."""
     for one in found:
-        # Many points are read off noisy counts of all buckets, with an error of another kind.
-        chooses = len(one.points) == 1 or _READ_OFF * len(one.points) ** 2 <= one.buckets
         for point in one.points:
-            error = f"± {_ranks(point, one):,.0f} ranks with 95 %" if chooses else ""
             name = f"{_NAMES.get(point, f'{point:g}-quantile')}({one.of.expression})"
+            off = _extreme_ranks(one) if point in (0, 1) else ranks.get(name)
+            error = "" if off is None else f"± {off:,.0f} ranks with 95 %"
             yield OutputNoise(name, error, "", f"mostly NULL in groups of far fewer than {one.enough:,} rows")
 
 
-def _ranks(point: float, one: ExplainedChoice) -> float:
-    """Return how far off the chosen rank may be, where `enough` is what `privacy.quantile.depth` says.
-
-    With 95 % the choice misses by less than so many steps of its score, of which each is max(q, 1 − q) of a rank, and a whole
-    one near the ends. For an extreme `enough` is ln(8)·5/3 scales of noise, and it may miss by ln(20·buckets)·5/2 of them.
-    """
-    if point in (0, 1):
-        return one.enough * math.log(20 * one.buckets) * 2.5 / (math.log(8) * 5 / 3)
-    outer = min(point, 1 - point) <= _OUTER
-    return one.enough * (1.0 if outer else max(point, 1 - point))
+def _extreme_ranks(one: ExplainedChoice) -> float:
+    """Return how far off an extreme's rank may be: ln(20·buckets)·5/2 scales of noise, of which `enough` is ln(8)·5/3."""
+    return one.enough * math.log(20 * one.buckets) * 2.5 / (math.log(8) * 5 / 3)

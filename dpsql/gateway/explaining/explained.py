@@ -26,6 +26,8 @@ class ExplainedOutput:
 
     name: str
     margin: float
+    unit: str
+    """What the margin counts, or for how many rows it is told; empty where it is in units of the output."""
     relative: float | None
     """The margin as a share of what is expected, where something is."""
 
@@ -89,7 +91,10 @@ def _choice(node: Mapping[str, object]) -> ExplainedChoice:
 def _output(node: Mapping[str, object]) -> ExplainedOutput:
     relative = node["Relative"]
     return ExplainedOutput(
-        str(node["Output"]), _number(node["Margin"]), None if relative is None else _number(relative)
+        str(node["Output"]),
+        _number(node["Margin"]),
+        str(node.get("Unit") or ""),
+        None if relative is None else _number(relative),
     )
 
 

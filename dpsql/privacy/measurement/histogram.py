@@ -17,7 +17,7 @@ from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues, UnitNumbers
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.mechanisms import extreme, quantile_width
-from dpsql.privacy.mechanisms.quantile import depth
+from dpsql.privacy.mechanisms.quantile import OUTER, depth
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import bucket, ordering
 from dpsql.rewrite.emit.emitter import Emitter
@@ -115,7 +115,10 @@ class Histogram:
             share, choices = self.epsilon * (1 - quantile_width.COUNTED), self.number**2
         else:
             share, choices = self.epsilon / len(self.points), self.number
-        return float(depth(choices, share, self.bound.rows) * max(q, 1 - q))
+        whole = (
+            not self.margin and min(q, 1 - q) <= OUTER
+        )  # a step of an outer quantile's score is a row, of others less
+        return float(depth(choices, share, self.bound.rows) * (1 if whole else max(q, 1 - q)))
 
     def half_width(self, buckets: int) -> Fraction:
         """Return how far the value of a bucket may be from a value that is so many buckets away at most."""

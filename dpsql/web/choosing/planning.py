@@ -68,7 +68,10 @@ def _outputs(plan: object) -> Sequence[Json] | None:
             explained = Explained.of(node)
         case _:
             return None
-    told: list[Json] = [{"name": one.name, "margin": one.margin, "relative": one.relative} for one in explained.outputs]
+    told: list[Json] = [
+        {"name": one.name, "margin": one.margin, "unit": one.unit, "relative": one.relative}
+        for one in explained.outputs
+    ]
     few = (f"order statistics of {one.of.expression}" for one in explained.choices)
     told += (
         {"name": name, "margin": None, "rows": one.enough} for name, one in zip(few, explained.choices, strict=True)

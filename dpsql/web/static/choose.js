@@ -228,9 +228,9 @@ async function planned() {
 function errs({ refused, hint, outputs, capped }) {
   if (refused) return hint ? `${refused}. ${hint}` : refused;
   if (!outputs) return "costs nothing, and has no error";
-  const each = outputs.map(({ name, margin, relative, rows }) => {
+  const each = outputs.map(({ name, margin, unit, relative, rows }) => {
     if (margin === null) return `${name}: mostly NULL in groups of far fewer than ${rows.toLocaleString("en")} rows`;
-    return `${name}: ± ${show(margin)}${relative === null ? "" : `, about ${show(100 * relative, 2)} %`}`;
+    return `${name}: ± ${show(margin)}${unit && ` ${unit.replace(/,$/, "")}`}${relative === null ? "" : `, about ${show(100 * relative, 2)} %`}`;
   });
   return `${each.join("; ")}${capped ? `, at ε = ${capped}` : ""}`;
 }

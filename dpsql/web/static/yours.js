@@ -59,7 +59,7 @@ export class Yours {
       : `${price} is more than what role ${told.role} has left, ε = ${told.left}. It is answered only if it was answered before since the data were last refreshed; then it is free.`;
     say("before", again || first);
     get("before").classList.toggle("bad", !again && !told.enough);
-    say("ask", again ? "Ask again" : told.enough ? `Ask, for ${price}` : "Ask again, if it was answered before");
+    say("ask", again ? "Ask again, free" : told.enough ? `Ask, for ${price}` : "Ask again, if it was answered before");
     this.redraw();
   }
 
