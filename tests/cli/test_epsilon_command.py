@@ -131,6 +131,13 @@ def test_bad_csv_is_refused_with_the_place(tmp_path: Path, text: str, message: s
     assert "f.csv" in shown
 
 
+def test_a_csv_that_is_not_there_is_named_once() -> None:
+    """Without the number that the system has for it."""
+    shown = refused("risk", "--csv", "/nowhere.csv", "--column", "absences", "--risk", "1/3")
+    assert "/nowhere.csv: No such file or directory" in shown
+    assert "Errno" not in shown
+
+
 def test_advice_prints_budgets_errors_and_risks() -> None:
     """Total, per question, errors, levels, beliefs, renewals, and the lines for the configuration."""
     shown = run(*ADVICE)

@@ -70,7 +70,9 @@ def read_column(file: Path, column: str) -> list[float]:
     try:
         with file.open(newline="", encoding="utf-8-sig") as lines:
             return list(_cells(csv.reader(lines), file, column))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
         raise typer.BadParameter(f"{file}: {error}") from None
 
 
