@@ -157,13 +157,18 @@ export class Picture {
 
   press(event) {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (event.key === "Escape") this.picked(null);
+    if (event.key === "Escape" && this.spec) {
+      this.spec.range = null;
+      this.picked(null);
+    }
     if (!step || !this.spec?.buckets) return;
     event.preventDefault();
     event.stopPropagation();
     const last = this.spec.buckets - 1;
     const [start, end] = this.spec.range ?? [Math.floor(last / 2), Math.floor(last / 2) - step];
     const moved = Math.min(Math.max(end + step, 0), last);
-    this.picked(event.shiftKey ? [start, moved] : [moved, moved]);
+    // The next key may come before this range is drawn.
+    this.spec.range = event.shiftKey ? [start, moved] : [moved, moved];
+    this.picked(this.spec.range);
   }
 }
