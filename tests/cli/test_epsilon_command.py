@@ -75,6 +75,14 @@ def test_several_missing_people_show_the_risk_of_one_person() -> None:
     assert "of one person" in run(*PUPILS[:2], "1,2,3,10,4,4", *PUPILS[3:5], "--missing", "2", "--risk", "0.5")
 
 
+def test_noise_may_hide_fewer_people_than_are_missing() -> None:
+    """Then there is less of it; the distance is the Hamming distance of neighbours."""
+    asked = ("risk", "--values", "1,2,3,4,5,9", "--missing", "2", "--risk", "1/3")
+    scales = [run(*asked, *words).split("scaled with")[1].split()[1] for words in ((), ("--distance", "1"))]
+    assert float(scales[0]) > float(scales[1])
+    assert "between 1 and the 2 who are missing" in refused(*asked, "--distance", "3")
+
+
 def test_infinite_epsilon_is_called_any() -> None:
     """Nothing is learnt from a count whose size is known."""
     assert "any" in run("risk", "--values", "1,2,3,10", "--query", "count", "--risk", "1/3")

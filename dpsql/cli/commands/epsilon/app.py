@@ -49,6 +49,7 @@ def risk(
     ] = None,
     query: Annotated[str, typer.Option(help="mean, median, variance, std, count, sum, p90 …")] = "mean",
     missing: Annotated[int, typer.Option(max=MOST, help="How many people are missing from the release.")] = 1,
+    distance: Annotated[int | None, typer.Option(help="How many of them the noise hides; all unless given.")] = None,
     epsilon: Annotated[
         list[Fraction] | None, typer.Option(parser=read_epsilon, help="Show the risk at this ε; may be repeated.")
     ] = None,
@@ -66,9 +67,15 @@ def risk(
             case int(), None, None, None:
                 _rule(Promises(people, limit, membership, value), epsilon or [], plot)
             case None, str(), None, None:
-                _study(Universe.of(read_list(values), missing), StudiedStatistic.named(query), limit, epsilon, plot)
+                _study(
+                    Universe.of(read_list(values), missing, distance),
+                    StudiedStatistic.named(query),
+                    limit,
+                    epsilon,
+                    plot,
+                )
             case None, None, Path(), str():
-                everybody = Universe.of(read_column(csv, column), missing)
+                everybody = Universe.of(read_column(csv, column), missing, distance)
                 _study(everybody, StudiedStatistic.named(query), limit, epsilon, plot)
             case _:
                 _one_source()
