@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.web.choosing.published import PUBLISHED
+from dpsql.web.choosing.study import QUERIES
 from dpsql.web.inputs import BadField, share, whole
 from tests.policy.fix_config import load_changed
 from tests.web.browsing import Browser
@@ -252,6 +253,18 @@ def test_beliefs_after_an_answer(visit: Visit) -> None:
     assert absences["worlds"][0] == pytest.approx(
         {"missing": "10", "answer": 2.0, "prior": 0.25, "posterior": after["10"]}
     )
+
+
+def test_every_statistic_of_the_page_is_studied(visit: Visit) -> None:
+    """The variance of the population beside that of a sample, with the document's own ε."""
+    page = visit("ana").get("/choose").text
+    found = {}
+    for query in QUERIES:
+        assert f"<option>{query}</option>" in page
+        (one,) = visit("ana").get("/choose/study", **{**STUDY, "query": query}).json()["universes"]
+        found[query] = one["epsilon_tight"]
+    assert (found["var_pop"], found["variance"]) == pytest.approx((0.46609933, 0.46366751), abs=1e-6)
+    assert found["count"] is None
 
 
 def test_a_prior_moves_the_beliefs(visit: Visit) -> None:

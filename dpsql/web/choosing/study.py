@@ -19,7 +19,7 @@ from dpsql.web.choosing.policies import LEAST_POLICY_EPSILON, MOST_POLICY_EPSILO
 from dpsql.web.curves import Json, short
 from dpsql.web.inputs import BadField, fraction, numbers, one_of, share, whole
 
-QUERIES = ("mean", "median", "variance", "std", "sum", "count", "p90")
+QUERIES = ("mean", "median", "variance", "var_pop", "std", "sum", "count", "p90")
 MOST_UNIVERSES = 4
 _MOST_WORLDS, _MOST_BARS = 20_000, 12
 _LONGEST = 20_000
