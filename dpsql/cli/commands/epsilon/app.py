@@ -22,6 +22,9 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.risks.study import study_risk
 
 OWNER_ONLY = "These numbers were computed from everybody's values: they are for the owner and must not be published."
+_Epsilons = Annotated[
+    list[Fraction] | None, typer.Option(parser=read_epsilon, help="Show the risk at this ε; may be repeated.")
+]
 _SHOWN = (0.1, 0.5, 1.0, 2.0)
 """The ε whose risks are shown beside those that were found."""
 
@@ -50,9 +53,7 @@ def risk(
     query: Annotated[str, typer.Option(help="mean, median, variance, std, count, sum, p90 …")] = "mean",
     missing: Annotated[int, typer.Option(max=MOST, help="How many people are missing from the release.")] = 1,
     distance: Annotated[int | None, typer.Option(help="How many of them the noise hides; all unless given.")] = None,
-    epsilon: Annotated[
-        list[Fraction] | None, typer.Option(parser=read_epsilon, help="Show the risk at this ε; may be repeated.")
-    ] = None,
+    epsilon: _Epsilons = None,
     membership: Membership = MEMBERSHIP,
     value: NumberOption = VALUE,
     plot: Plot = None,
@@ -67,13 +68,8 @@ def risk(
             case int(), None, None, None:
                 _rule(Promises(people, limit, membership, value), epsilon or [], plot)
             case None, str(), None, None:
-                _study(
-                    Universe.of(read_list(values), missing, distance),
-                    StudiedStatistic.named(query),
-                    limit,
-                    epsilon,
-                    plot,
-                )
+                everybody = Universe.of(read_list(values), missing, distance)
+                _study(everybody, StudiedStatistic.named(query), limit, epsilon, plot)
             case None, None, Path(), str():
                 everybody = Universe.of(read_column(csv, column), missing, distance)
                 _study(everybody, StudiedStatistic.named(query), limit, epsilon, plot)
