@@ -36,6 +36,7 @@ from dpsql.stage_times import StageTimes
 from dpsql.system_limits import Shares
 from dpsql.trail.chain import ChainedLine
 from dpsql.trail.trail import Trail
+from dpsql.trial.opening import open_trial
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.registry import UserEntry
@@ -109,7 +110,9 @@ def gateway_of(
     made = roles_of(config), rows_of(public), oracle(Settings(), ORACLE)
     policy = make_database(shadow, config.policy, *made, epoch=epoch)
     parts = (policy, engine, ledger, oracle, public.declared, public.rows, entropy)
-    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *beside))
+    file = secret_file(config.shadow, config.file.parent).with_name("tried")
+    trial = open_trial(policy, (public.rows, public.declared), engine, shadow.dsn, config.trial, file)
+    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *beside, trial))
 
 
 def contents_of(epoch: int, public: Public) -> str:

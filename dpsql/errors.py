@@ -23,6 +23,7 @@
     ├── ShuttingDown      57P01  dpsql stops, or reads another configuration
     ├── EngineAway        08001  the engine can't be reached: fixed text, nothing is charged
     ├── EngineNotReady    57P03  it does not take the measurement: fixed text, nothing is charged
+    ├── TrialFailed       58000  a statement does not hold on made-up people what it claims; nothing is charged
     ├── LedgerFull        53100  the ledger's disk is full: fixed text
     ├── LedgerBusy        55P03  another process keeps the ledger locked: fixed text
     ├── LedgerFailed      58030  the ledger can't be read or written: fixed text
@@ -234,6 +235,10 @@ class EngineLost(
     advice="The operator's log has the cause.",
 ):
     """The engine went away after data may have been read."""
+
+
+class TrialFailed(DpsqlError, sqlstate="58000"):
+    """A statement did not hold on made-up people what it claims; no record was read, and nothing charged."""
 
 
 class EngineFailed(

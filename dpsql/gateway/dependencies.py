@@ -13,6 +13,7 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.stage_times import StageTimes
 from dpsql.trail.chain import ChainedLine
+from dpsql.trial.trial import StatementTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +34,5 @@ class GatewayDependencies:
     trail: Callable[[], Iterable[ChainedLine]]
     """Returns the audit trail's lines, the newest first."""
     times: StageTimes
+    trial: StatementTrial | None = None
+    """On what statements are tried before they run on records; None: on nothing."""

@@ -44,6 +44,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     untold,
 )
 from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.trial.trial import Tried
 
 
 class Gateway(PlannedQuestions):
@@ -124,7 +125,8 @@ class Gateway(PlannedQuestions):
             stored if priced.aim is None else frozenset(),
             tuple(self._reading_off.neighbours(priced, {*stored, *read_off.told}, request, epoch)),
         )
-        return explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free)
+        tried = self._tried(priced, request)
+        return explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free, tried)
 
     def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:
         """Return the reply to a statement that reads dpsql's own tables, or takes the profile."""
@@ -177,6 +179,7 @@ class Gateway(PlannedQuestions):
         These are the stages from `ready` on, in their order.
         """
         measuring, reading, times = self._measuring, self._reading(request), self._deps.times
+        self._tried(priced, request)
         with ExitStack() as held:
             with times.timed("ready and charge"):
                 ready = held.enter_context(measuring.ready(priced, request, epoch))
@@ -190,6 +193,18 @@ class Gateway(PlannedQuestions):
                         release = measuring.release(exact).to_bytes()
                 paid.keep(part, release)
         return paid.releases, paid.statement.nearing
+
+    def _tried(self, priced: PricedPlan, request: Request) -> Tried | None:
+        """Return what became of a statement's trial on made-up people; None where nothing is tried.
+
+        Raises:
+            TrialFailed: it does not hold there what it claims.
+        """
+        if self._deps.trial is None:
+            return None
+        kind = self._deps.policy.roles[request.asker.role].protects
+        with self._deps.times.timed("trial"):
+            return self._deps.trial.see(priced.measurements, kind, request.cancellation)
 
     def _taken(self, request: Request) -> Reply:
         """Return the reply to who takes the profile, once it is paid for."""

@@ -28,3 +28,13 @@ class Preview(StrEnum):
 
     REFUSE = "refuse"
     MADE_UP = "made-up"
+
+
+class TrialMode(StrEnum):
+    """Which statements run on made-up people before they run on records."""
+
+    ALWAYS = "always"
+    """Each, whenever it is measured."""
+    FORMS = "forms"
+    """Those of a form that has not passed yet."""
+    OFF = "off"

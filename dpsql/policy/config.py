@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from dpsql.policy.choices import TrialMode
 from dpsql.policy.model import Period, Policy
 
 
@@ -156,6 +157,9 @@ class Config:
     """The directory of the audit trail, where it is not beside the ledger."""
     snapshot: SnapshotConfig | None = None
     """Where the copy is that answers for the engine; None: the engine answers itself."""
+
+    trial: TrialMode = TrialMode.FORMS
+    """Which statements run on made-up people before they run on records."""
 
     @property
     def base(self) -> Path:

@@ -41,26 +41,26 @@ _PART = 8
 """What part of DuckDB's memory they may take, all together."""
 
 
-def heavy_rows_of(policy: Policy) -> Mapping[str, KeptColumns]:
-    """Return what is to be kept, by table."""
-    found = {table.name: _of_table(table) for table in policy.tables.values() if not table.public}
+def heavy_rows_of(policy: Policy, catalog: str = KEPT) -> Mapping[str, KeptColumns]:
+    """Return what is to be kept, by table, in an attached database."""
+    found = {table.name: _of_table(table, catalog) for table in policy.tables.values() if not table.public}
     return {name: KeptColumns(heavy_rows=rows) for name, rows in found.items() if rows}
 
 
-def _of_table(table: Table) -> Mapping[str, HeavyRows]:
+def _of_table(table: Table, catalog: str) -> Mapping[str, HeavyRows]:
     most: dict[str, int] = {}
     for bound in table.units.values():
         if bound.through is None:
             rows = bound.max_rows if bound.up_to is None else min(_MANY, bound.max_rows)
             most[bound.column] = min(rows, most.get(bound.column, rows))
-    return {column: _of_unit(table, column, rows) for column, rows in most.items()}
+    return {column: _of_unit(table, column, rows, catalog) for column, rows in most.items()}
 
 
-def _of_unit(table: Table, column: str, rows: int) -> HeavyRows:
-    name = f"{table.name} by {column}"
-    in_full, overlap, numbers = (_place(f"{name}: {what}") for what in ("in full", "overlap", "numbers"))
+def _of_unit(table: Table, column: str, rows: int, catalog: str) -> HeavyRows:
+    name = f"{catalog}.main.{quoted(f'{table.name} by {column}')}"
+    in_full, overlap, numbers = (_beside(name, what) for what in ("in full", "overlap", "numbers"))
     number, spread, count = itertools.islice(_names(table), 3)
-    return HeavyRows(_place(name), in_full, f"{overlap}()", numbers, number, spread, count, rows)
+    return HeavyRows(name, in_full, f"{overlap}()", numbers, number, spread, count, rows)
 
 
 def _names(table: Table) -> Iterator[str]:
@@ -69,8 +69,8 @@ def _names(table: Table) -> Iterator[str]:
     return (name for name in (f"dpsql {number}" for number in itertools.count(1)) if name not in taken)
 
 
-def _place(name: str) -> str:
-    return f"{KEPT}.main.{quoted(name)}"
+def _beside(name: str, what: str) -> str:
+    return f'{name[:-1]}: {what}"'
 
 
 def keep_heavy_rows(
@@ -133,7 +133,7 @@ class RowsOfUnits:
 
         Returns about how many bytes it is.
         """
-        numbers, units, rows = (self._beside(what) for what in ("counts", "units", "rows"))
+        numbers, units, rows = (_beside(self.kept.table, what) for what in ("counts", "units", "rows"))
         connection.execute(f"CREATE OR REPLACE TABLE {numbers} AS SELECT * FROM {self.kept.numbers}")  # noqa: S608
         connection.execute(f"CREATE OR REPLACE VIEW {self.kept.numbers} AS SELECT * FROM {numbers}")  # noqa: S608
         counts = connection.execute(f"SELECT n, units FROM {numbers} ORDER BY n DESC").fetchall()  # noqa: S608
@@ -150,7 +150,9 @@ class RowsOfUnits:
         elif extent.kept > extent.listed:
             heavy = f"{heavy} UNION ALL {self._rows(units)} WHERE h.n <= {extent.kept}"
         self._let_stand(connection, heavy, every, overlap=0 if extent.of_all else 1)
-        connection.execute(f"CHECKPOINT {KEPT}")  # compresses them: texts are then read as numbers of a dictionary
+        connection.execute(
+            f"CHECKPOINT {self.kept.table.partition('.')[0]}"
+        )  # compresses them: texts are then read as numbers of a dictionary
         return extent.size
 
     def extent(self, counts: Sequence[tuple[int, int]], most: int) -> "Extent | None":
@@ -188,9 +190,6 @@ class RowsOfUnits:
             own.execute(f"CREATE OR REPLACE VIEW {self.kept.in_full} AS {every}")
             own.execute(f"CREATE OR REPLACE MACRO {self.kept.overlap} AS {overlap}")
             own.commit()
-
-    def _beside(self, what: str) -> str:
-        return _place(f"{self.table.name} by {self.unit}: {what}")
 
     @property
     def _counted(self) -> str:

@@ -58,7 +58,7 @@ def of_file(
         NoEngine: there is none.
         ConfigError: it is none.
     """
-    return _closed_off(_with_file(path, spill, resources, settings), [])
+    return closed_off(_with_file(path, spill, resources, settings), [])
 
 
 def of_tables(
@@ -73,7 +73,16 @@ def of_tables(
     Raises:
         ConfigError: they can't be read.
     """
-    return _closed_off(_with_tables(tables, spill, resources, settings), files)
+    return closed_off(_with_tables(tables, spill, resources, settings), files)
+
+
+def in_memory(resources: Resources, settings: Mapping[str, Setting] = DUCKDB_SETTINGS) -> duckdb.DuckDBPyConnection:
+    """Open a DuckDB without records, with the doors open until `closed_off` shuts them; it writes to no disk.
+
+    Raises:
+        ConfigError: it does not start.
+    """
+    return _empty("", resources, settings)
 
 
 def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
@@ -114,7 +123,7 @@ def _with_tables(
     return connection
 
 
-def _empty(spill: Path, resources: Resources, settings: Mapping[str, Setting]) -> duckdb.DuckDBPyConnection:
+def _empty(spill: Path | str, resources: Resources, settings: Mapping[str, Setting]) -> duckdb.DuckDBPyConnection:
     limits: dict[str, Setting | None] = {"memory_limit": resources.memory, "threads": resources.threads}
     given = {name: value for name, value in limits.items() if value is not None}
     try:
@@ -142,7 +151,8 @@ def memory_of(connection: duckdb.DuckDBPyConnection) -> int:
     return int(float(number) * _SIZES[unit])
 
 
-def _closed_off(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> duckdb.DuckDBPyConnection:
+def closed_off(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> duckdb.DuckDBPyConnection:
+    """Shut every door but that to some files; return the connection."""
     connection.execute("SET allowed_paths = ?", [[str(file) for file in files]])
     connection.execute("SET enable_external_access = false")
     # Times with a zone are read as UTC, whatever the machine's own is.

@@ -113,6 +113,14 @@ class SparkEngine:
         finally:
             self._opening.release()
 
+    def another_session(self) -> SparkConnection:
+        """Open a session of its own with the server, for rows that it brings itself.
+
+        Raises:
+            Exception: Spark's own, where it can't be reached.
+        """
+        return SparkConnection.of(self._remote)
+
     def is_current(self) -> bool:
         """Return whether the tables have the columns and the files that they had at first."""
         with _told():

@@ -28,6 +28,7 @@ from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
+from dpsql.trial.trial import Tried
 
 _NODE = "Private Answer"
 
@@ -64,6 +65,7 @@ def explain(
     edition: Edition | None = None,
     profile: Profile = NOTHING_KNOWN,
     free: Free = ALL_TO_PAY,
+    tried: Tried | None = None,
 ) -> str:
     """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
 
@@ -73,6 +75,7 @@ def explain(
     """
     options = prefix.lower()
     lines = [*_lines(priced, edition, statements="verbose" in options), *_known(priced, profile), *_free(priced, free)]
+    lines += [] if tried is None else [f"Trial: {tried}"]
     copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
     node = {"Node Type": _NODE, **copy, **plan_values(priced), **_left(priced, free), "Details": lines}
     if "json" in options:

@@ -89,6 +89,7 @@ def _config(path: Path, access: Access) -> Config | None:
         users=users,
         file=path,
         refresh=shape.refresh,
+        trial=shape.trial,
         web=None if shape.web is None else listen_of(shape.web, ("web",), operation),
         metrics=None if shape.metrics is None else listen_of(shape.metrics, ("metrics",), operation),
         audit=None if shape.audit is None else path.parent / shape.audit,

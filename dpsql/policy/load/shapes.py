@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from dpsql.policy.choices import EmptyGroups, Preview, Reuse
+from dpsql.policy.choices import EmptyGroups, Preview, Reuse, TrialMode
 from dpsql.policy.config import EngineKind, SandboxNeed
 from dpsql.policy.load import scalars
 from dpsql.policy.model import MechanismName, NoiseLevel, Period, SqlType
@@ -29,9 +29,9 @@ def _text(read: Callable[[str], object]) -> PlainValidator:
 def _names(value: object) -> tuple[str, ...]:
     """Read one name, or a list of several."""
     listed = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str) for one in listed):
-        raise ValueError("must be a name, or a list of names")
     names = tuple(scalars.identifier(one) for one in listed if isinstance(one, str))
+    if len(names) < len(listed):
+        raise ValueError("must be a name, or a list of names")
     if len(set(names)) < len(names) or not names:
         raise ValueError("must be a name, or a list of different names")
     return names
@@ -54,11 +54,8 @@ Processes = Annotated[int, _text(scalars.processes), _schema("integer", minimum=
 Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
 Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
 _ONE = {"type": "string", "minLength": 1}
-OneOrMore = Annotated[
-    tuple[str, ...],
-    PlainValidator(_names),
-    WithJsonSchema({"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1, "uniqueItems": True}]}),
-]
+_SEVERAL = {"type": "array", "items": _ONE, "minItems": 1, "uniqueItems": True}
+OneOrMore = Annotated[tuple[str, ...], PlainValidator(_names), WithJsonSchema({"anyOf": [_ONE, _SEVERAL]})]
 Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
 VerifierText = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
 Typed = Annotated[tuple[SqlType, str], _text(scalars.column_type), _schema("string")]
@@ -276,6 +273,8 @@ class ConfigShape(StrictShape):
     """Where the records are."""
     schemas: Scalar | None = None
     """The directory of the schema files, one a table."""
+    trial: TrialMode = TrialMode.FORMS
+    """Which statements are tried on made-up people before they run on records: those of a new form, always, or off."""
     refresh: Refresh = Period.NEVER
     """When the epoch advances and answers are measured anew: daily, weekly, monthly or never (UTC)."""
     listen: ListenShape = ListenShape()

@@ -1,0 +1,197 @@
+"""What a column's cells may be, as texts that engines cast: what is declared, the ends of it, and every kind of dirt."""
+
+import datetime as dt
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from random import Random
+from uuid import UUID
+
+from dpsql.policy.model import Column, SqlType, Value
+from dpsql.privacy.features.lattice import MOST_POINTS
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.literal import format_value
+
+MadeUpCell = str | None
+"""A cell; None is NULL."""
+_FEW, _MANY = 3, 72
+"""Different values of a column in most rows, and in rows that are to have as many as they can."""
+_NULLS = 4
+"""How often NULL is among what else may be there."""
+_SAME = 0.85
+"""How often a cell is as in the unit's other rows, so that conditions leave it many."""
+_EPOCH = dt.date(1970, 1, 1)
+_TODAY = (dt.date(2024, 2, 29) - _EPOCH).days
+_WORDS = ("", "a", "A", "ä", "a ", "NULL", "O'Hare", "100 %", "\\", "Ünïcode")
+_SPELLED = "abcdefgh"
+_TWINS: Mapping[SqlType, Sequence[str]] = {
+    SqlType.REAL: ("0.0", "-0.0"),
+    SqlType.DOUBLE: ("0.0", "-0.0"),
+    SqlType.BIGINT: ("9007199254740992", "9007199254740993"),
+    SqlType.TEXT: ("a", "a ", "A"),
+}
+"""What is one value to some comparison, and two to another."""
+_DIRT: Mapping[SqlType, Sequence[str]] = {
+    SqlType.BOOLEAN: ("t", "f"),
+    SqlType.SMALLINT: ("-32768", "32767", "-1", "0", "101"),
+    SqlType.INTEGER: ("-2147483648", "2147483647", "-1", "0", "999"),
+    SqlType.BIGINT: ("-9223372036854775808", "9223372036854775807", "-1", "0"),
+    SqlType.NUMERIC: ("-99999.5", "99999.5", "0.00", "-0.5", "1e30", "NaN"),
+    SqlType.REAL: ("NaN", "Infinity", "-Infinity", "3e38", "-0.0", "1e-40"),
+    SqlType.DOUBLE: ("NaN", "Infinity", "-Infinity", "1e308", "-1e308", "-0.0", "1e-320"),
+    SqlType.TEXT: _WORDS,
+    SqlType.CHARACTER: _WORDS,
+    SqlType.UUID: (str(UUID(int=0)), str(UUID(int=2**128 - 1))),
+    SqlType.ENUM: ("?",),
+    SqlType.DATE: ("0001-01-01", "1900-01-01", "2024-02-29", "9999-12-31", "infinity", "-infinity"),
+    SqlType.TIMESTAMP: ("0001-01-01 00:00:00", "1900-01-01 23:59:59.999999", "2262-04-12 00:00:00", "infinity"),
+    SqlType.TIMESTAMPTZ: ("1900-01-01 23:59:59.999999+00", "2262-04-12 00:00:00+00", "-infinity"),
+    SqlType.TIME: ("00:00:00", "23:59:59.999999", "24:00:00"),
+    SqlType.INTERVAL: ("0", "-1 days", "400 days 00:00:00.000001", "1 mon", "-7 years"),
+}
+"""What a table may hold whatever is declared of it, as far as its type in the engine lets it."""
+
+
+class Style(Enum):
+    """How the cells of a unit's rows are to be."""
+
+    ALIKE = "the same in most rows"
+    ABOVE = "beyond the upper bound"
+    BELOW = "beyond the lower bound"
+    DIVERSE = "another in each row"
+
+
+@dataclass(frozen=True, slots=True)
+class CellPool:
+    """What the cells of one column are drawn from, in one database."""
+
+    column: Column
+    usual: Sequence[MadeUpCell]
+    """A few values, so that units meet in groups."""
+    many: Sequence[MadeUpCell]
+    """As many different ones as there are, or as are needed."""
+    elsewhere: Sequence[MadeUpCell]
+    """What stands in public tables that the column does not point to, but may be compared with."""
+    dirt: Sequence[MadeUpCell]
+    """What is not declared, and may be there."""
+
+    @classmethod
+    def of(
+        cls, column: Column, keys: Sequence[MadeUpCell], public: Sequence[MadeUpCell], draw: Random, *, nulls: bool
+    ) -> "CellPool":
+        """Choose them; `keys` are those of what the column points to, `public` what stands in columns of public tables."""
+        free = not keys and column.values is None and (column.bounds is None or _around_zero(column))
+        twins = _TWINS.get(column.type, ()) if free else ()
+        public = alike_first(public)
+        many = [*twins, *(list(keys) or list(_declared(column)) or [*public, *_plain(column)])]
+        some = (draw.sample(values, min(_FEW, len(values))) for values in (many[: -len(many) // 2], public[:_MANY]))
+        few = list(dict.fromkeys((*itertools.chain.from_iterable(some), *twins)))
+        numbers = ("0", "1", "2", "-1") if column.in_numbers else _DIRT[column.type]
+        beyond = (*_beyond(column, -1), *_beyond(column, 1))
+        return cls(column, few, many, public, (*((None,) * _NULLS if nulls else ()), *numbers, *beyond, *public))
+
+    def cell(self, unit: int, row: int, style: Style, draw: Random, share: float) -> MadeUpCell:
+        """Return a cell of a unit's row, with dirt in this share of them."""
+        if style is Style.DIVERSE:
+            return self.many[-1 - row % len(self.many)]
+        sign = {Style.ABOVE: 1, Style.BELOW: -1}.get(style, 0)
+        if sign and (far := _beyond(self.column, sign, unit * _MANY + row)):
+            return far[row % len(far)]
+        if sign and self.elsewhere:
+            return self.elsewhere[(unit + row) % len(self.elsewhere)]
+        if draw.random() < share:
+            return draw.choice(self.dirt)
+        if draw.random() < _SAME:
+            return self.usual[unit % len(self.usual)]
+        return draw.choice(self.usual)
+
+
+def alike_first(texts: Sequence[MadeUpCell]) -> list[MadeUpCell]:
+    """Return texts, before others those that some comparison takes for another of them: as floats, or but for case."""
+
+    def alike(text: MadeUpCell) -> object:
+        try:
+            return float(text or "")
+        except ValueError:
+            return (text or "").strip().lower()
+
+    numbers = Counter(map(alike, texts))
+    return sorted(texts, key=lambda text: numbers[alike(text)] == 1)
+
+
+def _declared(column: Column) -> Iterable[MadeUpCell]:
+    """Yield values that are declared: all, or both bounds and many between them."""
+    if column.values is not None:
+        yield from (_text(value, column) for value in column.values)
+    elif column.bounds is not None:
+        low, high = column.bounds.low, column.bounds.high
+        yield from dict.fromkeys(_text(_inside(low, high, column, n), column) for n in range(_MANY + 1))
+
+
+def _around_zero(column: Column) -> bool:
+    return column.bounds is not None and column.bounds.low <= 0 <= column.bounds.high
+
+
+def _inside(low: Fraction, high: Fraction, column: Column, n: int) -> Fraction:
+    """Return the n-th value between bounds, a multiple of the column's step where it has one."""
+    found = low + (high - low) * Fraction(n, _MANY)
+    step = column.step or (None if column.type.is_float or column.type is SqlType.NUMERIC else Fraction(1))
+    return found if step is None else min(max(found // step * step, low), high)
+
+
+def _text(value: Value | Fraction, column: Column) -> str:
+    exact = isinstance(value, Fraction) and (column.type.is_integer or column.type.is_temporal or column.type.is_span)
+    return format_value(int(value) if exact else value, column.type)
+
+
+def _plain(column: Column) -> Sequence[str]:
+    """Return plain cells of a column of which nothing is declared but its type."""
+    match column.type:
+        case SqlType.BOOLEAN:
+            return ("0", "1") if column.in_numbers else ("t", "f")
+        case SqlType.DATE:
+            return [format_value(_TODAY + n, column.type) for n in range(_MANY)]
+        case SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ:
+            return [format_value(_TODAY * DAY + n * DAY // 5, column.type) for n in range(_MANY)]
+        case SqlType.TIME:
+            return [format_value(n * DAY // _MANY, column.type) for n in range(_MANY)]
+        case SqlType.INTERVAL:
+            return [format_value(n * DAY // 3, column.type) for n in range(_MANY)]
+        case SqlType.UUID:
+            return [str(UUID(int=n)) for n in range(1, _MANY)]
+        case SqlType.TEXT:
+            return [*_WORDS, *(f"word {n}" for n in range(_MANY))]
+        case SqlType.CHARACTER | SqlType.ENUM:
+            return _WORDS
+        case _:
+            return [str(n) for n in range(_MANY)]
+
+
+def _beyond(column: Column, sign: int, number: int = 0) -> tuple[str, ...]:
+    """Return what is beyond one of a column's bounds: as far as can be, by a little, and by something of its own."""
+    if column.bounds is None or not column.type.is_number:
+        return ()
+    end = column.bounds.high if sign > 0 else column.bounds.low
+    little = 2 * column.bounds.width / MOST_POINTS if column.type.is_float else Fraction(1)
+    own = _text(end + (number + 7) * sign, column)
+    far = {SqlType.REAL: "3e38", SqlType.DOUBLE: "1e308"}.get(column.type)
+    return (own if far is None else far if sign > 0 else f"-{far}", _text(end + little * sign, column), own)
+
+
+def unit_names(column: Column, sparse: bool) -> Sequence[Sequence[str]]:
+    """Return, for each of some individuals, the texts that name this one in a column; `sparse`: far from each other."""
+    match column.type:
+        case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
+            width = {SqlType.SMALLINT: 4_001, SqlType.INTEGER: 250_000_007}.get(column.type, 10**17 + 3)
+            return [(str((n - 4) * width if sparse else n + 1),) for n in range(8)]
+        case SqlType.NUMERIC:
+            return [(str(n + 1), f"{n + 1}.0") for n in range(8)]
+        case SqlType.TEXT | SqlType.ENUM:
+            return [(name,) for name in (_WORDS if sparse else [f"u{letter}" for letter in _SPELLED])[:8]]
+        case SqlType.CHARACTER:
+            return [(letter,) for letter in _SPELLED]
+        case _:
+            return [(text,) for text in _plain(column)[:8]]

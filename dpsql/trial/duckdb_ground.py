@@ -1,0 +1,136 @@
+"""Made-up databases in a DuckDB of their own, in memory, with the settings of the one that reads records.
+
+Each place is an attached database with the tables, and with what the engine keeps beside them: made by the very code that
+makes it of records.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+
+import duckdb
+
+from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
+from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS, KEPT, Setting, closed_off, in_memory
+from dpsql.engines.snapshot.keeping import fill
+from dpsql.engines.watch import stopping_when_cancelled
+from dpsql.errors import QueryCanceled
+from dpsql.policy.config import Resources
+from dpsql.privacy.release.exact import EngineRow
+from dpsql.question import Cancellation
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.trial.cells import MadeUpCell
+from dpsql.trial.ground import (
+    PATIENCE,
+    GroundFailed,
+    TableNames,
+    TrialPlace,
+    names_of,
+    public_texts,
+    rows_at,
+    staged,
+    trial_places,
+)
+from dpsql.trial.subject import TrialSubject
+
+_STAGED, _PUBLIC = "staged", "shared"
+_RESOURCES = Resources(memory="512MB", threads=2)
+
+
+class DuckDbGround:
+    """A `Ground` in memory."""
+
+    def __init__(self, subject: TrialSubject, settings: Mapping[str, Setting] = DUCKDB_SETTINGS) -> None:
+        """Make the places.
+
+        Raises:
+            GroundFailed: DuckDB does not.
+        """
+        self._subject, self.names = subject, _names(subject)
+        self._connection = in_memory(_RESOURCES, settings)
+        self._plain, self._plain_lock = self._connection.cursor(), threading.Lock()
+        try:
+            self._make()
+            self._plain.execute("PRAGMA disable_optimizer")
+            closed_off(self._connection, [])
+        except duckdb.Error as error:
+            raise GroundFailed(f"the made-up databases can't be made: {error}") from None
+
+    @property
+    def alive(self) -> bool:
+        """Return whether it has not closed itself after a mistake of its own."""
+        try:
+            self._connection.execute("SELECT 1")
+        except duckdb.Error:
+            return False
+        return True
+
+    def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
+        """Return what a statement answers over the tables of a place; `plainly`: without any optimizer."""
+        with (
+            self._plain_lock if plainly else nullcontext(),
+            nullcontext(self._plain) if plainly else self._connection.cursor() as cursor,
+            stopping_when_cancelled(cursor.interrupt, PATIENCE, cancellation) as stopped,
+        ):
+            try:
+                return cursor.execute(sql).fetchall()
+            except (duckdb.Error, RuntimeError) as error:
+                if cancellation.requested:
+                    raise QueryCanceled from None
+                raise GroundFailed("it takes too long" if stopped.is_set() else str(error)) from None
+
+    def _make(self) -> None:
+        subject, run = self._subject, self._connection.execute
+        for name in (_STAGED, _PUBLIC):
+            run(f"ATTACH ':memory:' AS {name}")
+        for table, columns, cells in public_texts(subject.policy, subject.public):
+            self._stage(f"{_STAGED}.main.{quoted(table)}", columns, cells)
+            casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
+            run(f"CREATE TABLE {_PUBLIC}.main.{quoted(table)} AS SELECT {casts} FROM {_STAGED}.main.{quoted(table)}")  # noqa: S608
+        for world, records in enumerate(subject.records):
+            for table in records.tables:
+                self._stage(_of_world(world, table), *staged(records, table))
+        for place in trial_places(subject.records):
+            self._fill(place)
+        run(f"DETACH {_STAGED}")
+
+    def _stage(self, table: str, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]) -> None:
+        lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quoted(name)}" for name in columns)
+        self._connection.execute(f"CREATE TABLE {table} AS SELECT {lists}", [list(column) for column in cells])
+
+    def _fill(self, place: TrialPlace) -> None:
+        """Make one place, with what is kept beside its tables."""
+        subject, run = self._subject, self._connection.execute
+        run(f"ATTACH ':memory:' AS {place.name}")
+        for name, made in subject.records[place.world].tables.items():
+            table, kept = f"{place.name}.main.{quoted(name)}", subject.kept(name)
+            owned = place.kind in made.owners
+            rows = rows_at(place, subject.types[name], _of_world(place.world, name), _cast, owned=owned)
+            if not kept.names:
+                run(f"CREATE TABLE {table} AS {rows}")
+                continue
+            run(f"CREATE OR REPLACE TEMP TABLE plain AS {rows}")
+            fill(self._connection, subject.policy.tables[name], kept, "temp.plain", table)
+        if any(subject.kept(name).heavy_rows for name in subject.policy.tables):
+            kept_rows = heavy_rows_of(subject.policy, place.name)
+            keep_heavy_rows(self._connection, subject.policy, lambda t: f"{place.name}.main.{quoted(t)}", kept_rows)
+
+
+def _of_world(world: int, table: str) -> str:
+    return f"{_STAGED}.main.{quoted(f'{world} {table}')}"
+
+
+def _cast(text: str, type_: str) -> str:
+    return f"TRY_CAST({text} AS {type_})"
+
+
+def _names(subject: TrialSubject) -> TableNames:
+    """Return what stands for the engine's names in a place: a table, and what is kept beside it."""
+    kept = (text for name in subject.policy.tables for text in _kept_names(subject.kept(name)))
+    return names_of(subject, f"{_PUBLIC}.main", {name: name.removeprefix(KEPT) for name in kept})
+
+
+def _kept_names(kept: KeptColumns) -> Sequence[str]:
+    rows = kept.heavy_rows.values()
+    return [text for one in rows for text in (one.table, one.in_full, one.overlap, one.numbers)]

@@ -1,0 +1,150 @@
+"""Where statements are tried: made-up databases side by side in one engine, each with and without some units.
+
+A statement is the very text that the records' engine would be asked, but for the names of tables.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dpsql.errors import DpsqlError
+from dpsql.policy.model import Policy
+from dpsql.privacy.release.exact import EngineRow
+from dpsql.question import Cancellation
+from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.ir.literal import format_value
+from dpsql.trial.cells import MadeUpCell
+from dpsql.trial.records import REMOVED, MadeUpRecords
+from dpsql.trial.subject import TrialSubject
+
+PATIENCE = 30.0
+"""Seconds that one statement may take on a few hundred rows."""
+
+
+class GroundFailed(DpsqlError, sqlstate="58000"):
+    """The engine of a trial failed; it holds no records, so that its message may be read by the operator."""
+
+
+class Ground(Protocol):
+    """Made-up databases in an engine of the records' kind."""
+
+    @property
+    def names(self) -> "TableNames":
+        """Return what stands for the engine's names in a place."""
+
+    @property
+    def alive(self) -> bool:
+        """Return whether it still answers; else it has to be made again."""
+
+    def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
+        """Return what a statement answers over the tables of a place; `plainly`: with as little optimizing as can be.
+
+        Raises:
+            GroundFailed: the engine does not take it, or fails.
+            QueryCanceled: somebody cancelled, or it takes too long.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlace:
+    """One made-up database as it is, or without somebody's rows."""
+
+    name: str
+    world: int
+    kind: str
+    """The unit kind for which it is made."""
+    unit: int | None = None
+    """Who is missing; None: the rows of nobody are, and the others stand in another order, unless it is `whole`."""
+    whole: bool = False
+
+
+def trial_places(records: Sequence[MadeUpRecords]) -> list[TrialPlace]:
+    """Return all places: each database as it is, and without each of some units; the first also without nobody's rows."""
+    found: list[TrialPlace] = []
+    for world, one in enumerate(records):
+        found.append(TrialPlace(f"w{world}", world, one.kind, whole=True))
+        if not any(place.kind == one.kind and place.unit is not None for place in found):
+            found.append(TrialPlace(f"w{world}_nobody", world, one.kind))
+        found += [TrialPlace(f"w{world}_{unit}", world, one.kind, unit) for unit in REMOVED]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """The engine's names of tables, and what stands for them in a place."""
+
+    tables: Mapping[str, str]
+    """By the name as statements write it, what follows the place's own name."""
+    public: Mapping[str, str]
+    """Likewise of public tables, of which there is one copy."""
+
+    def split(self, sql: str) -> "TextOfPlaces":
+        """Return a statement in pieces between the names."""
+        names = {**self.tables, **self.public}
+        if not names:
+            return TextOfPlaces((sql,), (), self)
+        found = re.split("(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + ")", sql)
+        return TextOfPlaces(tuple(found[::2]), tuple(found[1::2]), self)
+
+
+@dataclass(frozen=True, slots=True)
+class TextOfPlaces:
+    """A statement in pieces."""
+
+    between: Sequence[str]
+    names: Sequence[str]
+    of: TableNames
+
+    def at(self, place: str) -> str:
+        """Return the statement over a place's tables."""
+        tables, public = self.of.tables, self.of.public
+        own = (public[name] if name in public else f"{place}{tables[name]}" for name in self.names)
+        return "".join((self.between[0], *(text for pair in zip(own, self.between[1:], strict=True) for text in pair)))
+
+
+def names_of(subject: TrialSubject, shared: str, further: Mapping[str, str] = {}) -> TableNames:
+    """Return what stands for an engine's names of tables, those of public ones in the schema `shared`."""
+    policy, named = subject.policy, subject.named
+    own = {named(name): f".{quoted(name)}" for name, table in policy.tables.items() if not table.public}
+    public = {named(name): f"{shared}.{quoted(name)}" for name, table in policy.tables.items() if table.public}
+    return TableNames({**own, **further}, public)
+
+
+Cast = Callable[[str, str], str]
+"""Returns a text's expression cast to an engine's type: NULL where it is none."""
+
+
+def staged(records: MadeUpRecords, table: str) -> tuple[list[str], list[list[MadeUpCell]]]:
+    """Return the columns of a table's rows as they are staged, with their numbers and owners, column by column."""
+    made = records.tables[table]
+    owners: dict[str, list[MadeUpCell]] = {
+        f"unit {kind}": [None if o is None else str(o) for o in own] for kind, own in made.owners.items()
+    }
+    columns = [[row[n] for row in made.rows] for n in range(len(made.columns))]
+    numbers: list[MadeUpCell] = [str(n).zfill(6) for n in range(len(made.rows))]
+    return ["row number", *owners, *made.columns], [numbers, *owners.values(), *columns]
+
+
+def rows_at(place: TrialPlace, types: Mapping[str, str], source: str, cast: Cast, *, owned: bool) -> str:
+    """Return the SELECT of a table's rows in a place from where they are staged; `owned`: they have units of its kind."""
+    columns = ", ".join(f"{cast(quoted(name), type_)} AS {quoted(name)}" for name, type_ in types.items())
+    unit, where, order = quoted(f"unit {place.kind}"), "", quoted("row number")
+    if place.unit is None and not place.whole:
+        order = f"{order} DESC"
+    if owned and not place.whole:
+        where = f" WHERE {unit} IS NOT NULL" if place.unit is None else f" WHERE coalesce({unit}, '') <> '{place.unit}'"
+    return f"SELECT {columns} FROM {source}{where} ORDER BY {order}"  # noqa: S608  # names and numbers of ours
+
+
+def public_texts(policy: Policy, public: PublicRows) -> Iterator[tuple[str, list[str], list[list[MadeUpCell]]]]:
+    """Yield the public tables with their rows column by column, as texts."""
+    for table in policy.tables.values():
+        if table.public:
+            rows = public[table.name]
+            cells = [
+                [None if value is None else format_value(value, table.columns[name].type) for value in rows[name]]
+                for name in table.columns
+            ]
+            yield table.name, list(table.columns), cells

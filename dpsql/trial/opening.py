@@ -1,0 +1,65 @@
+"""From what is served to the trial of its statements: on made-up databases in an engine of the records' kind."""
+
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import duckdb
+import psycopg
+
+from dpsql.engines.base import Engine
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS
+from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.spark.engine import SparkEngine
+from dpsql.policy.choices import TrialMode
+from dpsql.policy.model import Policy
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.trial.duckdb_ground import DuckDbGround
+from dpsql.trial.ground import Ground
+from dpsql.trial.postgres_ground import PostgresGround
+from dpsql.trial.spark_ground import SparkGround
+from dpsql.trial.subject import TrialSubject
+from dpsql.trial.trial import StatementTrial
+from dpsql.trial.tried_forms import TriedForms
+
+
+def open_trial(
+    policy: Policy,
+    public: tuple[PublicRows, Declared],
+    engine: Engine,
+    cluster: Callable[[str], str],
+    mode: TrialMode = TrialMode.FORMS,
+    file: Path | None = None,
+) -> StatementTrial | None:
+    """Return the trial of statements for an engine that has just been opened; None where nothing is tried.
+
+    `cluster` says how the owner of the PostgreSQL that dpsql runs connects to one of its databases; `file` keeps what passed.
+    """
+    found = None if mode is TrialMode.OFF else _ground_of(engine, cluster)
+    if found is None:
+        return None
+    prepare, edition = found
+    rows, declared = public
+    emitter = Emitter(engine.dialect, declared, engine.named, engine.kept)
+    about = f"dpsql {version('dpsql')}, {edition}"
+    return StatementTrial(TrialSubject.of(policy, rows, engine), prepare, about, emitter, TriedForms(file), mode)
+
+
+def _ground_of(engine: Engine, cluster: Callable[[str], str]) -> tuple[Callable[[TrialSubject], Ground], str] | None:
+    """Return what makes the databases for an engine, and its edition; None: it is of no kind that is known."""
+    match engine:
+        case DuckDb():
+            settings = sorted((name, str(value)) for name, value in DUCKDB_SETTINGS.items())
+            return DuckDbGround, f"DuckDB {duckdb.__version__} {settings}"
+        case PostgresEngine():
+            with psycopg.connect(cluster("postgres")) as connection:
+                number = connection.info.server_version
+            return partial(PostgresGround, dsn=cluster), f"PostgreSQL {number}"
+        case SparkEngine():
+            return partial(SparkGround, connect=engine.another_session), "Spark"
+        case _:
+            return None

@@ -1,0 +1,91 @@
+"""Made-up databases as temporary views of a session of their own with the Spark server, over rows that the session brings."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dpsql.engines.spark.causes import safe_cause
+from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client
+from dpsql.engines.spark.deadline import answered_within
+from dpsql.errors import QueryCanceled
+from dpsql.privacy.release.exact import EngineRow
+from dpsql.question import Cancellation
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.trial.cells import MadeUpCell
+from dpsql.trial.ground import PATIENCE, GroundFailed, TableNames, public_texts, rows_at, staged, trial_places
+from dpsql.trial.subject import TrialSubject
+
+_STAGED, _PUBLIC = "dpsql_staged", "dpsql_public"
+
+
+class SparkGround:
+    """A `Ground` in a session without a table of the cluster's."""
+
+    def __init__(self, subject: TrialSubject, connect: Callable[[], SparkConnection]) -> None:
+        """Make the places.
+
+        Raises:
+            GroundFailed: the server does not.
+        """
+        self._subject = subject
+        places = {name: f"_{number}" for number, name in enumerate(subject.policy.tables)}
+        own, public = ({}, {})  # type: tuple[dict[str, str], dict[str, str]]
+        for name, table in subject.policy.tables.items():
+            if table.public:
+                public[subject.named(name)] = f"{_PUBLIC}{places[name]}"
+            else:
+                own[subject.named(name)] = places[name]
+        self.names = TableNames(own, public)
+        try:
+            with answered_within(PATIENCE):
+                self._connection = connect()
+                self._make(places)
+        except (client().error, SparkUnsettledError, ValueError) as error:
+            raise GroundFailed(f"the made-up databases can't be made: {safe_cause(error)}") from None
+
+    @property
+    def alive(self) -> bool:
+        """Return whether the session is still there."""
+        try:
+            with answered_within(PATIENCE):
+                self._connection.check()
+        except (client().error, SparkUnsettledError, ValueError):
+            return False
+        return True
+
+    def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
+        """Return what a statement answers over the tables of a place; Spark has no way to do so `plainly`."""
+        del plainly
+        try:
+            with answered_within(PATIENCE):
+                columns = [column.to_pylist() for column in self._connection.asked(sql).toArrow().columns]
+        except (client().error, ValueError) as error:
+            if cancellation.requested:
+                raise QueryCanceled from None
+            raise GroundFailed(str(error)) from None
+        return list(zip(*columns, strict=True))
+
+    def _make(self, numbers: Mapping[str, str]) -> None:
+        subject = self._subject
+        for table, columns, cells in public_texts(subject.policy, subject.public):
+            self._stage(columns, cells)
+            casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
+            self._view(f"{_PUBLIC}{numbers[table]}", f"SELECT {casts} FROM {_STAGED}")  # noqa: S608
+        for place in trial_places(subject.records):
+            records = subject.records[place.world]
+            for name, made in records.tables.items():
+                self._stage(*staged(records, name))
+                owned = place.kind in made.owners
+                rows = rows_at(place, subject.types[name], _STAGED, _cast, owned=owned)
+                self._view(f"{place.name}{numbers[name]}", rows)
+
+    def _stage(self, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]) -> None:
+        import pyarrow as pa  # noqa: PLC0415  (Spark's client brings it along)
+
+        rows = pa.table({name: pa.array(column, pa.string()) for name, column in zip(columns, cells, strict=True)})
+        self._connection.session.createDataFrame(rows).createOrReplaceTempView(_STAGED)
+
+    def _view(self, name: str, select: str) -> None:
+        self._connection.asked(select).createOrReplaceTempView(name)
+
+
+def _cast(text: str, type_: str) -> str:
+    return f"try_cast({text} AS {type_})"

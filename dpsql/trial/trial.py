@@ -1,0 +1,202 @@
+"""The trial of a statement: its very text runs on made-up people before it runs on records for the first time.
+
+Claim checked: without any one unit the measured numbers move no further than the noise is made for, in its norm; no order of
+rows and no row of nobody moves them at all; groups that are found keep their order, and a unit is in no more of them than it
+may be; nothing fails. It is no proof, but the property test of the one statement that is about to be asked, on the very kind
+of engine: it catches a wrong proof, a wrong dialect and a wrong optimizer.
+
+A trial reads no record, and asks nothing of the engine that has them.
+"""
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpsql.errors import DpsqlError, InternalError, TrialFailed
+from dpsql.policy.choices import TrialMode
+from dpsql.policy.model import SqlType, Value
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.plan import Measured, with_relation
+from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.question import Cancellation
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
+from dpsql.rewrite.ir.constant_table import ConstantTable, TableRows
+from dpsql.rewrite.ir.relation import awaiting, with_answers
+from dpsql.trial.form import form_of
+from dpsql.trial.ground import Ground, GroundFailed, TrialPlace, trial_places
+from dpsql.trial.moves import MeasuredNumbers, difference, reader
+from dpsql.trial.records import MOST_TRIED_ROWS
+from dpsql.trial.subject import TrialSubject
+from dpsql.trial.tried_forms import TriedForms
+
+_LOG = logging.getLogger("dpsql.trial")
+_CHOSEN = (3, 24)
+"""What is taken for C where a statement's own is chosen by releases: a small one, and one for which units are marked."""
+_UNREADY = "databases"
+"""What stands for the number where there is nothing to try statements on."""
+_SHOWN = 40
+"""Made-up rows that the log shows of whoever moves too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What became of a statement's trial."""
+
+    forms: int = 0
+    """How many forms of measurements it has."""
+    new: int = 0
+    """How many of them were tried now."""
+    databases: int = 0
+    """In how many made-up databases."""
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        how = f"in {self.seconds * 1000:,.0f} ms" if self.new else "before"
+        return f"passed on {self.databases} made-up databases, {how}"
+
+
+class StatementTrial:
+    """Tries statements for one engine, under one policy."""
+
+    def __init__(
+        self,
+        subject: TrialSubject,
+        prepare: Callable[[TrialSubject], Ground],
+        edition: str,
+        emitter: Emitter,
+        tried: TriedForms,
+        mode: TrialMode = TrialMode.FORMS,
+    ) -> None:
+        """Try on what `prepare` makes as soon as something is to be tried; `edition` is the engine's version, and ours."""
+        self._subject, self._prepare, self._emitter, self._tried = subject, prepare, emitter, tried
+        self._about = f"{edition} {subject.policy.fingerprint}"
+        self._mode, self._making = mode, threading.Lock()
+        self._ground: Ground | None = None
+        self._places = trial_places(subject.records)
+
+    def see(self, parts: Iterable[PricedMeasurement], kind: str, cancellation: Cancellation) -> Tried:
+        """Try the measurements of a statement that have a new form, for those who protect units of a kind.
+
+        Raises:
+            TrialFailed: one of them does not hold what it claims.
+            QueryCanceled: somebody cancelled, or it takes too long.
+        """
+        since, forms, new = time.monotonic(), set[str](), 0
+        places = [place for place in self._places if place.kind == kind]
+        for part in parts:
+            form = form_of(part.measurement, part.sql)
+            key = hashlib.sha256(f"{form} {kind} {self._about}".encode()).hexdigest()
+            if key in forms or (self._mode is not TrialMode.ALWAYS and key in self._tried):
+                forms.add(key)
+                continue
+            for measurement, sql in self._variants(part):
+                self._try(measurement, sql, places, cancellation)
+            forms.add(key)
+            self._tried.add(key)
+            new += 1
+        return Tried(len(forms), new, len(places), time.monotonic() - since)
+
+    def _ready(self) -> Ground:
+        """Return the made-up databases, which the first statement of a new form waits for."""
+        with self._making:
+            if self._ground is None:
+                try:
+                    self._ground = self._prepare(self._subject)
+                except GroundFailed as failed:
+                    _LOG.error("trial %s: %s", _UNREADY, failed)
+                    raise _refused(_UNREADY) from None
+            return self._ground
+
+    def _variants(self, part: PricedMeasurement) -> Iterator[tuple[Measured, str]]:
+        """Yield a measurement as it may be asked: what releases will say is made up, as answers and numbers of rows."""
+        measurement, sql = part.measurement, part.sql
+        if awaiting(measurement.relation):
+            measurement = with_relation(measurement, with_answers(measurement.relation, _made_up_answer))
+            sql = measurement.sql(self._emitter)
+        bound = measurement.bound
+        if not isinstance(measurement, (Sums, Histogram, KeySearch)) or (
+            bound.up_to is None and bound.rows <= MOST_TRIED_ROWS
+        ):
+            yield measurement, sql
+            return
+        for rows in sorted(
+            {min(rows, bound.up_to or bound.rows) for rows in (_CHOSEN if bound.up_to else _CHOSEN[1:])}
+        ):
+            settled = (
+                replace(measurement, bound=bound.settled(rows))
+                if isinstance(measurement, KeySearch)
+                else measurement.settled(rows)
+            )
+            yield settled, settled.sql(self._emitter)
+
+    def _try(self, measurement: Measured, sql: str, places: Sequence[TrialPlace], cancellation: Cancellation) -> None:
+        ground = self._ready()
+        text, read = ground.names.split(sql), reader(measurement)
+        whole: MeasuredNumbers | None = None
+        for place in places:
+            own = text.at(place.name)
+            try:
+                found = read(ground.asked(own, cancellation))
+                plain = read(ground.asked(own, cancellation, plainly=True)) if place.whole else found
+            except (GroundFailed, InternalError) as failed:
+                if isinstance(failed, GroundFailed) and not ground.alive:
+                    self._ground = None  # the next one makes it anew
+                raise self._failed(measurement, sql, place, f"it fails: {failed}") from None
+            if place.whole:
+                whole = found
+                wrong = None if found.same(plain) else "the engine's optimizer changes what is measured"
+            else:
+                assert whole is not None  # a database as it is comes before what is left of it
+                wrong = difference(measurement, whole, found, neighbour=place.unit is not None)
+            if wrong is not None:
+                raise self._failed(measurement, sql, place, wrong)
+
+    def _failed(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str) -> DpsqlError:
+        """Return the refusal of a statement, whose log entry has a number, the statement and made-up rows."""
+        number = hashlib.sha256(f"{place.name} {sql}".encode()).hexdigest()[:8]
+        read = {source.table.name for source in measurement.relation.sources}
+        rows = {
+            name: made.rows_of(place.kind, place.unit)
+            for name, made in self._subject.records[place.world].tables.items()
+            if name in read
+        }
+        shown = {name: own[:_SHOWN] for name, own in rows.items()}
+        _LOG.error("trial %s: %s, in %s; made-up rows: %s; statement: %s", number, wrong, place.name, shown, sql)
+        return _refused(number)
+
+
+def _refused(number: str) -> TrialFailed:
+    """Return the refusal that names the `number` under which the operator's log has what shows why."""
+    return TrialFailed(
+        f"the trial of this statement on made-up people failed (trial {number}); no record was read, nothing was charged",
+        hint=f"Tell whoever runs dpsql: its log shows why under trial {number}. Write the statement in another way.",
+    )
+
+
+def _made_up_answer(table: AwaitedTable) -> ConstantTable:
+    """Return some rows for the answer of an inner query."""
+    if table.form is AnswerForm.FACTS:
+        return table.answered(((1,), (None,)))
+    columns = [_made_up_values(column.type) for column in table.columns.values()]
+    rows: TableRows = tuple(zip(*columns, strict=True))
+    return table.answered(rows[: 1 if table.is_single or not table.several else len(rows)])
+
+
+def _made_up_values(type_: SqlType) -> tuple[Value | None, ...]:
+    if type_ is SqlType.BOOLEAN:
+        return (True, False, None)
+    if type_ is SqlType.UUID:
+        return ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002", None)
+    if type_.is_text:
+        return ("a", "cash", None)
+    if type_.is_integer or type_.is_temporal or type_.is_span:
+        return (1, 2, None)
+    return (Fraction(1), Fraction(5, 2), None)

@@ -1,0 +1,62 @@
+"""A server that is wrong refuses: what fails its trial costs nothing, and is not asked of records; the account stays open."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.clients.site import serving
+
+HALF = """
+from dpsql.privacy.measurement.sums import Sums
+Sums.sensitivity = property(lambda sums: sums.bound.mass * sums.row_norm // 2)
+"""
+COUNT = "SELECT count(*) FROM trips"
+
+
+def _told(session: psycopg.Connection, sql: str) -> str:
+    return "\n".join(row[0] for row in session.execute(f"EXPLAIN {sql}".encode()).fetchall())
+
+
+def _refused(session: psycopg.Connection, sql: str) -> str:
+    """Ask what fails its trial, which costs nothing; return the number that it is told by."""
+    spent = "SELECT epsilon_spent FROM dpsql.budget"
+    before = session.execute(spent).fetchone()
+    with pytest.raises(psycopg.Error) as caught:
+        session.execute(sql.encode())
+    assert caught.value.sqlstate == "58000"
+    assert session.execute(spent).fetchone() == before
+    number = re.search(r"\(trial (\w{8})\)", str(caught.value))
+    assert number is not None
+    return number[1]
+
+
+def test_what_fails_its_trial_costs_nothing(config: Path, directory: Path) -> None:
+    """Half of what a unit can do is claimed: the client has a number, the log the statement and made-up rows."""
+    with (directory / "log").open("w+") as log:
+        with serving(config, before=HALF, log=log) as site, psycopg.connect(site.dsn, autocommit=True) as session:
+            number = _refused(session, "SELECT sum(fare), count(*) FROM trips")
+        log.seek(0)
+        said = log.read()
+    assert f"trial {number}: a unit moves what is measured by" in said
+    assert "made-up rows: {'trips': [(" in said
+
+
+def test_what_has_passed_is_not_tried_again(config: Path) -> None:
+    """Nor by a server that is started later, be it wrong; another form is."""
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as session:
+        assert re.search(r"Trial: passed on \d+ made-up databases, in [\d,]+ ms", _told(session, COUNT))
+        assert re.search(r"Trial: passed on \d+ made-up databases, before", _told(session, COUNT))
+    with serving(config, before=HALF) as site, psycopg.connect(site.dsn, autocommit=True) as session:
+        assert "made-up databases, before" in _told(session, COUNT)
+        assert session.execute(COUNT).fetchall()
+        _refused(session, "SELECT sum(fare), count(*) FROM trips")
+
+
+def test_nothing_is_tried_where_trials_are_off(config: Path) -> None:
+    """As the configuration says."""
+    config.write_text(f"{config.read_text()}\ntrial: off\n")
+    with serving(config, before=HALF) as site, psycopg.connect(site.dsn, autocommit=True) as session:
+        assert "Trial" not in _told(session, COUNT)
+        assert session.execute(COUNT).fetchall()

@@ -1,0 +1,84 @@
+"""Trials of statements as a server makes them, for tests: on the worlds that tests have, without anything kept."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from dpsql.gateway.plans.planning import Planner
+from dpsql.gateway.pricing import PricedPlan, price
+from dpsql.policy.choices import EmptyGroups, TrialMode
+from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.planner import PlanningContext
+from dpsql.question import Cancellation, Settings
+from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.dialects.duckdb import DUCKDB
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.syntax.whole.analyze import analyze
+from dpsql.trial.duckdb_ground import DuckDbGround
+from dpsql.trial.ground import Ground
+from dpsql.trial.postgres_ground import PostgresGround
+from dpsql.trial.subject import TrialSubject
+from dpsql.trial.trial import StatementTrial, Tried
+from dpsql.trial.tried_forms import TriedForms
+from tests.support.fix_world import World
+from tests.support.served import Filled
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    """Where statements over a world are tried."""
+
+    policy: Policy
+    world: World
+    engine: Filled
+    trial: StatementTrial
+
+    @property
+    def emitter(self) -> Emitter:
+        """Return what writes statements for the engine."""
+        return Emitter(self.engine.dialect, self.world.public.declared, self.engine.named, self.engine.kept)
+
+    def priced(self, sql: str, role: str) -> PricedPlan:
+        """Return what a statement measures and pays.
+
+        Raises:
+            DpsqlError: it is refused.
+        """
+        shadow = self.world.oracle()
+        asked = analyze(sql, self.policy, BoundReader(shadow))
+        assert asked is not None
+        if asked.refusal is not None:
+            raise asked.refusal.error()
+        one, public = self.policy.roles[role], self.world.public
+        facts = (one, public.declared, public.rows, self.engine.unique_keys, self.policy.tables, EmptyGroups.SHOW)
+        planner = Planner(self.policy, PlanningContext(*facts), shadow)
+        plan = planner.measure(planner.track(planner.resolve(asked, ()), ()))
+        return price(plan, one, Settings(), self.emitter)
+
+    def tried(self, sql: str, role: str) -> Tried:
+        """Try a statement.
+
+        Raises:
+            DpsqlError: it is refused, or fails its trial.
+        """
+        return self.see(self.priced(sql, role), role)
+
+    def see(self, priced: PricedPlan, role: str) -> Tried:
+        """Try a statement that is priced.
+
+        Raises:
+            TrialFailed: it fails.
+        """
+        return self.trial.see(priced.measurements, self.policy.roles[role].protects, Cancellation())
+
+
+def court(
+    policy: Policy, world: World, engine: Filled, *, prepare: Callable[[TrialSubject], Ground] | None = None
+) -> Court:
+    """Return a place to try statements in; what passed once is tried again."""
+    emitter = Emitter(engine.dialect, world.public.declared, engine.named, engine.kept)
+    subject = TrialSubject.of(policy, world.public.rows, engine)
+    dsn = world.server.dsn
+    usual = DuckDbGround if engine.dialect is DUCKDB else partial(PostgresGround, dsn=dsn)
+    trial = StatementTrial(subject, prepare or usual, "tests", emitter, TriedForms(None), TrialMode.ALWAYS)
+    return Court(policy, world, engine, trial)

@@ -1,0 +1,41 @@
+"""The form of a statement: the same for statements that differ in constants alone."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from dpsql.trial.form import form_of
+from tests.support.tried import Court
+
+
+def _form(sql: str, one: Court) -> list[str]:
+    return [form_of(part.measurement, part.sql) for part in one.priced(sql, "owner").measurements]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SELECT count(*) FROM orders WHERE total > 3", "SELECT count(*) FROM orders WHERE total > 5"),
+        ("SELECT sum(total) FROM orders WHERE status = 'open'", "SELECT sum(total) FROM orders WHERE status = 'done'"),
+        ("SELECT count(*) FROM orders WHERE code IN (1, 2)", "SELECT count(*) FROM orders WHERE code IN (1, 2, 4)"),
+    ],
+)
+def test_constants_make_no_form(one: str, other: str, shop_courts: Mapping[str, Court]) -> None:
+    """A statement with another constant is not tried again."""
+    place = shop_courts["duckdb"]
+    assert _form(one, place) == _form(other, place)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SELECT count(*) FROM orders WHERE total > 3", "SELECT count(*) FROM orders WHERE total < 3"),
+        ("SELECT sum(total) FROM orders", "SELECT avg(total) FROM orders"),
+        ("SELECT status, count(*) FROM orders GROUP BY 1", "SELECT total, count(*) FROM orders GROUP BY 1"),
+        ("SELECT count(*) FROM orders", "SELECT count(*) FROM orders JOIN customers ON buyer = customer"),
+    ],
+)
+def test_what_is_asked_makes_the_form(one: str, other: str, shop_courts: Mapping[str, Court]) -> None:
+    """Another comparison, statistic, key or table is another form."""
+    place = shop_courts["duckdb"]
+    assert _form(one, place) != _form(other, place)

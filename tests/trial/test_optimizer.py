@@ -1,0 +1,29 @@
+"""An optimizer that is wrong is caught: DuckDB's own, switched on again, reads a column of the wrong side of a join."""
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+
+import pytest
+
+from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS
+from dpsql.errors import TrialFailed
+from dpsql.trial.duckdb_ground import DuckDbGround
+from tests.support.tried import Court, court
+
+STATEMENT = """
+SELECT a.grade, count(*) FROM notes a LEFT JOIN notes b ON a.about = b.about AND b.grade IN ('xyz', 'ab')
+  JOIN items ON a.about = item JOIN orders ON of_order = order_id GROUP BY 1
+"""
+
+
+def test_a_wrong_optimizer_is_caught(shop_courts: Mapping[str, Court], caplog: pytest.LogCaptureFixture) -> None:
+    """The statement is refused with a number under which the log says why; no record was there to be read."""
+    one = shop_courts["duckdb"]
+    assert one.tried(STATEMENT, "owner").new == 1
+    wrong = {**DUCKDB_SETTINGS, "disabled_optimizers": "projection_placement"}
+    other = court(one.policy, one.world, one.engine, prepare=partial(DuckDbGround, settings=wrong))
+    with caplog.at_level(logging.ERROR, "dpsql.trial"), pytest.raises(TrialFailed) as failed:
+        other.tried(STATEMENT, "owner")
+    number = failed.value.message.split("trial ")[2].partition(")")[0]
+    assert f"trial {number}: the engine's optimizer changes what is measured" in caplog.text

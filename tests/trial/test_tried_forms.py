@@ -1,0 +1,56 @@
+"""What has passed is remembered: by the process, by the next one, and by one that runs beside."""
+
+from pathlib import Path
+
+import pytest
+
+from dpsql.trial.tried_forms import TriedForms
+
+ONE, OTHER = "a" * 64, "b" * 64
+
+
+def test_what_passed_is_kept_for_later_and_for_others(tmp_path: Path) -> None:
+    """One that is open already sees what another one adds; nobody else may read the file."""
+    file = tmp_path / "state" / "tried"
+    first, beside = TriedForms(file), TriedForms(file)
+    first.add(ONE)
+    assert ONE in first
+    assert ONE in beside
+    assert OTHER not in beside
+    beside.add(OTHER)
+    assert OTHER in first
+    assert OTHER in TriedForms(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_that_was_cut_off_counts_for_nothing(tmp_path: Path) -> None:
+    """As by a machine that stopped; what follows is a line of its own again or is tried anew."""
+    file = tmp_path / "tried"
+    TriedForms(file).add(ONE)
+    with file.open("a") as opened:
+        opened.write(OTHER[:30])
+    later = TriedForms(file)
+    assert ONE in later
+    assert OTHER not in later
+
+
+@pytest.mark.parametrize("what", ["a directory", "nothing that may be written"])
+def test_without_a_file_all_is_tried_again(what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The process that tried it remembers, and the log says that others do not."""
+    file = tmp_path / "tried"
+    if what == "a directory":
+        file.mkdir()
+    else:
+        file.symlink_to("/dev/full")
+    forms = TriedForms(file)
+    forms.add(ONE)
+    assert ONE in forms
+    assert ONE not in TriedForms(file)
+    assert "will be tried again" in caplog.text
+
+
+def test_in_memory_alone() -> None:
+    """Where there is no file."""
+    forms = TriedForms(None)
+    forms.add(ONE)
+    assert ONE in forms
