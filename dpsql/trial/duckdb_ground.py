@@ -68,17 +68,18 @@ class DuckDbGround:
 
     def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; `plainly`: without any optimizer."""
-        with (
-            self._plain_lock if plainly else nullcontext(),
-            nullcontext(self._plain) if plainly else self._connection.cursor() as cursor,
-            stopping_when_cancelled(cursor.interrupt, PATIENCE, cancellation) as stopped,
-        ):
-            try:
+        stopped = threading.Event()
+        try:
+            with (
+                self._plain_lock if plainly else nullcontext(),
+                nullcontext(self._plain) if plainly else self._connection.cursor() as cursor,
+                stopping_when_cancelled(cursor.interrupt, PATIENCE, cancellation) as stopped,
+            ):
                 return cursor.execute(sql).fetchall()
-            except (duckdb.Error, RuntimeError) as error:
-                if cancellation.requested:
-                    raise QueryCanceled from None
-                raise GroundFailed("it takes too long" if stopped.is_set() else str(error)) from None
+        except (duckdb.Error, RuntimeError) as error:
+            if cancellation.requested:
+                raise QueryCanceled from None
+            raise GroundFailed("it takes too long" if stopped.is_set() else str(error)) from None
 
     def _make(self) -> None:
         subject, run = self._subject, self._connection.execute

@@ -79,6 +79,8 @@ class TableNames:
     """By the name as statements write it, what follows the place's own name."""
     public: Mapping[str, str]
     """Likewise of public tables, of which there is one copy."""
+    prefix: str = ""
+    """What stands before the names of places."""
 
     def split(self, sql: str) -> "TextOfPlaces":
         """Return a statement in pieces between the names."""
@@ -100,16 +102,16 @@ class TextOfPlaces:
     def at(self, place: str) -> str:
         """Return the statement over a place's tables."""
         tables, public = self.of.tables, self.of.public
-        own = (public[name] if name in public else f"{place}{tables[name]}" for name in self.names)
+        own = (public[name] if name in public else f"{self.of.prefix}{place}{tables[name]}" for name in self.names)
         return "".join((self.between[0], *(text for pair in zip(own, self.between[1:], strict=True) for text in pair)))
 
 
-def names_of(subject: TrialSubject, shared: str, further: Mapping[str, str] = {}) -> TableNames:
+def names_of(subject: TrialSubject, shared: str, further: Mapping[str, str] = {}, *, prefix: str = "") -> TableNames:
     """Return what stands for an engine's names of tables, those of public ones in the schema `shared`."""
     policy, named = subject.policy, subject.named
     own = {named(name): f".{quoted(name)}" for name, table in policy.tables.items() if not table.public}
     public = {named(name): f"{shared}.{quoted(name)}" for name, table in policy.tables.items() if table.public}
-    return TableNames({**own, **further}, public)
+    return TableNames({**own, **further}, public, prefix)
 
 
 Cast = Callable[[str, str], str]

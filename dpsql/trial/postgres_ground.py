@@ -1,4 +1,4 @@
-"""Made-up databases as schemas of a database of their own, in the PostgreSQL that dpsql runs: never the one with records."""
+"""Made-up databases as schemas, in the PostgreSQL that dpsql runs itself: never in the one with records."""
 
 import re
 import weakref
@@ -10,7 +10,7 @@ from psycopg.sql import SQL, Identifier
 
 from dpsql.engines.kinds import LOOSE
 from dpsql.engines.postgres.pool import BusyError, Pool, UnsettledError
-from dpsql.engines.postgres.prepared import stopping_connection
+from dpsql.engines.postgres.prepared import is_lost, stopping_connection
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
@@ -21,7 +21,9 @@ from dpsql.trial.subject import TrialSubject
 
 _CONNECTIONS = 4
 _STAGED, _PUBLIC = "staged", "shared"
-_DATABASE = "dpsql_trial_{}"
+_DATABASE = "postgres"
+"""Where clients can't go, and which stays whatever becomes of the declared tables."""
+_OURS = "trial"
 _NUMBERS = count()
 _PLANNER = (
     "enable_hashjoin",
@@ -47,66 +49,69 @@ class PostgresGround:
             GroundFailed: PostgreSQL does not.
         """
         self._subject, number = subject, next(_NUMBERS)
-        self.names = names_of(subject, _PUBLIC)
-        name = _DATABASE.format(number)
+        self.names = names_of(subject, f"{_OURS}{number}_{_PUBLIC}", prefix=f"{_OURS}{number}_")
         try:
-            with psycopg.connect(dsn("postgres"), autocommit=True) as owner:
-                for made in (name, _DATABASE.format(number - 2)):  # the last but one serves nobody any more
-                    owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(made)))
-                owner.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
-                owner.execute(SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(Identifier(name)))
-            with psycopg.connect(dsn(name)) as connection:
-                self._make(connection)
+            with psycopg.connect(dsn(_DATABASE)) as connection:
+                # The last but one serves nobody any more; those of the process before never will.
+                old = f"{_OURS}{number - 2}_%" if number else f"{_OURS}%"
+                found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE %s", (old,)).fetchall()
+                for (schema,) in found:
+                    connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))
+                self._make(connection, self.names.prefix)
         except psycopg.Error as error:
             raise GroundFailed(f"the made-up databases can't be made: {error}") from None
         plain = " ".join(f"-c {setting}=off" for setting in _PLANNER)
         self._pool, self._plain = (
-            Pool(one, most=_CONNECTIONS) for one in (dsn(name), f"{dsn(name)} options='{plain}'")
+            Pool(f"{dsn(_DATABASE)}{options}", most=_CONNECTIONS) for options in ("", f" options='{plain}'")
         )
         for pool in (self._pool, self._plain):
             weakref.finalize(self, pool.close)
 
     @property
     def alive(self) -> bool:
-        """Return whether the cluster answers."""
+        """Return whether the made-up databases are still there."""
         try:
             with self._pool.lent(wait=PATIENCE, fresh=True) as connection:
-                connection.execute("SELECT 1")
+                place = f"{self.names.prefix}w0"
+                return connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (place,)).rowcount > 0
         except (psycopg.Error, BusyError, UnsettledError):
             return False
-        return True
 
     def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; `plainly`: by loops, and by what is sorted."""
+        pool = self._plain if plainly else self._pool
         try:
-            with (
-                (self._plain if plainly else self._pool).lent(wait=PATIENCE) as connection,
-                stopping_connection(connection, PATIENCE, cancellation),
-            ):
-                return connection.execute(sql.encode()).fetchall()
+            try:
+                return _fetched(pool, sql, cancellation, fresh=False)
+            except psycopg.OperationalError as error:
+                if not is_lost(error):
+                    raise
+                return _fetched(pool, sql, cancellation, fresh=True)  # the cluster was started again
         except (psycopg.Error, BusyError, UnsettledError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
             raise GroundFailed(str(error) or type(error).__name__) from None
 
-    def _make(self, connection: psycopg.Connection) -> None:
+    def _make(self, connection: psycopg.Connection, own: str) -> None:
+        """Make the schemas, whose names begin with `own`."""
         subject, run = self._subject, _running(connection)
-        for name in (_STAGED, _PUBLIC):
+        staging, shared = f"{own}{_STAGED}", f"{own}{_PUBLIC}"
+        for name in (staging, shared):
             run(f"CREATE SCHEMA {name}")
         for table, columns, cells in public_texts(subject.policy, subject.public):
-            self._stage(connection, f"{_STAGED}.{quoted(table)}", columns, cells)
+            self._stage(connection, f"{staging}.{quoted(table)}", columns, cells)
             casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
-            run(f"CREATE TABLE {_PUBLIC}.{quoted(table)} AS SELECT {casts} FROM {_STAGED}.{quoted(table)}")  # noqa: S608
+            run(f"CREATE TABLE {shared}.{quoted(table)} AS SELECT {casts} FROM {staging}.{quoted(table)}")  # noqa: S608
         for world, records in enumerate(subject.records):
             for table in records.tables:
-                self._stage(connection, _of_world(world, table), *staged(records, table))
+                self._stage(connection, _of_world(staging, world, table), *staged(records, table))
         for place in trial_places(subject.records):
-            run(f"CREATE SCHEMA {place.name}")
+            run(f"CREATE SCHEMA {own}{place.name}")
             for name, made in subject.records[place.world].tables.items():
                 owned = place.kind in made.owners
-                rows = rows_at(place, subject.types[name], _of_world(place.world, name), _cast, owned=owned)
-                run(f"CREATE TABLE {place.name}.{quoted(name)} AS {rows}")
-        run(f"DROP SCHEMA {_STAGED} CASCADE")
+                rows = rows_at(place, subject.types[name], _of_world(staging, place.world, name), _cast, owned=owned)
+                run(f"CREATE TABLE {own}{place.name}.{quoted(name)} AS {rows}")
+        run(f"DROP SCHEMA {staging} CASCADE")
 
     def _stage(
         self, connection: psycopg.Connection, table: str, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]
@@ -116,12 +121,20 @@ class PostgresGround:
         connection.execute(f"CREATE TABLE {table} AS {select}".encode(), [list(column) for column in cells])
 
 
+def _fetched(pool: Pool, sql: str, cancellation: Cancellation, *, fresh: bool) -> Sequence[EngineRow]:
+    with (
+        pool.lent(wait=PATIENCE, fresh=fresh) as connection,
+        stopping_connection(connection, PATIENCE, cancellation),
+    ):
+        return connection.execute(sql.encode()).fetchall()
+
+
 def _running(connection: psycopg.Connection) -> Callable[[str], object]:
     return lambda sql: connection.execute(sql.encode())
 
 
-def _of_world(world: int, table: str) -> str:
-    return f"{_STAGED}.{quoted(f'{world} {table}')}"
+def _of_world(staging: str, world: int, table: str) -> str:
+    return f"{staging}.{quoted(f'{world} {table}')}"
 
 
 def _cast(text: str, type_: str) -> str:

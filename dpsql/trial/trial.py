@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import DpsqlError, InternalError, TrialFailed
+from dpsql.interrupt import stop_if_cancelled
 from dpsql.policy.choices import TrialMode
 from dpsql.policy.model import SqlType, Value
 from dpsql.privacy.measurement.histogram import Histogram
@@ -138,26 +139,15 @@ class StatementTrial:
             yield settled, settled.sql(self._emitter)
 
     def _try(self, measurement: Measured, sql: str, places: Sequence[TrialPlace], cancellation: Cancellation) -> None:
+        """Try one measurement in all places; databases that are gone are made anew, once."""
         ground = self._ready()
-        text, read = ground.names.split(sql), reader(measurement)
-        whole: MeasuredNumbers | None = None
-        for place in places:
-            own = text.at(place.name)
-            try:
-                found = read(ground.asked(own, cancellation))
-                plain = read(ground.asked(own, cancellation, plainly=True)) if place.whole else found
-            except (GroundFailed, InternalError) as failed:
-                if isinstance(failed, GroundFailed) and not ground.alive:
-                    self._ground = None  # the next one makes it anew
-                raise self._failed(measurement, sql, place, f"it fails: {failed}") from None
-            if place.whole:
-                whole = found
-                wrong = None if found.same(plain) else "the engine's optimizer changes what is measured"
-            else:
-                assert whole is not None  # a database as it is comes before what is left of it
-                wrong = difference(measurement, whole, found, neighbour=place.unit is not None)
-            if wrong is not None:
-                raise self._failed(measurement, sql, place, wrong)
+        place, wrong = _what_is_wrong(ground, measurement, sql, places, cancellation)
+        if wrong is not None and not ground.alive:
+            with self._making:
+                self._ground = None if self._ground is ground else self._ground
+            place, wrong = _what_is_wrong(self._ready(), measurement, sql, places, cancellation)
+        if wrong is not None:
+            raise self._failed(measurement, sql, place, wrong)
 
     def _failed(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str) -> DpsqlError:
         """Return the refusal of a statement, whose log entry has a number, the statement and made-up rows."""
@@ -171,6 +161,29 @@ class StatementTrial:
         shown = {name: own[:_SHOWN] for name, own in rows.items()}
         _LOG.error("trial %s: %s, in %s; made-up rows: %s; statement: %s", number, wrong, place.name, shown, sql)
         return _refused(number)
+
+
+def _what_is_wrong(
+    ground: Ground, measurement: Measured, sql: str, places: Sequence[TrialPlace], cancellation: Cancellation
+) -> tuple[TrialPlace, str | None]:
+    """Return what is wrong with a measurement, and where; None if nothing is in any place."""
+    text, read = ground.names.split(sql), reader(measurement)
+    whole = MeasuredNumbers(())
+    for place in places:
+        stop_if_cancelled(cancellation)
+        own = text.at(place.name)
+        try:
+            numbers = read(ground.asked(own, cancellation))
+            if place.whole:
+                whole, plain = numbers, read(ground.asked(own, cancellation, plainly=True))
+                wrong = None if numbers.same(plain) else "the engine's optimizer changes what is measured"
+            else:  # what is left of a database comes after it
+                wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
+        except (GroundFailed, InternalError) as failed:
+            wrong = f"it fails: {failed}"
+        if wrong is not None:
+            return place, wrong
+    return places[0], None
 
 
 def _refused(number: str) -> TrialFailed:

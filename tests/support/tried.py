@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.spark.engine import SparkEngine
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.policy.choices import EmptyGroups, TrialMode
@@ -11,12 +13,12 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.bind.reading import BoundReader
-from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import Ground
 from dpsql.trial.postgres_ground import PostgresGround
+from dpsql.trial.spark_ground import SparkGround
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.trial import StatementTrial, Tried
 from dpsql.trial.tried_forms import TriedForms
@@ -78,7 +80,12 @@ def court(
     """Return a place to try statements in; what passed once is tried again."""
     emitter = Emitter(engine.dialect, world.public.declared, engine.named, engine.kept)
     subject = TrialSubject.of(policy, world.public.rows, engine)
-    dsn = world.server.dsn
-    usual = DuckDbGround if engine.dialect is DUCKDB else partial(PostgresGround, dsn=dsn)
+    match engine:
+        case SparkEngine():
+            usual: Callable[[TrialSubject], Ground] = partial(SparkGround, connect=engine.another_session)
+        case PostgresEngine():
+            usual = partial(PostgresGround, dsn=world.server.dsn)
+        case _:
+            usual = DuckDbGround
     trial = StatementTrial(subject, prepare or usual, "tests", emitter, TriedForms(None), TrialMode.ALWAYS)
     return Court(policy, world, engine, trial)

@@ -1,0 +1,51 @@
+"""Made-up databases that are gone are made anew, and nobody is refused for it."""
+
+import pytest
+
+from dpsql.errors import QueryCanceled
+from dpsql.policy.model import Policy
+from dpsql.question import Cancellation
+from dpsql.trial.duckdb_ground import DuckDbGround
+from tests.support.fix_engines import Engines
+from tests.support.fix_world import World
+from tests.support.tried import court
+
+COUNT = "SELECT count(*) FROM rides"
+
+
+def test_databases_in_duckdb_are_made_anew(policy: Policy, world: World, tiny: Engines) -> None:
+    """As after a mistake of DuckDB's own, which closes them."""
+    one = court(policy, world, tiny["duckdb"])
+    assert one.tried(COUNT, "owner").new
+    ground = one.trial._ready()
+    assert isinstance(ground, DuckDbGround)
+    ground._connection.close()
+    assert one.tried(COUNT, "owner").new
+    assert one.trial._ready() is not ground
+
+
+def test_databases_in_postgresql_are_made_anew(policy: Policy, world: World, tiny: Engines) -> None:
+    """As after the shadow was emptied; and what ends connections alone is not even noticed."""
+    one = court(policy, world, tiny["postgres"])
+    assert one.tried(COUNT, "owner").new
+    ground = one.trial._ready()
+    world.owner.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres' AND pid <> pg_backend_pid()"
+    )
+    assert one.tried(COUNT, "owner").new
+    assert one.trial._ready() is ground
+    for (schema,) in world.owner.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'trial%'").fetchall():
+        world.owner.execute(f'DROP SCHEMA "{schema}" CASCADE')
+    assert one.tried(COUNT, "owner").new
+    assert one.trial._ready() is not ground
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_who_cancels_is_told_so(engine: str, policy: Policy, world: World, tiny: Engines) -> None:
+    """A trial that somebody cancels is no failure of the statement."""
+    one, cancellation = court(policy, world, tiny[engine]), Cancellation()
+    parts = one.priced(f"{COUNT} a JOIN rides b USING (rider) JOIN rides c USING (rider)", "owner").measurements
+    one.trial.see(parts, "passenger", Cancellation())
+    cancellation.cancel()
+    with pytest.raises(QueryCanceled):
+        one.trial.see(parts, "passenger", cancellation)
