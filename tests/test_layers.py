@@ -18,7 +18,7 @@ _NOT_DRAWN = {"load", "sqlite", "static", "templates"}
 
 ORDER = (
     frozenset({"cli"}),
-    frozenset({"demo"}),
+    frozenset({"canaries", "demo"}),
     frozenset({"dpsql"}),
     frozenset({"local"}),
     frozenset({"frames", "noising"}),
@@ -134,6 +134,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "demo.setting": "the passwords of the demo's users",
         "cli.commands.user": "passwords that it makes up",
         "web.sessions": "the keys of those who are logged in",
+        "canaries.served_people": "the password of a connection to a server of our own",
         "local": "the password of a connection to a server of our own",
         "shadow.server.cluster": "the password of the shadow's roles, which only dpsql knows",
     },
@@ -146,6 +147,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     },
     "ruamel": {"policy.load.document": "the only reader of YAML"},
     "random": {
+        "canaries.auditing": "which of two servers over made-up people is asked",
         "trial.cells": "made-up records, the same ones every time",
         "trial.records": "made-up records, the same ones every time",
     },

@@ -8,6 +8,7 @@ import typer
 from dpsql.cli.commands import (
     adopt,
     audit,
+    audit_privacy,
     budget,
     check,
     demo,
@@ -61,6 +62,7 @@ for _command in (
     init.init,
     profile.profile,
     audit.audit,
+    audit_privacy.audit_privacy,
     refresh.refresh,
     reload.reload,
     unlock.unlock,
@@ -68,7 +70,7 @@ for _command in (
     plot.plot,
     mcp.mcp,
 ):
-    app.command(_command.__module__.rpartition(".")[2])(_command)
+    app.command(_command.__module__.rpartition(".")[2].replace("_", "-"))(_command)
 app.add_typer(budget.budget_app)
 app.add_typer(ledger.ledger_app)
 app.add_typer(user.user_app)

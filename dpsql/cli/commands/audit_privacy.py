@@ -1,0 +1,105 @@
+"""`dpsql audit-privacy`: what answers give away about a made-up person, beside what is paid for them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dpsql.canaries.auditing import AuditedQuestion, audited
+from dpsql.cli.support.exit_codes import with_exit_code
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.plot_output import drawn_into, need_plots
+from dpsql.engines.open import open_engine
+from dpsql.errors import ConfigError
+from dpsql.gateway.catalogue.public_tables import read_public
+from dpsql.policy.config import Config
+from dpsql.policy.load import load
+from dpsql.policy.model import Privacy, Role
+
+
+@with_exit_code
+def audit_privacy(
+    config: ConfigFile = DEFAULT_CONFIG,
+    minutes: Annotated[float, typer.Option("--minutes", "-m", min=0.1, help="How long to ask.")] = 10.0,
+    role: Annotated[
+        str | None, typer.Option("--role", "-r", help="Whose answers; the first role's unless given.")
+    ] = None,
+    epsilon: Annotated[
+        float,
+        typer.Option(
+            "--epsilon", "-e", min=0.001, max=5.0, help="What a question pays; much more takes ages to prove."
+        ),
+    ] = 1.0,
+    picture: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Draw it into a file that ends with .html or .png.")
+    ] = None,
+) -> None:
+    """Guess from whole answers whether a made-up person was there, and say which ε they prove, beside what was paid.
+
+    Servers of its own answer, over made-up people of the policy's shape in DuckDB; of the records only public tables are
+    read. It ends with 1 where more was given away than paid for; that happens by chance once in a million audits.
+    """
+    if picture is not None:
+        need_plots()
+    draw = None if picture is None else drawn_into(picture)
+    loaded = load(config)
+    one = _role(loaded, role, epsilon)
+    public = read_public(loaded.policy, open_engine(loaded))
+    found: list[AuditedQuestion] = []
+    for verdict in audited(loaded, one, public.rows, minutes, lambda line: typer.echo(f"{line} …", err=True)):
+        found.append(verdict)
+        _tell(verdict)
+    Console().print(_table(found))
+    if picture is not None and draw is not None:
+        from dpsql.plots.privacy_audit import audit_picture  # noqa: PLC0415 -- an extra
+
+        drawn = audit_picture([(v.person, v.question, v.paid, v.proved) for v in found])
+        draw(drawn, f"Privacy audit of {loaded.policy.dataset}, role {one.name}", picture)
+    _see_that_it_holds(found)
+
+
+def _see_that_it_holds(found: Sequence[AuditedQuestion]) -> None:
+    """Raise the end of a server that gives away more than is paid for.
+
+    Raises:
+        ConfigError: something is broken.
+    """
+    broken = "; ".join(f"{one.question} (a person with {one.person})" for one in found if one.broken)
+    if broken:
+        raise ConfigError(
+            f"more was given away than paid for: {broken}",
+            hint="Stop serving, and report it with this output and the policy.",
+        )
+
+
+def _role(config: Config, name: str | None, epsilon: float) -> Role:
+    """Return the role whose answers are audited, which pays as much for each question, and ε alone.
+
+    Raises:
+        ConfigError: there is no such role.
+    """
+    roles = config.policy.roles
+    if name is not None and name not in roles:
+        raise ConfigError(f'there is no role "{name}"; roles: {", ".join(roles)}')
+    found = roles[name or next(iter(roles))]
+    return replace(found, per_query=Privacy(Fraction(repr(epsilon))), noise=None, least=None)
+
+
+def _tell(verdict: AuditedQuestion) -> None:
+    typer.echo(
+        f"{verdict.person}, {verdict.question}: at least ε = {verdict.proved:.3g} of {verdict.paid:.3g}", err=True
+    )
+
+
+def _table(found: list[AuditedQuestion]) -> Table:
+    table = Table("person", "question", "paid ε", "proved ε (95 %)", "guesses", "right", title="What answers give away")
+    for one in found:
+        share = one.guesses.right / one.guesses.number if one.guesses.number else 0.0
+        cells = (f"{one.paid:.3g}", f"{one.proved:.3g}", f"{one.guesses.number:,}", f"{share:.1%}")
+        table.add_row(one.person, one.question, *cells, style="red" if one.broken else None)
+    return table

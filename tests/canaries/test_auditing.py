@@ -1,0 +1,49 @@
+"""The audit on servers of its own: what is right proves no more than was paid, and what is wrong is found out."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from dpsql.canaries import auditing
+from dpsql.canaries.auditing import ALL, AuditedQuestion, audited
+from dpsql.canaries.questions import questions_of
+from dpsql.engines.open import open_engine
+from dpsql.gateway.catalogue.public_tables import read_public
+from dpsql.policy.config import Config
+from dpsql.policy.load import load
+from dpsql.policy.model import Privacy
+from dpsql.privacy.measurement.sums import Sums
+from tests.clients.site import configure
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """Give the configuration of a few trips."""
+    return load(configure(tmp_path))
+
+
+def _audit(config: Config, minutes: float) -> Iterator[AuditedQuestion]:
+    role = replace(config.policy.roles["analyst"], per_query=Privacy(Fraction(1)))
+    return audited(config, role, read_public(config.policy, open_engine(config)).rows, minutes, lambda _: None)
+
+
+def test_the_first_person(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every question is asked, and pays what it is to pay; a few seconds prove nothing that is wrong."""
+    monkeypatch.setattr(auditing, "_FEWEST", 4)
+    asked = [*questions_of(config.policy, "passenger")]
+    found = [*islice(_audit(config, 0.01), len(asked) + 1)]
+    assert [one.question for one in found] == [*asked, ALL]
+    assert [one.paid for one in found] == pytest.approx([1.0] * len(asked) + [len(asked)])
+    assert not any(one.broken for one in found)
+
+
+@pytest.mark.slow
+def test_half_the_noise_is_found_out(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An eighth, so that two minutes suffice."""
+    right = Sums.scale.fget  # type: ignore[attr-defined]  # a property
+    monkeypatch.setattr(Sums, "scale", property(lambda sums: right(sums) // 8))
+    assert any(one.broken for one in islice(_audit(config, 2), 12))
