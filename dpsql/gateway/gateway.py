@@ -204,7 +204,7 @@ class Gateway(PlannedQuestions):
             return None
         kind = self._deps.policy.roles[request.asker.role].protects
         with self._deps.times.timed("trial"):
-            return self._deps.trial.see(priced.measurements, kind, request.cancellation)
+            return self._deps.trial.see(priced.measurements, kind, request.cancellation, request.asker.user)
 
     def _taken(self, request: Request) -> Reply:
         """Return the reply to who takes the profile, once it is paid for."""

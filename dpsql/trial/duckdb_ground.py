@@ -22,7 +22,7 @@ from dpsql.rewrite.emit.columns import quoted
 from dpsql.rewrite.emit.kept import KeptColumns
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.ground import (
-    PATIENCE,
+    TOO_LONG,
     GroundFailed,
     TableNames,
     TrialPlace,
@@ -66,20 +66,22 @@ class DuckDbGround:
             return False
         return True
 
-    def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
+    def asked(
+        self, sql: str, cancellation: Cancellation, seconds: float, *, plainly: bool = False
+    ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; `plainly`: without any optimizer."""
         stopped = threading.Event()
         try:
             with (
                 self._plain_lock if plainly else nullcontext(),
                 nullcontext(self._plain) if plainly else self._connection.cursor() as cursor,
-                stopping_when_cancelled(cursor.interrupt, PATIENCE, cancellation) as stopped,
+                stopping_when_cancelled(cursor.interrupt, seconds, cancellation) as stopped,
             ):
                 return cursor.execute(sql).fetchall()
         except (duckdb.Error, RuntimeError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            raise GroundFailed("it takes too long" if stopped.is_set() else str(error)) from None
+            raise GroundFailed(TOO_LONG if stopped.is_set() else str(error)) from None
 
     def _make(self) -> None:
         subject, run = self._subject, self._connection.execute

@@ -19,8 +19,11 @@ from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.records import REMOVED, MadeUpRecords
 from dpsql.trial.subject import TrialSubject
 
-PATIENCE = 30.0
+PATIENCE = 10.0
 """Seconds that one statement may take on a few hundred rows."""
+
+
+TOO_LONG = "it takes too long"
 
 
 class GroundFailed(DpsqlError, sqlstate="58000"):
@@ -38,8 +41,12 @@ class Ground(Protocol):
     def alive(self) -> bool:
         """Return whether it still answers; else it has to be made again."""
 
-    def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
-        """Return what a statement answers over the tables of a place; `plainly`: with as little optimizing as can be.
+    def asked(
+        self, sql: str, cancellation: Cancellation, seconds: float, *, plainly: bool = False
+    ) -> Sequence[EngineRow]:
+        """Return what a statement answers over the tables of a place, within so many seconds.
+
+        `plainly` says that as little is to be optimized as can be.
 
         Raises:
             GroundFailed: the engine does not take it, or fails.

@@ -16,7 +16,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import PATIENCE, GroundFailed, names_of, public_texts, rows_at, staged, trial_places
+from dpsql.trial.ground import PATIENCE, TOO_LONG, GroundFailed, names_of, public_texts, rows_at, staged, trial_places
 from dpsql.trial.subject import TrialSubject
 
 _CONNECTIONS = 4
@@ -25,6 +25,8 @@ _DATABASE = "postgres"
 """Where clients can't go, and which stays whatever becomes of the declared tables."""
 _OURS = "trial"
 _NUMBERS = count()
+_MODEST = f"-c temp_file_limit=262144 -c statement_timeout={int(PATIENCE * 1000)}"
+"""What a statement may take of the disk, in kilobytes, and of time."""
 _PLANNER = (
     "enable_hashjoin",
     "enable_mergejoin",
@@ -62,7 +64,7 @@ class PostgresGround:
             raise GroundFailed(f"the made-up databases can't be made: {error}") from None
         plain = " ".join(f"-c {setting}=off" for setting in _PLANNER)
         self._pool, self._plain = (
-            Pool(f"{dsn(_DATABASE)}{options}", most=_CONNECTIONS) for options in ("", f" options='{plain}'")
+            Pool(f"{dsn(_DATABASE)} options='{_MODEST} {options}'", most=_CONNECTIONS) for options in ("", plain)
         )
         for pool in (self._pool, self._plain):
             weakref.finalize(self, pool.close)
@@ -77,20 +79,23 @@ class PostgresGround:
         except (psycopg.Error, BusyError, UnsettledError):
             return False
 
-    def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
+    def asked(
+        self, sql: str, cancellation: Cancellation, seconds: float, *, plainly: bool = False
+    ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; `plainly`: by loops, and by what is sorted."""
         pool = self._plain if plainly else self._pool
         try:
             try:
-                return _fetched(pool, sql, cancellation, fresh=False)
+                return _fetched(pool, sql, cancellation, seconds, fresh=False)
             except psycopg.OperationalError as error:
                 if not is_lost(error):
                     raise
-                return _fetched(pool, sql, cancellation, fresh=True)  # the cluster was started again
+                return _fetched(pool, sql, cancellation, seconds, fresh=True)  # the cluster was started again
         except (psycopg.Error, BusyError, UnsettledError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            raise GroundFailed(str(error) or type(error).__name__) from None
+            late = isinstance(error, psycopg.errors.QueryCanceled)
+            raise GroundFailed(TOO_LONG if late else str(error) or type(error).__name__) from None
 
     def _make(self, connection: psycopg.Connection, own: str) -> None:
         """Make the schemas, whose names begin with `own`."""
@@ -121,10 +126,10 @@ class PostgresGround:
         connection.execute(f"CREATE TABLE {table} AS {select}".encode(), [list(column) for column in cells])
 
 
-def _fetched(pool: Pool, sql: str, cancellation: Cancellation, *, fresh: bool) -> Sequence[EngineRow]:
+def _fetched(pool: Pool, sql: str, cancellation: Cancellation, seconds: float, *, fresh: bool) -> Sequence[EngineRow]:
     with (
         pool.lent(wait=PATIENCE, fresh=fresh) as connection,
-        stopping_connection(connection, PATIENCE, cancellation),
+        stopping_connection(connection, seconds, cancellation),
     ):
         return connection.execute(sql.encode()).fetchall()
 

@@ -51,11 +51,13 @@ class SparkGround:
             return False
         return True
 
-    def asked(self, sql: str, cancellation: Cancellation, *, plainly: bool = False) -> Sequence[EngineRow]:
+    def asked(
+        self, sql: str, cancellation: Cancellation, seconds: float, *, plainly: bool = False
+    ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; Spark has no way to do so `plainly`."""
         del plainly
         try:
-            with answered_within(PATIENCE):
+            with answered_within(seconds):
                 columns = [column.to_pylist() for column in self._connection.asked(sql).toArrow().columns]
         except (client().error, ValueError) as error:
             if cancellation.requested:

@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
-from dpsql.errors import DpsqlError, InternalError, TrialFailed
+from dpsql.errors import InternalError, TrialFailed
 from dpsql.interrupt import stop_if_cancelled
 from dpsql.policy.choices import TrialMode
 from dpsql.policy.model import SqlType, Value
@@ -31,17 +32,22 @@ from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable, TableRows
 from dpsql.rewrite.ir.relation import awaiting, with_answers
 from dpsql.trial.form import form_of
-from dpsql.trial.ground import Ground, GroundFailed, TrialPlace, trial_places
+from dpsql.trial.ground import PATIENCE, TOO_LONG, Ground, GroundFailed, TrialPlace, trial_places
 from dpsql.trial.moves import MeasuredNumbers, difference, reader
 from dpsql.trial.records import MOST_TRIED_ROWS
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.tried_forms import TriedForms
+from dpsql.trial.turns import TrialTurns
 
 _LOG = logging.getLogger("dpsql.trial")
 _CHOSEN = (3, 24)
 """What is taken for C where a statement's own is chosen by releases: a small one, and one for which units are marked."""
 _UNREADY = "databases"
 """What stands for the number where there is nothing to try statements on."""
+_LONGEST = 20.0
+"""Seconds that the trial of a measurement may take: on some hundred rows only one that makes millions takes as long."""
+_REMEMBERED, _MOST_FAILURES = 600.0, 1_000
+"""Seconds for which a failure is told again without a trial, and of how many."""
 _SHOWN = 40
 """Made-up rows that the log shows of whoever moves too much."""
 
@@ -79,12 +85,17 @@ class StatementTrial:
         """Try on what `prepare` makes as soon as something is to be tried; `edition` is the engine's version, and ours."""
         self._subject, self._prepare, self._emitter, self._tried = subject, prepare, emitter, tried
         self._about = f"{edition} {subject.policy.fingerprint}"
-        self._mode, self._making = mode, threading.Lock()
+        self._mode, self._making, self._turns = mode, threading.Lock(), TrialTurns()
+        self._failures: dict[str, tuple[str, float]] = {}
+        """By key the number of what failed lately, and until when that is told again."""
         self._ground: Ground | None = None
         self._places = trial_places(subject.records)
 
-    def see(self, parts: Iterable[PricedMeasurement], kind: str, cancellation: Cancellation) -> Tried:
+    def see(self, parts: Iterable[PricedMeasurement], kind: str, cancellation: Cancellation, user: str = "") -> Tried:
         """Try the measurements of a statement that have a new form, for those who protect units of a kind.
+
+        Trying costs the user nothing, so that it is kept within bounds: few are tried at once, one of each user, and not for
+        long. What fails is remembered for a while, too.
 
         Raises:
             TrialFailed: one of them does not hold what it claims.
@@ -98,12 +109,31 @@ class StatementTrial:
             if key in forms or (self._mode is not TrialMode.ALWAYS and key in self._tried):
                 forms.add(key)
                 continue
-            for measurement, sql in self._variants(part):
-                self._try(measurement, sql, places, cancellation)
+            with self._turns.of(user, cancellation):
+                self._see_form(key, part, places, cancellation)
             forms.add(key)
             self._tried.add(key)
             new += 1
         return Tried(len(forms), new, len(places), time.monotonic() - since)
+
+    def _see_form(
+        self, key: str, part: PricedMeasurement, places: Sequence[TrialPlace], cancellation: Cancellation
+    ) -> None:
+        """Try a form unless it has failed lately, as it would again."""
+        if self._mode is TrialMode.FORMS:
+            if key in self._tried:
+                return  # by somebody whose turn came before
+            failed = self._failures.get(key)
+            if failed is not None and time.monotonic() < failed[1]:
+                raise _refused(failed[0])
+        until = time.monotonic() + _LONGEST
+        for measurement, sql in self._variants(part):
+            wrong = self._try(measurement, sql, places, cancellation, until)
+            if wrong is not None:
+                if len(self._failures) >= _MOST_FAILURES:
+                    self._failures.clear()
+                self._failures[key] = wrong, time.monotonic() + _REMEMBERED
+                raise _refused(wrong)
 
     def _ready(self) -> Ground:
         """Return the made-up databases, which the first statement of a new form waits for."""
@@ -138,19 +168,25 @@ class StatementTrial:
             )
             yield settled, settled.sql(self._emitter)
 
-    def _try(self, measurement: Measured, sql: str, places: Sequence[TrialPlace], cancellation: Cancellation) -> None:
-        """Try one measurement in all places; databases that are gone are made anew, once."""
+    def _try(
+        self,
+        measurement: Measured,
+        sql: str,
+        places: Sequence[TrialPlace],
+        cancellation: Cancellation,
+        until: float,
+    ) -> str | None:
+        """Try one measurement in all places; databases that are gone are made anew, once. Return a failure's number."""
         ground = self._ready()
-        place, wrong = _what_is_wrong(ground, measurement, sql, places, cancellation)
+        place, wrong = _what_is_wrong(ground, measurement, sql, places, cancellation, until)
         if wrong is not None and not ground.alive:
             with self._making:
                 self._ground = None if self._ground is ground else self._ground
-            place, wrong = _what_is_wrong(self._ready(), measurement, sql, places, cancellation)
-        if wrong is not None:
-            raise self._failed(measurement, sql, place, wrong)
+            place, wrong = _what_is_wrong(self._ready(), measurement, sql, places, cancellation, until)
+        return None if wrong is None else self._logged(measurement, sql, place, wrong)
 
-    def _failed(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str) -> DpsqlError:
-        """Return the refusal of a statement, whose log entry has a number, the statement and made-up rows."""
+    def _logged(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str) -> str:
+        """Log why a statement is refused, with the statement and made-up rows, under a number; return that."""
         number = hashlib.sha256(f"{place.name} {sql}".encode()).hexdigest()[:8]
         read = {source.table.name for source in measurement.relation.sources}
         rows = {
@@ -160,22 +196,39 @@ class StatementTrial:
         }
         shown = {name: own[:_SHOWN] for name, own in rows.items()}
         _LOG.error("trial %s: %s, in %s; made-up rows: %s; statement: %s", number, wrong, place.name, shown, sql)
-        return _refused(number)
+        return number
+
+
+def _left(until: float) -> float:
+    """Return the seconds that are left for the next statement.
+
+    Raises:
+        GroundFailed: there are none.
+    """
+    left = until - time.monotonic()
+    if left <= 0:
+        raise GroundFailed(TOO_LONG)
+    return min(left, PATIENCE)
 
 
 def _what_is_wrong(
-    ground: Ground, measurement: Measured, sql: str, places: Sequence[TrialPlace], cancellation: Cancellation
+    ground: Ground,
+    measurement: Measured,
+    sql: str,
+    places: Sequence[TrialPlace],
+    cancellation: Cancellation,
+    until: float,
 ) -> tuple[TrialPlace, str | None]:
-    """Return what is wrong with a measurement, and where; None if nothing is in any place."""
+    """Return what is wrong with a measurement, and where; None if nothing is in any place, `until` when all are tried."""
     text, read = ground.names.split(sql), reader(measurement)
     whole = MeasuredNumbers(())
     for place in places:
         stop_if_cancelled(cancellation)
-        own = text.at(place.name)
+        ask = partial(ground.asked, text.at(place.name), cancellation)
         try:
-            numbers = read(ground.asked(own, cancellation))
+            numbers = read(ask(_left(until)))
             if place.whole:
-                whole, plain = numbers, read(ground.asked(own, cancellation, plainly=True))
+                whole, plain = numbers, read(ask(_left(until), plainly=True))
                 wrong = None if numbers.same(plain) else "the engine's optimizer changes what is measured"
             else:  # what is left of a database comes after it
                 wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
