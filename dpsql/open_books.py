@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.open_ledger import open_ledger, place_of_trail
 from dpsql.policy.config import Config

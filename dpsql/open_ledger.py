@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import assert_never
 
 from dpsql.accounting import mark
-from dpsql.accounting.ledger import DataSet
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import DataSet, Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.accounting.sqlite.owner import owner_of
+from dpsql.accounting.sqlite.upkeep import owner_of
 from dpsql.engines.source import source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresServer, SqliteLedgerConfig

@@ -12,7 +12,7 @@ from typing import Self
 
 import psycopg
 
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import Way
 from dpsql.assembly import contents_of, drop_roles, entries_of, gateway_of, listener_of, roles_of, start_shadow
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine

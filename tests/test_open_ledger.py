@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import Way
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config, SqliteLedgerConfig

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Protocol
 
 from dpsql.accounting.balance import Account, Balance
@@ -35,6 +36,16 @@ def presentable(text: str) -> str:
 def without_engine(missing: AbstractSet[str]) -> None:
     """Make nothing ready: for who measures nothing."""
     _ = missing
+
+
+class Way(Enum):
+    """What the one who opens a ledger has said about it."""
+
+    AS_IT_IS = "as it is"
+    ADOPTED = "adopted"
+    """It was another data set's, and becomes this one's."""
+    ANEW = "anew"
+    """The one that was here is lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ def test_unlocking_opens_the_account_and_is_written_down(tmp_path: Path, clock: 
             assert statement.failed is Failing.ENGINE
 
 
+@pytest.mark.usefixtures("unclaimed")
 def test_what_failed_is_no_release_of_another(tmp_path: Path, clock: Clock) -> None:
     """Of two processes that measured at once one failed: the release of the other is what everybody has from then on."""
     with SqliteLedger(tmp_path / "l.db", clock) as one, SqliteLedger(tmp_path / "l.db", clock) as two:

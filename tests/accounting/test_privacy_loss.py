@@ -73,4 +73,4 @@ def test_only_ledgers_issue_charges() -> None:
     package = Path(dpsql.__file__).parent
     calls = re.compile(r"(?<!def )\bissue\(")
     found = {str(path.relative_to(package)) for path in package.rglob("*.py") if calls.search(path.read_text())}
-    assert found == {"accounting/sqlite/ledger.py"}
+    assert found == {"accounting/sql/ledger.py"}

@@ -70,6 +70,7 @@ def test_refused_statement_leaves_nobody_waiting(ledger: SqliteLedger) -> None:
     assert ask(ledger, account_of(), item_of("a")) == {"a": None}
 
 
+@pytest.mark.usefixtures("unclaimed")
 def test_a_release_that_came_too_late_is_forgotten(tmp_path: Path, clock: Clock) -> None:
     """Two processes measured at once: both are given the release that was stored first, and have paid for it once."""
     with SqliteLedger(tmp_path / "ledger.db", clock) as one, SqliteLedger(tmp_path / "ledger.db", clock) as two:
@@ -85,6 +86,7 @@ def test_a_release_that_came_too_late_is_forgotten(tmp_path: Path, clock: Clock)
         assert spent(one, second) == (Fraction("0.4"), Fraction("0.8"))
 
 
+@pytest.mark.usefixtures("unclaimed")
 def test_what_depends_on_a_release_is_kept_beside_that_one_only(tmp_path: Path, clock: Clock) -> None:
     """Numbers for keys that one process has found are never stored beside the keys that another has found."""
     with SqliteLedger(tmp_path / "ledger.db", clock) as one, SqliteLedger(tmp_path / "ledger.db", clock) as two:

@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import ChargeItem, Way
 from dpsql.cli.main import app
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config

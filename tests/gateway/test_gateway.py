@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem, DataSet
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import ChargeItem, DataSet, Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError, TooComplex
 from dpsql.policy.model import DatasetBudget, Policy, Privacy

@@ -5,6 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 from threading import Barrier
 
+import pytest
+
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
 from dpsql.question import Cancellation
@@ -26,6 +28,7 @@ def crowded(policy: Policy) -> Memory:
     return engine
 
 
+@pytest.mark.usefixtures("unclaimed")
 def test_two_gateways_on_one_ledger_never_mix_what_they_found(
     policy: Policy, new_client: NewClient, tmp_path: Path
 ) -> None:

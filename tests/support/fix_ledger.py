@@ -54,6 +54,12 @@ def without_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsql.accounting.sqlite.file.sqlite3.connect", partial(sqlite3.connect, factory=WithoutLog))
 
 
+@pytest.fixture
+def unclaimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody's claims on what they measure keep others from measuring it, as where they are lost."""
+    monkeypatch.setattr("dpsql.accounting.sqlite.claims.FileClaims.take", lambda *_: True)
+
+
 def account_of(
     role: str = "analyst",
     total: str = "1",

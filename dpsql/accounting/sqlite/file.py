@@ -7,15 +7,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
-from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
 from dpsql.accounting import mark
-from dpsql.accounting.ledger import Clock, DataSet
-from dpsql.accounting.sqlite import owner, trouble
+from dpsql.accounting.ledger import Clock, DataSet, Way
+from dpsql.accounting.sql import owner
+from dpsql.accounting.sql.epochs import last_epoch
+from dpsql.accounting.sql.store import SqlConnection
+from dpsql.accounting.sqlite import trouble
 from dpsql.accounting.sqlite.group_commit import GroupCommit
-from dpsql.accounting.sqlite.schema import VERSION, create, last_epoch, upgrade
+from dpsql.accounting.sqlite.schema import VERSION, create, upgrade
 from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.interrupt import pause
 from dpsql.private_files import prepare_file
@@ -33,16 +35,6 @@ _BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside the file; it follows no link there, and takes what it finds."""
 _LOG_SIZE = 16 * 2**20
 """Bytes that the log keeps once the file has what was in it."""
-
-
-class Way(Enum):
-    """What the one who opens a ledger has said about it."""
-
-    AS_IT_IS = "as it is"
-    ADOPTED = "adopted"
-    """It was another data set's, and becomes this one's."""
-    ANEW = "anew"
-    """The one that was here is lost."""
 
 
 class SqliteFile:
@@ -201,7 +193,7 @@ class SqliteFile:
             trouble.check_place(_log(self._path), self._log.inode)
         trouble.check_room(self._path)
 
-    def check_owner(self, connection: sqlite3.Connection) -> None:
+    def check_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger still is the data set's for which it was opened.
 
         Raises:

@@ -1,7 +1,6 @@
-"""The tables of the ledger's file, and the look at its last epoch."""
+"""The tables of the ledger's file."""
 
 import sqlite3
-from datetime import date, datetime
 
 VERSION = 3
 """The version of the tables that this dpsql reads."""
@@ -74,9 +73,3 @@ def _append_only(connection: sqlite3.Connection, *tables: str) -> None:
     for table in tables:
         for action in _ACTIONS:
             connection.execute(_APPEND_ONLY.format(table=table, action=action))
-
-
-def last_epoch(connection: sqlite3.Connection) -> tuple[int, date]:
-    """Return the last epoch, and the day on which it began."""
-    row = connection.execute("SELECT number, began FROM epochs ORDER BY number DESC LIMIT 1").fetchone()
-    return (int(row[0]), datetime.fromisoformat(row[1]).date()) if row else (0, date.min)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dpsql.accounting.ledger import DataSet, Entry
 from dpsql.accounting.mark import read_mark
-from dpsql.accounting.sqlite import lines
-from dpsql.accounting.sqlite.owner import owner
+from dpsql.accounting.sql import lines
+from dpsql.accounting.sql.owner import Owner, owner
 from dpsql.accounting.sqlite.schema import APPEND_ONLY, VERSION
 from dpsql.errors import ConfigError
 from dpsql.private_files import open_private
@@ -57,6 +57,20 @@ def copy_ledger(path: Path, target: Path) -> None:
         raise ConfigError(f"ledger {path} can't be copied to {target}: {error}") from error
     finally:
         new.unlink(missing_ok=True)
+
+
+def owner_of(path: Path) -> Owner | None:
+    """Return whose ledger a file is; None if it is of a time before ledgers belonged to data sets.
+
+    Raises:
+        ConfigError: it can't be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            return owner(connection) if version > 1 else None
+    except sqlite3.Error as error:
+        raise ConfigError(f"ledger {path} can't be read: {error}") from error
 
 
 def examine(path: Path) -> Examined:

@@ -2,7 +2,7 @@
 
 import typer
 
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import Way
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.errors import Unsupported

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dpsql.accounting.sqlite.amendments import CORRECTION
+from dpsql.accounting.sql.amendments import CORRECTION
 from dpsql.accounting.sqlite.upkeep import newest_lines
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile

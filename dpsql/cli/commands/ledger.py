@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dpsql.accounting.ledger import Entry
+from dpsql.accounting.ledger import Entry, Way
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.upkeep import Examined, behind, copy_ledger, examine, newest_lines, put_back
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile

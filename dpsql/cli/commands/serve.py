@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import Way
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import LogFormat, log_as
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile

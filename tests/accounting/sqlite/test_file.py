@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.ledger import DataSet
-from dpsql.accounting.sqlite import owner, schema
-from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.ledger import DataSet, Way
+from dpsql.accounting.sqlite import schema
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sqlite.upkeep import owner_of
 from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.policy.model import Period
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
@@ -149,12 +149,12 @@ def test_a_ledger_of_the_first_version_is_taken_over_once(tmp_path: Path, clock:
     """By the first data set that is served with it: what was charged counts, what was released may be another's."""
     path = tmp_path / "ledger.db"
     as_of_version_one(path)
-    assert owner.owner_of(path) is None
+    assert owner_of(path) is None
     with SqliteLedger(path, clock, TAXI) as ledger:
         assert spent(ledger, account_of()) == (Fraction("0.4"), Fraction("0.4"))
         assert ask(ledger, account_of(), item_of("a")) == {"a": None}
         assert not ledger.is_closed("analyst")
-    taken = owner.owner_of(path)
+    taken = owner_of(path)
     assert taken is not None
     assert (taken.dataset, taken.inherited) == (TAXI, True)
     with pytest.raises(ConfigError, match='"taxi", not of "bikes"'):

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from dpsql.accounting import mark
-from dpsql.accounting.ledger import DataSet
+from dpsql.accounting.ledger import DataSet, Way
 from dpsql.accounting.sqlite import file
-from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import ConfigError, DpsqlError, LedgerBusy, LedgerFailed, LedgerFull
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent

@@ -4,29 +4,28 @@ Neither changes a line. A grant is an event of the role's; a correction is a cha
 upwards only, since what was told can't be untold.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from datetime import date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
+from dpsql.accounting.sql import lines
+from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.model import Privacy
 
 GRANTED = "granted"
 CORRECTION = "correction"
 """What the keys of such charges begin with, and their note."""
-_GRANT = "INSERT INTO events (time, user, role, what, cause, statement) VALUES (?, '', ?, 'granted', ?, ?)"
-_GRANTS = "SELECT time, statement FROM events WHERE role = ? AND what = 'granted'"
-_STATEMENT = "INSERT INTO statements (time, user, role, kind, text) VALUES (?, '', ?, ?, ?)"
-_CHARGE = "INSERT INTO charges (statement, key, note, epsilon, delta, measured) VALUES (?, ?, ?, ?, ?, 1)"
+_GRANT = "INSERT INTO events (time, \"user\", role, what, cause, statement) VALUES (?1, '', ?2, 'granted', ?3, ?4)"
+_GRANTS = "SELECT time, statement FROM events WHERE role = ?1 AND what = 'granted'"
 
 
-def enter_grant(connection: sqlite3.Connection, role: str, amount: Privacy, reason: str, now: datetime) -> None:
+def enter_grant(connection: SqlConnection, role: str, amount: Privacy, reason: str, now: datetime) -> None:
     """Write that a role may spend so much more in its present period."""
     connection.execute(_GRANT, (now.isoformat(), role, reason, f"{amount.epsilon} {amount.delta}"))
 
 
-def granted(connection: sqlite3.Connection, role: str, since: date, until: date | None) -> Privacy:
+def granted(connection: SqlConnection, role: str, since: date, until: date | None) -> Privacy:
     """Return what a role was granted from a day on, before another.
 
     Days to come do not count, so that a clock that was set back grants nothing twice.
@@ -41,10 +40,9 @@ def granted(connection: sqlite3.Connection, role: str, since: date, until: date 
 
 
 def enter_correction(
-    connection: sqlite3.Connection, role: str, kind: str, amount: Privacy, reason: str, now: datetime
+    connection: SqlConnection, role: str, kind: str, amount: Privacy, reason: str, now: datetime
 ) -> int:
     """Charge what was told otherwise: to a unit kind's budget and to a role's, or to no role's; return the line's number."""
     text = f"dpsql budget correct: {reason}"
-    statement = connection.execute(_STATEMENT, (now.isoformat(), role, kind, text)).lastrowid
-    key, amounts = f"{CORRECTION} {statement}", (str(amount.epsilon), str(amount.delta))
-    return connection.execute(_CHARGE, (statement, key, CORRECTION, *amounts)).lastrowid or 0
+    statement = lines.enter_statement(connection, now, "", (role, kind), text)
+    return lines.enter_charge(connection, statement, f"{CORRECTION} {statement}", CORRECTION, amount, measured=True)

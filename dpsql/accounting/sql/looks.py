@@ -1,16 +1,15 @@
 """What is stored and paid for, looked up without waiting for those who pay.
 
-Promise: what is remembered is what the file had for the role under a key, and no key is asked for in another epoch.
+Promise: what is remembered is what the ledger had for the role under a key, and no key is asked for in another epoch.
 """
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing
 from dpsql.accounting.ledger import ChargeItem, ToldRelease
-from dpsql.accounting.sqlite.file import SqliteFile
-from dpsql.accounting.sqlite.releases import StoredItem, find_paid, find_stored, find_told
+from dpsql.accounting.sql.releases import StoredItem, find_paid, find_stored, find_told
+from dpsql.accounting.sql.store import LedgerStore, SqlConnection
 from dpsql.interrupt import pause
 from dpsql.question import Cancellation
 from dpsql.remembered import Remembered
@@ -25,10 +24,10 @@ _AGAIN = 0.005
 
 
 class Looks:
-    """Looks into one file, until the epoch ends."""
+    """Looks into one ledger, until the epoch ends."""
 
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
+    def __init__(self, store: LedgerStore) -> None:
+        self._store = store
         self._known: Remembered[bytes] = Remembered(_MOST, _size)
         """Releases by unit kind, role and key: which of them may have which without a further charge."""
 
@@ -41,11 +40,11 @@ class Looks:
         if None not in kept.values():
             return {key: release for key, release in kept.items() if release is not None}
 
-        def look(connection: sqlite3.Connection) -> list[StoredItem]:
+        def look(connection: SqlConnection) -> list[StoredItem]:
             return [find_stored(connection, account, item) for item in items]
 
         for _ in range(_TIMES):
-            found = self._file.glance(look)
+            found = self._store.glance(look)
             if found is not None:
                 return self._paid(found, whose)
             pause(_AGAIN, cancellation)
@@ -54,17 +53,17 @@ class Looks:
     def paid(self, account: Account, keys: Iterable[str], cancellation: Cancellation | None) -> Mapping[str, bytes]:
         """Return what is stored and paid for; see `Ledger.paid`."""
         wanted = tuple(keys)
-        found = self._file.glance(lambda connection: find_paid(connection, account, wanted))
+        found = self._store.glance(lambda connection: find_paid(connection, account, wanted))
         if found is None:
-            with self._file.read(cancellation) as connection:
+            with self._store.read(cancellation) as connection:
                 found = find_paid(connection, account, wanted)
         return found
 
     def told(self, account: Account, after: int, cancellation: Cancellation | None) -> tuple[ToldRelease, ...]:
         """Return what a role was told since a number; see `Ledger.told`."""
-        found = self._file.glance(lambda connection: find_told(connection, account, after))
+        found = self._store.glance(lambda connection: find_told(connection, account, after))
         if found is None:
-            with self._file.read(cancellation) as connection:
+            with self._store.read(cancellation) as connection:
                 found = find_told(connection, account, after)
         return found
 

@@ -1,6 +1,5 @@
 """What an account has spent, and when there is room again."""
 
-import sqlite3
 from datetime import datetime
 
 from dpsql.accounting.balance import Account, Balance
@@ -8,12 +7,13 @@ from dpsql.accounting.composition import covers, left_of
 from dpsql.accounting.privacy_loss import first_day, renewal
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.sliding import counts_for
-from dpsql.accounting.sqlite import amendments, events
+from dpsql.accounting.sql import amendments, events
+from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.model import Privacy
 
 
 def balance_of(
-    connection: sqlite3.Connection, account: Account, now: datetime, totals: RunningTotals, at: datetime
+    connection: SqlConnection, account: Account, now: datetime, totals: RunningTotals, at: datetime
 ) -> Balance:
     """Return an account's balance by totals that are those of the file; `at` is when a charge of now is counted from."""
     period, together = account.role.budget.period, totals.on_kind(account.role.protects)

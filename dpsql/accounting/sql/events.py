@@ -1,35 +1,37 @@
 """The ledger's lines about failures: which accounts they have closed, and who has opened them again."""
 
-import sqlite3
 from datetime import date, datetime
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.ledger import presentable
+from dpsql.accounting.sql.store import SqlConnection
 
 CLOSED, OPENED = "closed", "opened"
 
-_EVENT = "INSERT INTO events (time, user, role, what, cause, statement) VALUES (?, ?, ?, ?, ?, ?)"
-_LAST = "SELECT what FROM events WHERE role = ? AND what IN ('closed', 'opened') ORDER BY id DESC LIMIT 1"
+_EVENT = """
+INSERT INTO events (time, "user", role, what, cause, statement) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+"""
+_LAST = "SELECT what FROM events WHERE role = ?1 AND what IN ('closed', 'opened') ORDER BY id DESC LIMIT 1"
 # Days to come count too, so that a clock that was set back frees nothing.
 _FAILURES = """
 SELECT count(*) FROM events WHERE role = ?1 AND what IN ('engine', 'late') AND substr(time, 1, 10) >= ?2
 AND id > (SELECT coalesce(max(id), 0) FROM events WHERE role = ?1 AND what = 'opened')
 """
 _SINCE = """
-SELECT time, user, role, what, cause, statement FROM events
+SELECT time, "user", role, what, cause, statement FROM events
 WHERE role = ?1 AND what <> 'granted'
 AND id > (SELECT coalesce(max(id), 0) FROM events WHERE role = ?1 AND what = 'opened') ORDER BY id
 """
 
 
-def is_closed(connection: sqlite3.Connection, role: str) -> bool:
+def is_closed(connection: SqlConnection, role: str) -> bool:
     """Return whether a role's account is closed."""
     last: tuple[str] | None = connection.execute(_LAST, (role,)).fetchone()
     return last == (CLOSED,)
 
 
-def enter_failure(connection: sqlite3.Connection, account: Account, text: str, now: datetime, failure: Failure) -> bool:
+def enter_failure(connection: SqlConnection, account: Account, text: str, now: datetime, failure: Failure) -> bool:
     """Write a failure, and close the role's account if it is one too many; return whether this closed it."""
     role = account.role
     connection.execute(_EVENT, (now.isoformat(), account.user, role.name, failure.how, failure.cause, text))
@@ -40,17 +42,17 @@ def enter_failure(connection: sqlite3.Connection, account: Account, text: str, n
     return True
 
 
-def enter_opening(connection: sqlite3.Connection, role: str, now: datetime) -> None:
+def enter_opening(connection: SqlConnection, role: str, now: datetime) -> None:
     """Write that a role's account is open again."""
     connection.execute(_EVENT, (now.isoformat(), "", role, OPENED, "dpsql unlock", ""))
 
 
-def since_opening(connection: sqlite3.Connection, role: str) -> tuple[Event, ...]:
+def since_opening(connection: SqlConnection, role: str) -> tuple[Event, ...]:
     """Return what befell a role's account since it was last opened, oldest first."""
     rows = connection.execute(_SINCE, (role,)).fetchall()
     return tuple(Event(datetime.fromisoformat(time), *map(presentable, texts)) for time, *texts in rows)
 
 
-def _failures(connection: sqlite3.Connection, role: str, day: date) -> int:
+def _failures(connection: SqlConnection, role: str, day: date) -> int:
     (number,) = connection.execute(_FAILURES, (role, day.isoformat())).fetchone()
     return int(number)

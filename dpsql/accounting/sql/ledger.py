@@ -1,0 +1,299 @@
+"""A ledger in SQL tables, whichever database holds them: any number of threads and processes."""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.composition import compose
+from dpsql.accounting.failures import Event, Failing, Failure
+from dpsql.accounting.ledger import (
+    Beside,
+    ChargeItem,
+    Clock,
+    DataSet,
+    Entry,
+    MakeReady,
+    PaidStatement,
+    ToldRelease,
+    presentable,
+    without_engine,
+)
+from dpsql.accounting.ledger_clock import LedgerClock
+from dpsql.accounting.nearing import nearing
+from dpsql.accounting.privacy_loss import first_day, issue
+from dpsql.accounting.running_totals import RunningTotals
+from dpsql.accounting.single_flight import SingleFlight
+from dpsql.accounting.sql import amendments, epochs, events, lines, releases
+from dpsql.accounting.sql.balances import balance_of
+from dpsql.accounting.sql.looks import Looks
+from dpsql.accounting.sql.store import LedgerStore, MeasuringClaims, SqlConnection
+from dpsql.errors import InternalError
+from dpsql.interrupt import pause
+from dpsql.policy.model import Period, Privacy
+from dpsql.question import Cancellation
+
+_LOG = logging.getLogger("dpsql.ledger")
+_AGAIN = 0.02
+"""Seconds until it is looked for again what another process measures."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is written down of a statement."""
+
+    text: str
+    question: str | None
+
+
+class SqlLedger:
+    """A `Ledger`; see there for what its methods promise."""
+
+    def __init__(self, store: LedgerStore, claims: MeasuringClaims, clock: Clock) -> None:
+        """Keep a data set's ledger in a store that is open."""
+        self._clock = clock
+        self._charged_at = LedgerClock(clock)
+        self._store = store
+        self._claims = claims
+        if store.adopted is not None:
+            # What was released of other records answers no questions about these.
+            self.advance(f"dpsql adopt, from {store.adopted.name}")
+        self._totals = RunningTotals()
+        self._single_flight = SingleFlight()
+        self._looks = Looks(store)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def identity(self) -> str:
+        """Return the ledger's and the data set's identity; see `Ledger.identity`."""
+        return self._store.identity
+
+    @property
+    def adopted(self) -> DataSet | None:
+        """Return whose ledger it was, if it was another's until it was opened."""
+        return self._store.adopted
+
+    def close(self) -> None:
+        """Close the store."""
+        self._claims.close()
+        self._store.close()
+
+    @contextmanager
+    def open_statement(
+        self,
+        account: Account,
+        text: str,
+        items: Sequence[ChargeItem],
+        ready: MakeReady = without_engine,
+        cancellation: Cancellation | None = None,
+        question: str | None = None,
+    ) -> Iterator[PaidStatement]:
+        """Pay for a statement; see `Ledger.open_statement`."""
+        keys = frozenset(item.key for item in items)
+        if len(keys) < len(items):
+            raise InternalError
+        question = None if question is None else presentable(question)
+        asked, missing, since = _Asked(presentable(text), question), frozenset[str](), time.monotonic()
+        held = self._single_flight.acquire(keys, cancellation)
+        try:
+            statement = None
+            while statement is None:
+                self._claims.give_back(missing)
+                missing = self._claimed(account, items, cancellation, since)
+                if missing:
+                    ready(missing)
+                statement = self._pay(account, asked, items, missing, cancellation, since)
+            held.release(statement.stored.keys())
+            yield statement
+        finally:
+            held.release_all()
+            self._claims.give_back(missing)
+
+    def known(
+        self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
+    ) -> Mapping[str, bytes] | Failing | None:
+        """Return what is paid for and stored; see `Ledger.known`."""
+        return self._looks.known(account, items, cancellation)
+
+    def paid(
+        self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
+    ) -> Mapping[str, bytes]:
+        """Return what is stored and paid for; see `Ledger.paid`."""
+        return self._looks.paid(account, keys, cancellation)
+
+    def told(self, account: Account, after: int, cancellation: Cancellation | None = None) -> tuple[ToldRelease, ...]:
+        """Return what a role was told; see `Ledger.told`."""
+        return self._looks.told(account, after, cancellation)
+
+    def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
+        """Return what was spent; see `Ledger.balance`."""
+        with self._store.read(cancellation) as connection:
+            return self._balance(connection, account, self._now())
+
+    def entries(self, role: str | None, limit: int, cancellation: Cancellation | None = None) -> tuple[Entry, ...]:
+        """Return the newest lines; see `Ledger.entries`."""
+        with self._store.read(cancellation) as connection:
+            return lines.newest(connection, role, limit)
+
+    def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
+        """Return the epoch; see `Ledger.epoch`."""
+        due = first_day(refresh, self._now())
+        found = self._store.epoch()
+        if found is None:
+            with self._store.read(cancellation) as connection:
+                found = epochs.last_epoch(connection)
+        number, began = found
+        if number and began >= due:
+            return number
+        with self._store.write(cancellation) as connection:
+            number, began = epochs.last_epoch(connection)
+            # Another process may have been first.
+            return number if number and began >= due else self._next_epoch(connection, f"refresh: {refresh}")
+
+    def advance(self, reason: str) -> int:
+        """Begin the next epoch; see `Ledger.advance`."""
+        with self._store.write() as connection:
+            return self._next_epoch(connection, reason)
+
+    def begin(self, reason: str) -> int:
+        """Begin an epoch for a reason that no other has, unless it is the last one's; return the last one's number."""
+        with self._store.write() as connection:
+            if epochs.last_reason(connection) == reason:
+                return epochs.last_epoch(connection)[0]
+            return self._next_epoch(connection, reason)
+
+    def is_closed(self, role: str) -> bool:
+        """Return whether an account is closed; see `Ledger.is_closed`."""
+        with self._store.read() as connection:
+            return events.is_closed(connection, role)
+
+    def unlock(self, role: str) -> None:
+        """Open an account; see `Ledger.unlock`."""
+        with self._store.write() as connection:
+            events.enter_opening(connection, role, self._now())
+
+    def incidents(self, role: str) -> tuple[Event, ...]:
+        """Return what befell an account; see `Ledger.incidents`."""
+        with self._store.read() as connection:
+            return events.since_opening(connection, role)
+
+    def grant(self, role: str, amount: Privacy, reason: str) -> None:
+        """Let a role spend so much more in its present period; the data set's budget stays what it is."""
+        with self._store.write() as connection:
+            amendments.enter_grant(connection, role, amount, presentable(reason), self._now())
+
+    def correct(self, role: str, kind: str, amount: Privacy, reason: str) -> None:
+        """Charge what was told without a charge: to a unit kind's budget and to a role's, or to none's if it is empty."""
+        with self._store.write() as connection:
+            self._catch_up(connection)
+            at = self._charged_at.now(self._totals.latest)
+            last = amendments.enter_correction(connection, role, kind, amount, presentable(reason), at)
+        self._store.note(last)
+
+    def _claimed(
+        self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
+    ) -> frozenset[str]:
+        """Return the keys that have to be measured, once no other process measures one of them: what it stores is free.
+
+        Who can't pay for them does not get so far as to ask the engine.
+        """
+        while True:
+            with self._store.read(cancellation, since) as connection:
+                found = [releases.find_stored(connection, account, item) for item in items]
+                releases.to_be_paid(self._balance(connection, account, self._now()), found)
+            missing = releases.unmeasured(found)
+            if self._claims.take(missing):
+                return missing
+            pause(_AGAIN, cancellation)
+
+    def _pay(
+        self,
+        account: Account,
+        asked: _Asked,
+        items: Sequence[ChargeItem],
+        ready: frozenset[str],
+        cancellation: Cancellation | None,
+        since: float,
+    ) -> PaidStatement | None:
+        """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
+        self._store.check()
+        with self._store.write(cancellation, since) as connection:
+            self._store.check_owner(connection)
+            now = self._now()
+            found = [releases.find_stored(connection, account, item) for item in items]
+            if not ready.issuperset(releases.unmeasured(found)):
+                return None
+            balance = self._balance(connection, account, now)
+            due = releases.to_be_paid(balance, found)
+            at = self._charged_at.now(self._totals.latest)
+            last = releases.enter_charges(connection, account, asked.text, at, due) if due else None
+        bought = [each for each in due if each.stored]
+        if bought:
+            # Whoever looks finds what the role may have only once its charge lasts.
+            with self._store.write(durable=False) as connection:
+                releases.entitle(connection, account, bought, asked.question)
+        if last is not None:
+            self._store.note(last)
+        cost = compose(each.item.cost for each in due)
+        return PaidStatement(
+            issue(frozenset(each.item.key for each in due if not each.stored), cost),
+            {each.item.key: each.release for each in found if each.release is not None},
+            next((each.failed for each in found if each.failed), None),
+            partial(self._keep, account, asked.question, cancellation),
+            partial(self._mark, account, asked.text),
+            nearing(balance, cost, compose(each.item.cost for each in due if not each.stored)),
+        )
+
+    def _keep(
+        self,
+        account: Account,
+        question: str | None,
+        cancellation: Cancellation | None,
+        key: str,
+        release: bytes,
+        beside: Beside | None,
+    ) -> bytes:
+        """Store a release, and return the one that is stored; the first to be stored under a key stays.
+
+        Another process may have been first. Its release is what the role has for its money, and the role's own, of which
+        nobody will hear, is forgotten: otherwise it would have paid for one and seen two, and who reads what was found by
+        one beside what was found by the other would see numbers under wrong keys.
+        """
+        # After a power cut it is measured, and charged, again.
+        with self._store.write(cancellation, durable=False) as connection:
+            return releases.keep(connection, account, key, release, beside, question)
+
+    def _mark(self, account: Account, text: str, key: str, failure: Failure) -> None:
+        """Store that a measurement failed; where another process was first, with a release, that stays."""
+        role = account.role.name
+        with self._store.write() as connection:
+            releases.mark(connection, account, key, failure.how)
+            closed = events.enter_failure(connection, account, text, self._now(), failure)
+        if closed:
+            _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
+
+    def _catch_up(self, connection: SqlConnection) -> None:
+        for number, entry in lines.after(connection, self._totals.last):
+            self._totals.enter(number, entry)
+
+    def _balance(self, connection: SqlConnection, account: Account, now: datetime) -> Balance:
+        self._catch_up(connection)
+        return balance_of(connection, account, now, self._totals, self._charged_at.now(self._totals.latest))
+
+    def _next_epoch(self, connection: SqlConnection, reason: str) -> int:
+        self._looks = Looks(self._store)
+        return epochs.enter_epoch(connection, reason, self._now())
+
+    def _now(self) -> datetime:
+        return self._clock().astimezone(UTC)
