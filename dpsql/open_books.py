@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from dpsql.accounting.ledger import Way
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.open_ledger import open_ledger, place_of_trail
 from dpsql.policy.config import Config
 from dpsql.stage_times import StageTimes
@@ -20,12 +20,12 @@ from dpsql.trail.trail import AuditTrail
 class OpenBooks:
     """A ledger and an audit trail that are open, and what is kept of times until the server stops."""
 
-    ledger: SqliteLedger
+    ledger: SqlLedger
     trail: AuditTrail
     times: StageTimes
 
     @property
-    def each(self) -> tuple[SqliteLedger, AuditTrail, StageTimes]:
+    def each(self) -> tuple[SqlLedger, AuditTrail, StageTimes]:
         """Return all of them."""
         return self.ledger, self.trail, self.times
 

@@ -5,25 +5,51 @@ from pathlib import Path
 from typing import assert_never
 
 from dpsql.accounting import mark
-from dpsql.accounting.ledger import DataSet, Way
+from dpsql.accounting.ledger import DataSet, Entry, Way
+from dpsql.accounting.postgres.ledger import PostgresLedger
+from dpsql.accounting.postgres.store import rehearse
+from dpsql.accounting.postgres.upkeep import lines_on_server
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.accounting.sqlite.upkeep import owner_of
+from dpsql.accounting.sqlite.upkeep import newest_lines, owner_of
 from dpsql.engines.source import source
 from dpsql.errors import ConfigError
-from dpsql.policy.config import Config, PostgresServer, SqliteLedgerConfig
+from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 
 
-def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqliteLedger:
+def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqlLedger:
     """Return the configuration's ledger, made if there is none.
 
     Raises:
         ConfigError: it can't be used, or is another data set's, or is less than there was.
     """
-    return SqliteLedger(place_of_ledger(config), lambda: datetime.now(UTC), _dataset(config), way)
+    if isinstance(config.ledger, PostgresLedgerConfig):
+        return PostgresLedger(config.ledger.dsn, config.ledger.beside, _now, _dataset(config), way)
+    return SqliteLedger(place_of_ledger(config), _now, _dataset(config), way)
+
+
+def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
+    """Return if the ledger on a server could be opened, and leave no trace.
+
+    Raises:
+        ConfigError: it could not.
+    """
+    rehearse(config.dsn, config.beside, _dataset(whole), _now)
+
+
+def kept_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
+    """Return the ledger's newest lines first, of one role or of all, for who does not serve it.
+
+    Raises:
+        ConfigError: it can't be read, or there is none.
+    """
+    if isinstance(config.ledger, PostgresLedgerConfig):
+        return lines_on_server(config.ledger.dsn, role, limit)
+    return newest_lines(place_of_ledger(config), role, limit)
 
 
 def place_of_ledger(config: Config) -> Path:
-    """Return where the configuration's ledger is, or would be made.
+    """Return where the configuration's ledger is, or would be made; of one on a server, beside which path its mark is.
 
     Raises:
         ConfigError: there is none, but one was left elsewhere; or it is another data set's.
@@ -32,8 +58,8 @@ def place_of_ledger(config: Config) -> Path:
         case SqliteLedgerConfig(path, formerly, left):
             _demand_move(path, left)
             return _place(path, formerly, _dataset(config))
-        case PostgresServer():
-            raise ConfigError("a ledger on PostgreSQL is not supported yet; use sqlite:///…")
+        case PostgresLedgerConfig(_, beside):
+            return beside
         case _:
             assert_never(config.ledger)
 
@@ -48,6 +74,10 @@ def place_of_trail(config: Config) -> Path:
         return config.audit
     ledger = place_of_ledger(config)
     return ledger.with_name(f"{ledger.name}.audit")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _dataset(config: Config) -> DataSet:

@@ -13,7 +13,7 @@ from tests.support.sources import PACKAGE, files, texts, trees
 
 PICTURE = (PACKAGE.parent / "docs" / "pictures" / "house.svg").read_text(encoding="utf-8")
 DEVELOPMENT = (PACKAGE.parent / "docs" / "development.md").read_text(encoding="utf-8")
-_NOT_DRAWN = {"load", "sql", "sqlite", "static", "templates"}
+_NOT_DRAWN = {"load", "postgres", "sql", "sqlite", "static", "templates"}
 """Folders that are no rooms: parts of one, or files that are served."""
 
 ORDER = (

@@ -56,7 +56,7 @@ def test_paths_that_excuses_name_exist(room: str) -> None:
 def test_tests_that_excuses_name_exist(room: str) -> None:
     """A test that is gone excuses nothing."""
     text = (ROOT / "dpsql" / room / "README.md").read_text(encoding="utf-8").split("| module | why |")[1]
-    named = {name.split("/")[-1] for name in re.findall(r"`((?:sqlite/|sql/)?test_\w+)`", text)}
+    named = {name.split("/")[-1] for name in re.findall(r"`((?:sqlite/|sql/|postgres/)?test_\w+)`", text)}
     files = {file.stem: file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py")}
     assert [
         n for n in sorted(named) if n not in files and not any(f"def {n}(" in text for text in files.values())

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.accounting.ledger import Way
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config, SqliteLedgerConfig
@@ -26,6 +27,7 @@ def config(directory: Path, dataset: str = "taxi", database: str = "taxi.duckdb"
 def opened(configuration: Config) -> tuple[Path, int]:
     """Open the ledger; return where it is and how many lines are in it."""
     with open_ledger(configuration) as ledger:
+        assert isinstance(ledger, SqliteLedger)
         lines = len(ledger.entries(None, 9))
         return Path(ledger.path), lines
 

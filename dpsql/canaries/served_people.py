@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.choices import Reuse, TrialMode
 from dpsql.policy.config import Config, DuckDbFile, EmbeddedShadow, Listen, SqliteLedgerConfig, User
@@ -45,7 +45,7 @@ class Side:
     """A server, a session with it, and its ledger."""
 
     session: psycopg.Connection
-    ledger: SqliteLedger
+    ledger: SqlLedger
     role: str
 
     def asked_anew(self, statements: Sequence[str]) -> list[list[tuple[object, ...]]]:

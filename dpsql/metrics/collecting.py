@@ -12,6 +12,7 @@ from dpsql.accounting.balance import Account, Balance
 from dpsql.errors import DpsqlError
 from dpsql.metrics.sources import Sources
 from dpsql.open_ledger import place_of_ledger, place_of_trail
+from dpsql.policy.config import SqliteLedgerConfig
 from dpsql.policy.model import Period
 from dpsql.stage_times import BOUNDS
 
@@ -122,7 +123,9 @@ def _health(sources: Sources) -> Iterator[Metric]:
 
 def _disks(sources: Sources) -> Iterator[Metric]:
     config = sources.serving()[0]
-    places = {"ledger": place_of_ledger(config).parent, "audit": place_of_trail(config)}
+    places = {"audit": place_of_trail(config)}
+    if isinstance(config.ledger, SqliteLedgerConfig):
+        places["ledger"] = place_of_ledger(config).parent
     free = (((of,), float(shutil.disk_usage(place).free)) for of, place in places.items())
     yield _gauge(
         "dpsql_disk_free_bytes", "What is free on the disk of the ledger, and of the audit trail.", ("of",), free

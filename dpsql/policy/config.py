@@ -74,6 +74,15 @@ class PostgresServer:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresLedgerConfig:
+    """A PostgreSQL server that has the ledger, perhaps for several dpsql servers; the DSN may hold a password."""
+
+    dsn: str = field(repr=False)
+    beside: Path
+    """Beside which path of this machine the mark is, and the audit trail unless it is elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
 class SparkServer:
     """A Spark Connect server; the address may hold a token and stays out of `repr`."""
 
@@ -103,7 +112,7 @@ class EmbeddedShadow:
 
 EngineConfig = DuckDbFile | DuckDbTables | PostgresServer | SparkServer
 Shadow = EmbeddedShadow | PostgresServer
-LedgerConfig = SqliteLedgerConfig | PostgresServer
+LedgerConfig = SqliteLedgerConfig | PostgresLedgerConfig
 
 
 @dataclass(frozen=True, slots=True)

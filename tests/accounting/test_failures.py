@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import Ledger
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import AccountClosed, InternalError
 from dpsql.policy.model import RoleLimits
+from tests.accounting.conftest import Opened
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 
 ENGINE = Failure(Failing.ENGINE, "the engine could not run the statement")
@@ -30,7 +30,7 @@ def fail(ledger: Ledger, account: Account, key: str, failure: Failure = ENGINE) 
         statement.fail(key, failure)
 
 
-def test_failures_of_several_days_do_not_add_up(ledger: SqliteLedger, clock: Clock) -> None:
+def test_failures_of_several_days_do_not_add_up(ledger: SqlLedger, clock: Clock) -> None:
     """The allowance is that of a day (UTC); on the day on which it is used up the account closes."""
     account = patient(2)
     for day in range(4):
@@ -45,7 +45,7 @@ def test_failures_of_several_days_do_not_add_up(ledger: SqliteLedger, clock: Clo
         ask(ledger, account, item_of("c"))
 
 
-def test_what_took_too_long_counts_like_what_failed(ledger: SqliteLedger) -> None:
+def test_what_took_too_long_counts_like_what_failed(ledger: SqlLedger) -> None:
     """How long a statement takes depends on rows."""
     account = patient(2)
     fail(ledger, account, "a", Failure(Failing.LATE, "the time limit was met"))
@@ -53,7 +53,7 @@ def test_what_took_too_long_counts_like_what_failed(ledger: SqliteLedger) -> Non
     assert ledger.is_closed("analyst")
 
 
-def test_a_clock_that_is_set_back_forgives_no_failure(ledger: SqliteLedger, clock: Clock) -> None:
+def test_a_clock_that_is_set_back_forgives_no_failure(ledger: SqlLedger, clock: Clock) -> None:
     """Failures of days to come count."""
     account = patient(2)
     fail(ledger, account, "a")
@@ -62,7 +62,7 @@ def test_a_clock_that_is_set_back_forgives_no_failure(ledger: SqliteLedger, cloc
     assert ledger.is_closed("analyst")
 
 
-def test_a_closed_account_pays_for_nothing(ledger: SqliteLedger) -> None:
+def test_a_closed_account_pays_for_nothing(ledger: SqlLedger) -> None:
     """What is paid for and stored is free; others' accounts are open, and the failure is for sale to them."""
     account, other = patient(1), patient(1, "other")
     ask(ledger, account, item_of("stored"))
@@ -82,9 +82,9 @@ def test_a_closed_account_pays_for_nothing(ledger: SqliteLedger) -> None:
     assert not ledger.is_closed("other")
 
 
-def test_unlocking_opens_the_account_and_is_written_down(tmp_path: Path, clock: Clock) -> None:
+def test_unlocking_opens_the_account_and_is_written_down(opened: Opened) -> None:
     """In another process too; what failed stays failed, and the allowance begins anew."""
-    with SqliteLedger(tmp_path / "l.db", clock) as server, SqliteLedger(tmp_path / "l.db", clock) as command:
+    with opened() as server, opened() as command:
         account = patient(2)
         fail(server, account, "a")
         fail(server, account, "b", BROKEN)
@@ -103,9 +103,9 @@ def test_unlocking_opens_the_account_and_is_written_down(tmp_path: Path, clock: 
 
 
 @pytest.mark.usefixtures("unclaimed")
-def test_what_failed_is_no_release_of_another(tmp_path: Path, clock: Clock) -> None:
+def test_what_failed_is_no_release_of_another(opened: Opened) -> None:
     """Of two processes that measured at once one failed: the release of the other is what everybody has from then on."""
-    with SqliteLedger(tmp_path / "l.db", clock) as one, SqliteLedger(tmp_path / "l.db", clock) as two:
+    with opened() as one, opened() as two:
         items = [item_of("a")]
         with one.open_statement(patient(9), "", items) as good, two.open_statement(patient(9, "b"), "", items) as bad:
             good.store("a", b"noisy")
@@ -121,7 +121,7 @@ def test_what_failed_is_no_release_of_another(tmp_path: Path, clock: Clock) -> N
             assert (statement.failed, statement.stored) == (Failing.ENGINE, {})
 
 
-def test_only_what_was_charged_can_fail(ledger: SqliteLedger) -> None:
+def test_only_what_was_charged_can_fail(ledger: SqlLedger) -> None:
     """Any other key is a mistake of ours."""
     with ledger.open_statement(account_of(), "", [item_of("a")]) as statement, pytest.raises(InternalError):
         statement.fail("b", ENGINE)

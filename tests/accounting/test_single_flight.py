@@ -4,16 +4,16 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import BudgetExhausted
-from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
+from tests.accounting.conftest import Opened
+from tests.support.fix_ledger import account_of, ask, item_of, spent
 
 
-def test_twins_measure_once(ledger: SqliteLedger) -> None:
+def test_twins_measure_once(ledger: SqlLedger) -> None:
     """Of eight identical questions at once one measures and pays; the rest wait and have the same bytes for nothing."""
     together = threading.Barrier(8)
 
@@ -30,7 +30,7 @@ def test_twins_measure_once(ledger: SqliteLedger) -> None:
     assert spent(ledger, account_of()) == (Fraction("0.4"), Fraction("0.4"))
 
 
-def _overtake(ledger: SqliteLedger, then: Callable[[], None]) -> dict[str, bytes | None]:
+def _overtake(ledger: SqlLedger, then: Callable[[], None]) -> dict[str, bytes | None]:
     """Ask for `a` while another thread measures it and ends with `then`; return what the second asker was given."""
     measuring, go_on = threading.Event(), threading.Event()
 
@@ -49,12 +49,12 @@ def _overtake(ledger: SqliteLedger, then: Callable[[], None]) -> dict[str, bytes
         return follower.result()
 
 
-def test_follower_is_given_the_leaders_release(ledger: SqliteLedger) -> None:
+def test_follower_is_given_the_leaders_release(ledger: SqlLedger) -> None:
     """Who asks while the same is being measured waits for it."""
     assert _overtake(ledger, lambda: None) == {"a": b"noisy"}
 
 
-def test_follower_measures_when_the_leader_fails(ledger: SqliteLedger) -> None:
+def test_follower_measures_when_the_leader_fails(ledger: SqlLedger) -> None:
     """A failure wakes who waits, who then pays and measures."""
 
     def fail() -> None:
@@ -63,7 +63,7 @@ def test_follower_measures_when_the_leader_fails(ledger: SqliteLedger) -> None:
     assert _overtake(ledger, fail) == {"a": None}
 
 
-def test_refused_statement_leaves_nobody_waiting(ledger: SqliteLedger) -> None:
+def test_refused_statement_leaves_nobody_waiting(ledger: SqlLedger) -> None:
     """A statement that could not pay gives its keys back."""
     with pytest.raises(BudgetExhausted):
         ask(ledger, account_of(total="0.1"), item_of("a"))
@@ -71,9 +71,9 @@ def test_refused_statement_leaves_nobody_waiting(ledger: SqliteLedger) -> None:
 
 
 @pytest.mark.usefixtures("unclaimed")
-def test_a_release_that_came_too_late_is_forgotten(tmp_path: Path, clock: Clock) -> None:
+def test_a_release_that_came_too_late_is_forgotten(opened: Opened) -> None:
     """Two processes measured at once: both are given the release that was stored first, and have paid for it once."""
-    with SqliteLedger(tmp_path / "ledger.db", clock) as one, SqliteLedger(tmp_path / "ledger.db", clock) as two:
+    with opened() as one, opened() as two:
         first, second = account_of("first"), account_of("second")
         with (
             one.open_statement(first, "", [item_of("a")]) as kept,
@@ -87,9 +87,9 @@ def test_a_release_that_came_too_late_is_forgotten(tmp_path: Path, clock: Clock)
 
 
 @pytest.mark.usefixtures("unclaimed")
-def test_what_depends_on_a_release_is_kept_beside_that_one_only(tmp_path: Path, clock: Clock) -> None:
+def test_what_depends_on_a_release_is_kept_beside_that_one_only(opened: Opened) -> None:
     """Numbers for keys that one process has found are never stored beside the keys that another has found."""
-    with SqliteLedger(tmp_path / "ledger.db", clock) as one, SqliteLedger(tmp_path / "ledger.db", clock) as two:
+    with opened() as one, opened() as two:
         items, rich = [item_of("keys"), item_of("numbers")], account_of("second", total="9", dataset="90")
         with one.open_statement(account_of("first"), "", items) as slow:
             assert slow.store("keys", b"found by one") == b"found by one"

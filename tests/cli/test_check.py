@@ -209,6 +209,19 @@ def test_what_serve_would_not_start_with_is_a_failure(tmp_path: Path) -> None:
     assert (done.exit_code, f"ledger {ledger} can't be read" in done.stderr) == (1, True)
 
 
+def test_a_ledger_on_a_server_is_tried_without_a_trace(tmp_path: Path, dsn: str) -> None:
+    """What `serve` would make is not there afterwards; what it would not start with is said."""
+    path = write_files(tmp_path, {"config.yaml": ("sqlite:///ledger.db", f"'{dsn}'")})
+    _make(tmp_path / "taxi.duckdb", TRIPS)
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert done.exit_code == 0, done.output
+    with psycopg.connect(dsn) as server:
+        assert server.execute("SELECT to_regnamespace('dpsql_ledger')").fetchone() == (None,)
+    path.write_text(path.read_text().replace("/ledger_", "/nowhere_"))
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert (done.exit_code, "can't be opened" in done.stderr, "does not exist" in done.stderr) == (1, True, True)
+
+
 def test_a_trail_that_serve_could_not_write_is_told(tmp_path: Path) -> None:
     """Here somebody has planted a link in it."""
     path = write_files(tmp_path)

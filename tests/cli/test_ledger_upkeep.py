@@ -8,13 +8,14 @@ from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
+import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.mark import mark_path
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.cli.main import app
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config, SqliteLedgerConfig
@@ -35,7 +36,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def _charge(loaded: Config, ledger: SqliteLedger, key: str) -> None:
+def _charge(loaded: Config, ledger: SqlLedger, key: str) -> None:
     account = Account("ana", loaded.policy.roles["owner"], loaded.policy.budgets["passenger"])
     item = ChargeItem(key, Privacy(Fraction(1, 1000)), "count")
     with ledger.open_statement(account, f"SELECT '{key}'\x1b[2J", [item]) as statement:
@@ -196,3 +197,33 @@ def test_lines_are_shown(config: Path) -> None:
     }  # fmt: skip
     assert len(_run(config, "show", "--json", "--limit", "1").stdout.splitlines()) == 1
     assert _run(config, "show", "--json", "--role", "nobody").stdout == ""
+
+
+def _on_server(config: Path, dsn: str) -> Path:
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("sqlite:///ledger.db", f"'{dsn}'"), encoding="utf-8")
+    return config
+
+
+def test_a_ledger_on_a_server_is_verified_and_shown_and_its_server_copies_it(config: Path, dsn: str) -> None:
+    """What a file's commands would do is refused with what does it there."""
+    _on_server(config, dsn)
+    missing = _run(config, "verify")
+    assert (missing.exit_code, "there is no ledger" in missing.stderr) == (1, True)
+    for key in ("first", "second"):
+        _charge_more(config, key)
+    verified = _run(config, "verify")
+    assert (verified.exit_code, verified.stdout.partition(": ")[2].rpartition(": ")[2]) == (
+        0,
+        'whole, with 2 charges for 2 statements of "taxi"\n',
+    )
+    shown = [json.loads(line)["statement"] for line in _run(config, "show", "--json").stdout.splitlines()]
+    assert shown == ["SELECT 'second' [2J", "SELECT 'first' [2J"]
+    for arguments in (("backup", "copy"), ("restore", "copy"), ("verify", "copy")):
+        refused = _run(config, *arguments)
+        assert (refused.exit_code, "pg_dump --schema=dpsql_ledger" in refused.stderr) == (1, True)
+    with psycopg.connect(dsn) as owner:
+        owner.execute("SET LOCAL session_replication_role = replica")
+        owner.execute("DELETE FROM dpsql_ledger.charges WHERE id = 2")
+    lacking = _run(config, "verify")
+    assert (lacking.exit_code, "lacks 1 charges" in lacking.stderr) == (1, True)

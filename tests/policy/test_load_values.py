@@ -11,6 +11,7 @@ from dpsql.policy.config import (
     DuckDbTables,
     EmbeddedShadow,
     Listen,
+    PostgresLedgerConfig,
     PostgresServer,
     Resources,
     SandboxNeed,
@@ -149,7 +150,7 @@ def test_secrets_come_from_the_environment_and_from_files(tmp_path: Path) -> Non
     path.write_text(path.read_text().replace("sqlite:///ledger.db", "'${file:ledger.url}'"))
     config = load(path, {"DSN": "host=x password=hunter2"})
     assert config.engine == PostgresServer("host=x password=hunter2")
-    assert config.ledger == PostgresServer("postgresql://me:hunter2@x/y")
+    assert config.ledger == PostgresLedgerConfig("postgresql://me:hunter2@x/y", tmp_path / ".dpsql/taxi/ledger")
     assert "hunter2" not in repr(config)
     assert VERIFIER not in repr(config)
 

@@ -57,7 +57,8 @@ def without_log(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def unclaimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody's claims on what they measure keep others from measuring it, as where they are lost."""
-    monkeypatch.setattr("dpsql.accounting.sqlite.claims.FileClaims.take", lambda *_: True)
+    for kind in ("sqlite.claims.FileClaims", "postgres.claims.ServerClaims"):
+        monkeypatch.setattr(f"dpsql.accounting.{kind}.take", lambda *_: True)
 
 
 def account_of(

@@ -14,6 +14,7 @@ from dpsql.accounting import mark
 from dpsql.accounting.ledger import Clock, DataSet, Way
 from dpsql.accounting.sql import owner
 from dpsql.accounting.sql.epochs import last_epoch
+from dpsql.accounting.sql.opening import demand_no_loss, take
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.accounting.sqlite import trouble
 from dpsql.accounting.sqlite.group_commit import GroupCommit
@@ -51,12 +52,8 @@ class SqliteFile:
         self._writing: tuple[int, date] | None = None
         """The last epoch and its first day, while this process writes."""
         self._path, self._dataset = path, dataset
-        self.identity = ""
-        """What no other ledger has, nor this one for another data set."""
-        self.adopted: DataSet | None = None
-        """Whose it was until it was opened."""
-        if way is not Way.ANEW and mark.read_mark(path) is not None and not (path.is_file() and path.stat().st_size):
-            raise _gone(path, "is gone")
+        if not (path.is_file() and path.stat().st_size):
+            demand_no_loss(path, path, way)
         try:
             prepare_file(path, _BESIDE)
             self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
@@ -75,6 +72,16 @@ class SqliteFile:
         self._inode = path.stat().st_ino
         self._log = GroupCommit(_log(path)) if self._has_log else None
         self._eye = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+
+    @property
+    def identity(self) -> str:
+        """Return what no other ledger has, nor this one for another data set."""
+        return self._opened.identity
+
+    @property
+    def adopted(self) -> DataSet | None:
+        """Return whose it was until it was opened, if it was another's."""
+        return self._opened.adopted
 
     def close(self) -> None:
         """Close the connections, after whatever is going on."""
@@ -206,7 +213,7 @@ class SqliteFile:
 
     def note(self, line: int) -> None:
         """Remember, outside of the file, that it has this line."""
-        mark.write_mark(self._path, mark.Mark(self._ledger, self._dataset.name, line))
+        mark.write_mark(self._path, self._opened.mark(line))
 
     def _prepare(self, path: Path, now: datetime, way: Way) -> None:
         self._begin_log()
@@ -223,22 +230,11 @@ class SqliteFile:
                 upgrade(connection, version)
             if version in (0, 1):
                 owner.own(connection, dataset, now, owner.MADE if version == 0 else owner.TAKEN_OVER)
-            known = owner.owner(connection)
-            if known is None:
-                raise ConfigError(f"ledger {path} belongs to no data set: somebody has changed it")
-            if known.dataset != dataset:
-                if way is not Way.ADOPTED:
-                    raise owner.of_another(path, known.dataset, dataset)
-                self.adopted = known.dataset
-                owner.own(connection, dataset, now, "adopted")
-            self.identity, self._ledger = f"{known.ledger} {dataset.name} {dataset.source}", known.ledger
-            (lines,) = connection.execute("SELECT coalesce(max(id), 0) FROM charges").fetchone()
-            if self._differs(path, lines, way):
-                owner.own(connection, dataset, now, "--new-ledger")
+            self._opened = take(connection, path, path, way, (dataset, now))
         # A copy of the file alone, made whenever, is a ledger, though an older one.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA busy_timeout = 0")  # from now on we wait ourselves
-        self.note(lines)
+        self.note(self._opened.lines)
 
     def _begin_log(self) -> None:
         """Have the file written ahead of, where its file system lets it."""
@@ -254,30 +250,7 @@ class SqliteFile:
         self._connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._has_log else 'EXTRA'}")
         self._connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
 
-    def _differs(self, path: Path, lines: int, way: Way) -> bool:
-        """Return whether the file is another one than was here last time, or an older copy.
-
-        Raises:
-            ConfigError: it is, and nobody has said that it may be.
-        """
-        last = mark.read_mark(path)
-        if last is None or (last.ledger == self._ledger and last.lines <= lines):
-            return False
-        if way is Way.ANEW:
-            return True
-        if last.ledger != self._ledger:
-            raise _gone(path, "is not the one that was here")
-        raise _gone(path, f"is an older copy: {last.lines - lines:,} charges are missing")
-
 
 def _log(path: Path) -> Path:
     """Return where SQLite writes ahead."""
     return path.with_name(f"{path.name}-wal")
-
-
-def _gone(path: Path, how: str) -> ConfigError:
-    return ConfigError(
-        f"ledger {path} {how}: what was told since would not be counted",
-        hint="Bring the newest copy back. If there is none, lower the budgets by what may be missing, and start once with: "
-        "dpsql serve --new-ledger",
-    )

@@ -4,14 +4,13 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
-from dpsql.accounting.ledger import DataSet, Entry
+from dpsql.accounting.ledger import Entry
 from dpsql.accounting.mark import read_mark
 from dpsql.accounting.sql import lines
 from dpsql.accounting.sql.owner import Owner, owner
+from dpsql.accounting.sql.soundness import Examined, examined, wrong_lines
 from dpsql.accounting.sqlite.schema import APPEND_ONLY, VERSION
 from dpsql.errors import ConfigError
 from dpsql.private_files import open_private
@@ -19,19 +18,6 @@ from dpsql.private_files import open_private
 _BESIDE = ("-wal", "-shm", "-journal")
 _PAGES = 1000
 """Pages that are copied at a time: whoever charges meanwhile waits no longer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """What a ledger's file holds, and what is wrong with it."""
-
-    ledger: str
-    """Its identity."""
-    dataset: DataSet
-    charges: int
-    statements: int
-    epochs: int
-    wrong: tuple[str, ...]
 
 
 def copy_ledger(path: Path, target: Path) -> None:
@@ -85,11 +71,7 @@ def examine(path: Path) -> Examined:
             known = owner(ledger) if version == VERSION else None
             if known is None:
                 raise ConfigError(f"{path} is no ledger of version {VERSION}, but of {version}")
-            charges, statements, epochs = (
-                int(ledger.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 # names of ours
-                for table in ("charges", "statements", "epochs")
-            )
-            return Examined(known.ledger, known.dataset, charges, statements, epochs, tuple(_wrong(ledger)))
+            return examined(ledger, known, tuple(_wrong(ledger)))
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
 
@@ -183,17 +165,7 @@ def _wrong(ledger: sqlite3.Connection) -> Iterator[str]:
     triggers = {row[0] for row in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
     if gone := sorted(APPEND_ONLY - triggers):
         yield f"lines can be changed: these triggers are gone: {', '.join(gone)}"
-    for table in ("statements", "charges", "events", "owners"):
-        number, last = ledger.execute(f"SELECT count(*), coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
-        if number != last:
-            yield f"{last - number} lines of {table} are gone"
-    for line, epsilon, delta in ledger.execute("SELECT id, epsilon, delta FROM charges"):
-        try:
-            sound = Fraction(epsilon) >= 0 <= Fraction(delta)
-        except (ValueError, ZeroDivisionError):
-            sound = False
-        if not sound:
-            yield f"line {line} of charges has no amount"
+    yield from wrong_lines(ledger)
 
 
 @contextmanager

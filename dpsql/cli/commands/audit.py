@@ -11,13 +11,12 @@ import typer
 from rich.console import Console
 
 from dpsql.accounting.sql.amendments import CORRECTION
-from dpsql.accounting.sqlite.upkeep import newest_lines
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.show import table_of
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import place_of_ledger, place_of_trail
-from dpsql.policy.config import Config
+from dpsql.open_ledger import kept_lines, place_of_ledger, place_of_trail
+from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.load import load
 from dpsql.trail.chain import ChainedLine
 from dpsql.trail.folder import files_of
@@ -96,18 +95,20 @@ def _verify(loaded: Config, place: Path, *, copied: bool) -> None:
     typer.echo(f"{place}: whole, {found.lines:,} lines{begins}")
     typer.echo(f"the last is line {found.last.number:,} with the hash {found.last.hash}")
     if not copied and (missing := _without_a_line(loaded, found, str(found.first.fields["time"]))):
-        typer.echo(
-            f"{missing:,} charges of the ledger since then have no line: a kill came before their answers went out"
-        )
+        typer.echo(f"{missing:,} charges of the ledger since then have no line{_why(loaded)}")
+
+
+def _why(loaded: Config) -> str:
+    others = " here: other servers have made them, or" if isinstance(loaded.ledger, PostgresLedgerConfig) else ":"
+    return f"{others} a kill came before their answers went out"
 
 
 def _without_a_line(loaded: Config, found: TrailExamination, since: str) -> int:
     """Return how many charges since the trail began no line names."""
-    ledger = place_of_ledger(loaded)
-    if not ledger.exists():
+    if isinstance(loaded.ledger, SqliteLedgerConfig) and not place_of_ledger(loaded).exists():
         return 0
     first = datetime.fromisoformat(since)
     return sum(
         entry.time >= first and entry.note != CORRECTION and entry.key[:RELEASE_DIGITS] not in found.releases
-        for entry in newest_lines(ledger, None, 2**62)
+        for entry in kept_lines(loaded, None, 2**62)
     )

@@ -9,13 +9,17 @@ import typer
 from rich.console import Console
 
 from dpsql.accounting.ledger import Entry, Way
+from dpsql.accounting.postgres.session import SCHEMA, shown_place
+from dpsql.accounting.postgres.upkeep import examine_server, lacking
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.sqlite.upkeep import Examined, behind, copy_ledger, examine, newest_lines, put_back
+from dpsql.accounting.sql.soundness import Examined
+from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_back
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.show import table_of
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import open_ledger, place_of_ledger
+from dpsql.open_ledger import kept_lines, open_ledger, place_of_ledger
+from dpsql.policy.config import Config, PostgresLedgerConfig
 from dpsql.policy.load import load
 
 ledger_app = typer.Typer(name="ledger", help="Keep the ledger safe, and read it.", no_args_is_help=True)
@@ -26,7 +30,7 @@ _Copy = Annotated[Path, typer.Argument(help="The copy's file.")]
 @with_exit_code
 def backup(copy: _Copy, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Copy the ledger, also while it is served, and verify the copy."""
-    copy_ledger(place_of_ledger(load(config)), copy)
+    copy_ledger(_file(load(config)), copy)
     typer.echo(f"{copy}: {_whole(copy)}")
 
 
@@ -37,7 +41,11 @@ def verify(
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """See that a ledger, or a copy, is whole, and how many charges it lacks; nothing is changed."""
-    path = place_of_ledger(load(config))
+    loaded = load(config)
+    if copy is None and isinstance(loaded.ledger, PostgresLedgerConfig):
+        _verify_server(loaded.ledger)
+        return
+    path = _file(loaded)
     found = copy or path
     said = _whole(found)
     missing = behind(path, examine(found))
@@ -60,7 +68,7 @@ def restore(
 ) -> None:
     """Put a copy in the ledger's place while nobody serves it; what was there is kept beside it."""
     loaded = load(config)
-    path = place_of_ledger(loaded)
+    path = _file(loaded)
     said = _whole(copy)
     missing = _behind(path, examine(copy))
     if missing != 0 and not accept_loss:
@@ -86,7 +94,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
 ) -> None:
     """Print the newest charges: when, who, for which role, how much, and for what."""
-    found = newest_lines(place_of_ledger(load(config)), role, limit)
+    found = kept_lines(load(config), role, limit)
     if as_json:
         for entry in found:
             typer.echo(json.dumps(_object(entry), ensure_ascii=False))
@@ -121,14 +129,43 @@ def _behind(path: Path, found: Examined) -> int | None:
         return behind(path, found, looking=False)
 
 
+def _file(loaded: Config) -> Path:
+    """Return where the ledger's file is.
+
+    Raises:
+        ConfigError: it is on a server.
+    """
+    if isinstance(loaded.ledger, PostgresLedgerConfig):
+        raise ConfigError(
+            f"ledger {shown_place(loaded.ledger.dsn)} is on a server, whose tools copy it",
+            hint=f"pg_dump --schema={SCHEMA} --format=custom copies it while dpsql runs. To put it back stop every dpsql, "
+            f"drop the schema, and run pg_restore; dpsql ledger verify says what it lacks.",
+        )
+    return place_of_ledger(loaded)
+
+
+def _verify_server(ledger: PostgresLedgerConfig) -> None:
+    place, found = shown_place(ledger.dsn), examine_server(ledger.dsn)
+    said, missing = _told(place, found), lacking(found, ledger.beside)
+    if missing is None:
+        raise ConfigError(f"{place} is not the ledger that was here", hint=f"The mark beside {ledger.beside} says so.")
+    if missing:
+        raise ConfigError(f"{place} lacks {missing:,} charges", hint="It is an older copy: bring the newest one back.")
+    typer.echo(f"{place}: {said}")
+
+
 def _whole(path: Path) -> str:
+    """Return what a whole ledger in a file has; see `_told`."""
+    return _told(path, examine(path))
+
+
+def _told(place: object, found: Examined) -> str:
     """Return what a whole ledger has.
 
     Raises:
         ConfigError: it is not whole.
     """
-    found = examine(path)
     if found.wrong:
-        told = "\n".join(f"{path}: {line}" for line in found.wrong)
+        told = "\n".join(f"{place}: {line}" for line in found.wrong)
         raise ConfigError(told, hint="Bring back the newest copy that is whole: dpsql ledger restore.")
     return f'whole, with {found.charges:,} charges for {found.statements:,} statements of "{found.dataset.name}"'

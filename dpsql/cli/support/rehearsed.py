@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from dpsql import control
 from dpsql.accounting.mark import mark_path, read_mark
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import open_ledger, place_of_ledger, place_of_trail
-from dpsql.policy.config import Config, SqliteLedgerConfig
+from dpsql.open_ledger import open_ledger, place_of_ledger, place_of_trail, rehearse_ledger
+from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.private_files import open_private, see_directory
 from dpsql.served_metrics import see_that_there_is_a_client
 from dpsql.wire.server.acceptor import listen
@@ -41,7 +41,13 @@ def see_that_serve_would_start(config: Config) -> str:
 
 
 def _try_ledger(config: Config) -> None:
-    """Open the ledger as `serve` would, but in a copy: opening may take one over, or bring it to a newer version."""
+    """Open the ledger as `serve` would, but in a copy: opening may take one over, or bring it to a newer version.
+
+    One on a server in a transaction that is rolled back.
+    """
+    if isinstance(config.ledger, PostgresLedgerConfig):
+        rehearse_ledger(config.ledger, config)
+        return
     path = place_of_ledger(config)
     if not (path.exists() or read_mark(path) is not None):
         return

@@ -11,6 +11,7 @@ from dpsql.policy.config import (
     EngineKind,
     LedgerConfig,
     Listen,
+    PostgresLedgerConfig,
     PostgresServer,
     Resources,
     Shadow,
@@ -134,7 +135,8 @@ def ledger_of(operation: Operation) -> LedgerConfig | None:
     if url is None:
         return None if operation.document.has(("ledger",)) else _usual_ledger(operation)  # given, and wrong
     if url.startswith(("postgresql://", "postgres://")):
-        return PostgresServer(url)
+        state = operation.base / (operation.shape.state or _STATE)
+        return PostgresLedgerConfig(url, state / (operation.shape.dataset or "") / "ledger")
     file = url.removeprefix("sqlite:///")
     if file == url or not file:
         operation.wrong(("ledger",), "must be sqlite:///file or postgresql://user@host/database")

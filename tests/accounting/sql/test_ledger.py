@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 
 from dpsql.accounting.ledger import Entry
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import BudgetExhausted, InternalError
 from dpsql.policy.model import Period, Privacy, RoleLimits
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 
 
-def test_first_asker_pays_and_measures(ledger: SqliteLedger) -> None:
+def test_first_asker_pays_and_measures(ledger: SqlLedger) -> None:
     """A new question is charged to the role and to the data set, and is the asker's to measure."""
     with ledger.open_statement(account_of(), "SELECT 1", [item_of("a"), item_of("b", "0.2", "1e-7")]) as statement:
         assert statement.stored == {}
@@ -22,7 +22,7 @@ def test_first_asker_pays_and_measures(ledger: SqliteLedger) -> None:
     assert spent(ledger, account_of()) == (Fraction("0.6"), Fraction("0.6"))
 
 
-def test_stored_release_is_free_for_who_paid(ledger: SqliteLedger) -> None:
+def test_stored_release_is_free_for_who_paid(ledger: SqlLedger) -> None:
     """The same question again costs nothing and returns the same bytes."""
     ask(ledger, account_of(), item_of("a"))
     for _ in range(3):
@@ -30,7 +30,7 @@ def test_stored_release_is_free_for_who_paid(ledger: SqliteLedger) -> None:
     assert spent(ledger, account_of()) == (Fraction("0.4"), Fraction("0.4"))
 
 
-def test_other_role_pays_its_own_account_only(ledger: SqliteLedger) -> None:
+def test_other_role_pays_its_own_account_only(ledger: SqlLedger) -> None:
     """A role that did not pay for a release pays in full, once; the data set is not charged again."""
     other = account_of("partner")
     ask(ledger, account_of(), item_of("a"))
@@ -40,7 +40,7 @@ def test_other_role_pays_its_own_account_only(ledger: SqliteLedger) -> None:
     assert [entry.measured for entry in ledger.entries(None, 9)] == [False, True]
 
 
-def test_other_unit_kind_never_shares_a_release(ledger: SqliteLedger) -> None:
+def test_other_unit_kind_never_shares_a_release(ledger: SqlLedger) -> None:
     """Noise made for passengers is not enough for drivers, even if a key were the same."""
     drivers = account_of("fleet", protects="driver")
     ask(ledger, account_of(), item_of("a"))
@@ -48,7 +48,7 @@ def test_other_unit_kind_never_shares_a_release(ledger: SqliteLedger) -> None:
     assert spent(ledger, drivers) == (Fraction("0.4"), Fraction("0.4"))
 
 
-def test_statement_is_paid_whole_or_not_at_all(ledger: SqliteLedger) -> None:
+def test_statement_is_paid_whole_or_not_at_all(ledger: SqlLedger) -> None:
     """Where the last item does not fit, the first is not charged either."""
     with pytest.raises(BudgetExhausted, match=r"ε = 1 left, the statement asks for ε = 1\.2"):
         ask(ledger, account_of(), item_of("a"), item_of("b"), item_of("c"))
@@ -56,7 +56,7 @@ def test_statement_is_paid_whole_or_not_at_all(ledger: SqliteLedger) -> None:
     assert ledger.entries(None, 9) == ()
 
 
-def test_measurements_of_a_day_are_counted_by_the_ledger(ledger: SqliteLedger, clock: Clock) -> None:
+def test_measurements_of_a_day_are_counted_by_the_ledger(ledger: SqlLedger, clock: Clock) -> None:
     """Those of other days, of other roles and what was answered before do not count; a statement is taken whole."""
     account = account_of(total="90", dataset="900")
     account = replace(account, role=replace(account.role, limits=RoleLimits(runs=3)))
@@ -72,7 +72,7 @@ def test_measurements_of_a_day_are_counted_by_the_ledger(ledger: SqliteLedger, c
     ask(ledger, account, item_of("d"))
 
 
-def test_dataset_budget_binds_roles_together(ledger: SqliteLedger) -> None:
+def test_dataset_budget_binds_roles_together(ledger: SqlLedger) -> None:
     """Roles of one unit kind spend one budget; of another kind, another."""
     for role in ("analyst", "partner"):
         ask(ledger, account_of(role, dataset="1"), item_of(role))
@@ -81,20 +81,20 @@ def test_dataset_budget_binds_roles_together(ledger: SqliteLedger) -> None:
     ask(ledger, account_of("fleet", dataset="1", protects="driver"), item_of("fleet"))
 
 
-def test_stored_release_is_sold_past_the_datasets_end(ledger: SqliteLedger) -> None:
+def test_stored_release_is_sold_past_the_datasets_end(ledger: SqlLedger) -> None:
     """When the data set's budget is spent, stored releases stay for sale."""
     ask(ledger, account_of(dataset="0.4"), item_of("a"))
     assert ask(ledger, account_of("partner", dataset="0.4"), item_of("a")) == {"a": b"release of a"}
 
 
-def test_delta_is_charged(ledger: SqliteLedger) -> None:
+def test_delta_is_charged(ledger: SqlLedger) -> None:
     """δ adds up like ε."""
     ask(ledger, account_of(), item_of("a", "0.1", "6e-7"))
     with pytest.raises(BudgetExhausted, match=r"δ = 4e-7 left, the statement asks for δ = 6e-7"):
         ask(ledger, account_of(), item_of("b", "0.1", "6e-7"))
 
 
-def test_failed_measurement_stays_charged(ledger: SqliteLedger) -> None:
+def test_failed_measurement_stays_charged(ledger: SqlLedger) -> None:
     """Nothing is refunded: the data may have been read."""
     with pytest.raises(RuntimeError), ledger.open_statement(account_of(), "SELECT 1", [item_of("a")]):
         raise RuntimeError
@@ -103,7 +103,7 @@ def test_failed_measurement_stays_charged(ledger: SqliteLedger) -> None:
 
 
 @pytest.mark.parametrize(("period", "days"), [("day", 1), ("week", 5), ("month", 17)])
-def test_role_budget_renews_with_its_period(ledger: SqliteLedger, clock: Clock, period: str, days: int) -> None:
+def test_role_budget_renews_with_its_period(ledger: SqlLedger, clock: Clock, period: str, days: int) -> None:
     """At midnight UTC of the next day, Monday or month the role can pay again; the data set's budget never renews."""
     account = account_of(total="0.4", period=period)
     ask(ledger, account, item_of("a"))
@@ -116,7 +116,7 @@ def test_role_budget_renews_with_its_period(ledger: SqliteLedger, clock: Clock, 
     assert spent(ledger, account) == (Fraction("0.4"), Fraction("0.8"))
 
 
-def test_days_are_utc_wherever_the_clock_is(ledger: SqliteLedger, clock: Clock) -> None:
+def test_days_are_utc_wherever_the_clock_is(ledger: SqlLedger, clock: Clock) -> None:
     """The evening in New York belongs to the next day in UTC."""
     account = account_of(total="0.4", period="day")
     clock.now = datetime.fromisoformat("2024-05-15T23:00:00-04:00")
@@ -126,7 +126,7 @@ def test_days_are_utc_wherever_the_clock_is(ledger: SqliteLedger, clock: Clock) 
         ask(ledger, account, item_of("b"))
 
 
-def test_setting_the_clock_back_frees_nothing(ledger: SqliteLedger, clock: Clock) -> None:
+def test_setting_the_clock_back_frees_nothing(ledger: SqlLedger, clock: Clock) -> None:
     """Charges dated in the future count in the present period."""
     account = account_of(total="0.4", period="day")
     ask(ledger, account, item_of("a"))
@@ -135,7 +135,7 @@ def test_setting_the_clock_back_frees_nothing(ledger: SqliteLedger, clock: Clock
         ask(ledger, account, item_of("b"))
 
 
-def test_changed_policy_keeps_what_was_spent(ledger: SqliteLedger, clock: Clock) -> None:
+def test_changed_policy_keeps_what_was_spent(ledger: SqlLedger, clock: Clock) -> None:
     """Another period or total is applied to the old charges; another unit kind does not clear the role's account."""
     ask(ledger, account_of(period="day"), item_of("a"))
     clock.now += timedelta(days=3)
@@ -145,7 +145,7 @@ def test_changed_policy_keeps_what_was_spent(ledger: SqliteLedger, clock: Clock)
     assert ledger.balance(account_of(total="0.1")).role_left.epsilon == 0
 
 
-def test_entries_tell_who_asked_what(ledger: SqliteLedger, clock: Clock) -> None:
+def test_entries_tell_who_asked_what(ledger: SqlLedger, clock: Clock) -> None:
     """One line per measurement, newest first, of one role or of all."""
     ask(ledger, account_of(), item_of("a"))
     ask(ledger, replace(account_of("partner"), user="bo"), item_of("b"))
@@ -156,7 +156,7 @@ def test_entries_tell_who_asked_what(ledger: SqliteLedger, clock: Clock) -> None
     assert [entry.key for entry in ledger.entries(None, 1)] == ["b"]
 
 
-def test_epoch_follows_the_schedule(ledger: SqliteLedger, clock: Clock) -> None:
+def test_epoch_follows_the_schedule(ledger: SqlLedger, clock: Clock) -> None:
     """A new epoch begins with the first question of each period; never without a schedule."""
     assert [ledger.epoch(Period.DAY) for _ in range(2)] == [1, 1]
     clock.now += timedelta(days=9)
@@ -166,7 +166,7 @@ def test_epoch_follows_the_schedule(ledger: SqliteLedger, clock: Clock) -> None:
     assert ledger.epoch(Period.DAY) == 2
 
 
-def test_advance_begins_an_epoch_and_drops_its_releases(ledger: SqliteLedger) -> None:
+def test_advance_begins_an_epoch_and_drops_its_releases(ledger: SqlLedger) -> None:
     """Releases of earlier epochs answer nothing any more; their charges stay."""
     assert ledger.epoch(Period.NEVER) == 1
     ask(ledger, account_of(), item_of("a"))
@@ -175,13 +175,13 @@ def test_advance_begins_an_epoch_and_drops_its_releases(ledger: SqliteLedger) ->
     assert spent(ledger, account_of())[0] == Fraction("0.8")
 
 
-def test_a_reason_begins_one_epoch_only(ledger: SqliteLedger) -> None:
+def test_a_reason_begins_one_epoch_only(ledger: SqlLedger) -> None:
     """Whoever serves a copy of the records says that its epoch has begun, each once more after a start."""
     assert [ledger.begin(reason) for reason in ("one", "one", "two", "two", "one")] == [1, 1, 2, 2, 3]
     assert ledger.epoch(Period.NEVER) == 3
 
 
-def test_release_must_be_of_the_charge(ledger: SqliteLedger) -> None:
+def test_release_must_be_of_the_charge(ledger: SqlLedger) -> None:
     """What was not paid for can't be stored; nor can a key be asked for twice at once, nor for nothing."""
     with ledger.open_statement(account_of(), "SELECT 1", [item_of("a")]) as statement, pytest.raises(InternalError):
         statement.store("b", b"release")

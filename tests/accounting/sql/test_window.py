@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import count
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,9 +13,11 @@ from hypothesis import strategies as st
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.sliding import READ_WITHIN
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted
 from dpsql.policy.model import Privacy
+from tests.accounting.conftest import Opened
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 from tests.support.quick_ledger import quick_directory
 
@@ -79,7 +80,7 @@ def test_nobody_loses_more_than_the_budget_of_a_window(steps: list[Step]) -> Non
     assert all(sum(cost for read, cost in reads if begin <= read <= end) <= TOTAL for begin, end in stays)
 
 
-def test_roles_that_save_up_can_not_spend_at_once(ledger: SqliteLedger, clock: Clock) -> None:
+def test_roles_that_save_up_can_not_spend_at_once(ledger: SqlLedger, clock: Clock) -> None:
     """What each has left of its own is no use; after the window, and the hour of the last measurement, there is room."""
     daily, weekly, once, much = _accounts()
     for number in range(5):
@@ -98,7 +99,7 @@ def test_roles_that_save_up_can_not_spend_at_once(ledger: SqliteLedger, clock: C
     ask(ledger, much, item_of("b"))
 
 
-def test_it_is_said_when_enough_is_free(ledger: SqliteLedger, clock: Clock) -> None:
+def test_it_is_said_when_enough_is_free(ledger: SqlLedger, clock: Clock) -> None:
     """Of charges one after another only so many have to leave; owners hear what is left; more than all is never free."""
     account = _accounts()[2]
     for number in range(4):
@@ -114,13 +115,13 @@ def test_it_is_said_when_enough_is_free(ledger: SqliteLedger, clock: Clock) -> N
     assert balance.room_from(Privacy(Fraction("2.1"))) is None
 
 
-def test_a_clock_that_is_set_back_frees_nothing_and_dates_nothing_back(tmp_path: Path, clock: Clock) -> None:
+def test_a_clock_that_is_set_back_frees_nothing_and_dates_nothing_back(opened: Opened, clock: Clock) -> None:
     """What is charged then counts from the latest time that the ledger knows, also in another process."""
     account, began = _accounts()[3], clock.now
-    with SqliteLedger(tmp_path / "l.db", clock) as first:
+    with opened() as first:
         ask(first, account, item_of("a"), item_of("b"))
     clock.now -= timedelta(days=30)
-    with SqliteLedger(tmp_path / "l.db", clock) as second:
+    with opened() as second:
         assert spent(second, account)[1] == Fraction("0.8")
         ask(second, account, item_of("c"), item_of("d"))
         assert min(entry.time for entry in second.entries(None, 9)) == began
@@ -130,14 +131,13 @@ def test_a_clock_that_is_set_back_frees_nothing_and_dates_nothing_back(tmp_path:
         assert spent(second, account)[1] == 0
 
 
-def test_a_ledger_of_before_counts_with_its_times(tmp_path: Path, clock: Clock) -> None:
+def test_a_ledger_of_before_counts_with_its_times(opened: Opened, clock: Clock) -> None:
     """A policy may be given a window, a longer one, and none again: what counts are the lines."""
-    path = tmp_path / "l.db"
-    with SqliteLedger(path, clock) as ledger:
+    with opened() as ledger:
         ask(ledger, _accounts(window=None)[2], item_of("old"))
         clock.now += timedelta(days=5)
         ask(ledger, _accounts(window=None)[2], item_of("new"))
-    with SqliteLedger(path, clock) as ledger:
+    with opened() as ledger:
         sums = [spent(ledger, _accounts(window=window)[2])[1] for window in (WINDOW, 5, None)]
         assert sums == [Fraction("0.4"), Fraction("0.8"), Fraction("0.8")]
         assert ledger.identity == ledger.identity

@@ -10,11 +10,12 @@ from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 from tests.support.forked import Forked
 
 CHILD = """
+import signal
 from pathlib import Path
 from dpsql.accounting.sqlite.claims import FileClaims
 claims = FileClaims(Path({path!r}))
 print(claims.take(["a", "b"]), flush=True)
-input()
+signal.pause()
 raise SystemExit
 """
 

@@ -189,3 +189,32 @@ def test_who_makes_a_ledger_waits_for_another_who_does(tmp_path: Path, clock: Cl
         with SqliteLedger(file, clock, TAXI) as ledger:
             later.join()
             assert spent(ledger, account_of()) == (Fraction(0), Fraction(0))
+
+
+def test_the_epoch_is_told_while_another_process_begins_the_next(tmp_path: Path, ledger: SqliteLedger) -> None:
+    """Nobody waits for it, and it is seen once it has begun."""
+    number = ledger.epoch(Period.NEVER)
+    with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("INSERT INTO epochs (began, reason) VALUES ('2100-01-01T00:00:00+00:00', 'refresh')")
+        assert ledger.epoch(Period.NEVER) == number
+        other.execute("COMMIT")
+        assert ledger.epoch(Period.NEVER) == number + 1
+
+
+@pytest.mark.usefixtures("without_log")
+def test_without_a_log_the_epoch_is_waited_for(tmp_path: Path, clock: Clock) -> None:
+    """Whoever writes might begin the next one."""
+    with SqliteLedger(tmp_path / "ledger.db", clock) as ledger:
+        number = ledger.epoch(Period.NEVER)
+        with (
+            closing(sqlite3.connect(f"file:{tmp_path}/ledger.db", isolation_level=None, uri=True)) as other,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            other.execute("BEGIN EXCLUSIVE")
+            asked = pool.submit(ledger.epoch, Period.NEVER)
+            assert ledger._file.epoch() is None
+            assert not asked.done()
+            other.execute("INSERT INTO epochs (began, reason) VALUES ('2100-01-01T00:00:00+00:00', 'refresh')")
+            other.execute("COMMIT")
+            assert asked.result(20) == number + 1

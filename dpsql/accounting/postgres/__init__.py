@@ -1,0 +1,1 @@
+"""The ledger on a PostgreSQL server, which several dpsql servers may share."""

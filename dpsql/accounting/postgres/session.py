@@ -1,0 +1,131 @@
+"""A session with the ledger's server, which is begun anew when it has broken."""
+
+import threading
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg import RawCursor, errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+
+from dpsql.accounting.sql.store import SqlRows
+
+SCHEMA = "dpsql_ledger"
+"""The schema in which a ledger's tables are: a database has one ledger."""
+_USUAL = {
+    "application_name": "dpsql ledger",
+    "connect_timeout": "10",
+    "keepalives_idle": "20",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+    "tcp_user_timeout": "40000",
+}
+"""So that a server that has vanished is known to have within a minute, unless the address says otherwise."""
+_GREETING = (
+    f"SET search_path = {SCHEMA}, pg_temp",
+    "SET client_encoding = 'UTF8'",
+    "SET default_transaction_read_only = off",
+    "SET idle_in_transaction_session_timeout = '60s'",  # whoever vanished keeps nobody waiting
+    "SET statement_timeout = 0",
+)
+_SAFE = frozenset({"on", "remote_write", "remote_apply"})
+"""Values of `synchronous_commit` with which a commit is on the server's own disk."""
+_REST = 0.5
+"""Seconds until a server that could not be reached is tried again by who need not wait for it."""
+
+
+def shown_place(dsn: str) -> str:
+    """Return where a ledger is, for people: without a password."""
+    given = conninfo_to_dict(dsn)
+    host, port = given.get("host") or given.get("hostaddr") or "localhost", given.get("port")
+    return f"postgresql://{host}{f':{port}' if port else ''}/{given.get('dbname') or ''}"
+
+
+@lru_cache(maxsize=256)
+def _numbered(sql: str) -> str:
+    """Write parameters as PostgreSQL does: `?1` → `$1`."""
+    return sql.replace("?", "$")
+
+
+class ServerTransaction:
+    """A transaction on the server, as those see it who write the ledger's SQL."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> SqlRows:
+        """Run one statement."""
+        return RawCursor(self._connection).execute(_numbered(sql).encode(), values or None)
+
+
+class ServerSession:
+    """One connection, for one thread at a time."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._connection: psycopg.Connection | None = None
+        self._failed = float("-inf")
+        self._closed = False
+
+    def opened(self, *, soon: bool = True) -> psycopg.Connection:
+        """Return the connection, outside of a transaction; unless it is needed `soon`, a server is not tried all the time.
+
+        Raises:
+            psycopg.Error: there is none.
+        """
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        if self._closed or (not soon and time.monotonic() < self._failed + _REST):
+            raise errors.ConnectionDoesNotExist("not tried again yet")
+        try:
+            self._connection = _connected(self._dsn)
+        except psycopg.Error:
+            self._failed = time.monotonic()
+            raise
+        return self._connection
+
+    def end(self, how: str) -> None:
+        """End a transaction that has not ended, and the connection if that is not possible."""
+        connection = self._connection
+        if connection is None or connection.closed or connection.info.transaction_status == TransactionStatus.IDLE:
+            return
+        try:
+            connection.execute(how.encode())
+        except psycopg.Error:
+            connection.close()
+
+    def drop(self) -> None:
+        """End a connection whose state nobody knows."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def close(self) -> None:
+        """End it for good."""
+        self._closed = True
+        self.drop()
+
+
+class SharedSession:
+    """A session with the lock that those take who use it."""
+
+    def __init__(self, dsn: str) -> None:
+        self.session = ServerSession(dsn)
+        self.lock = threading.Lock()
+
+
+def _connected(dsn: str) -> psycopg.Connection:
+    given = conninfo_to_dict(dsn)
+    usual = {key: value for key, value in _USUAL.items() if key not in given}
+    connection = psycopg.connect(make_conninfo(dsn, **usual), autocommit=True)
+    try:
+        connection.execute("; ".join(_GREETING).encode(), prepare=False)
+        row = connection.execute("SHOW synchronous_commit").fetchone()
+        if row is None or row[0] not in _SAFE:
+            connection.execute("SET synchronous_commit = on")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,233 @@
+"""The ledger's tables on a PostgreSQL server: transactions that survive a kill of either side at any moment.
+
+Promise: what `write` has returned from is on the server's disk. Where the connection breaks while it commits nobody knows
+whether it is there, and it is not tried again: a charge is made once, or once in vain, and never twice.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, date
+from pathlib import Path
+from typing import TypeVar
+
+import psycopg
+
+from dpsql.accounting import mark
+from dpsql.accounting.ledger import Clock, DataSet, Way
+from dpsql.accounting.postgres import schema
+from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, shown_place
+from dpsql.accounting.postgres.trouble import is_away, is_busy, trouble_of
+from dpsql.accounting.sql import owner
+from dpsql.accounting.sql.epochs import last_epoch
+from dpsql.accounting.sql.opening import OpenedLedger, demand_no_loss, last_line, take
+from dpsql.accounting.sql.store import SqlConnection
+from dpsql.errors import ConfigError, LedgerFailed
+from dpsql.interrupt import pause
+from dpsql.private_files import make_directory
+from dpsql.question import Cancellation
+
+_T = TypeVar("_T")
+_LOG = logging.getLogger("dpsql.ledger")
+_PATIENCE = 60.0
+"""Seconds to wait for other servers' transactions; one takes milliseconds."""
+_AWAY = 20.0
+"""Seconds to wait for the ledger's server while it can't be reached."""
+_LEAST = 0.2
+"""Seconds to wait where that time has gone by with waiting for somebody who waited."""
+_AGAIN = 0.05
+"""Seconds until it is tried again."""
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '250ms'; {schema.KEEP_OTHERS_OUT}"
+_SYNCS = "SHOW fsync"
+_MADE_ONCE = "SELECT pg_advisory_xact_lock(7236284823)"
+"""Whoever opens a ledger waits here for who makes it."""
+
+
+class PostgresStore:
+    """A session for transactions, used by one thread at a time, and another that looks meanwhile."""
+
+    def __init__(self, dsn: str, beside: Path, owned: DataSet, clock: Clock, way: Way) -> None:
+        """Open the ledger of a data set, or make it; its mark is beside the path `beside` on this machine.
+
+        Raises:
+            ConfigError: it can't be used, is one of a newer dpsql, another data set's, or less than there was.
+        """
+        self._place, self._beside = shown_place(dsn), beside
+        self._shared, self._eye = SharedSession(dsn), SharedSession(dsn)
+        try:
+            make_directory(beside.parent)
+            with opening(self._shared, self._place) as connection:
+                self._opened = prepare(connection, self._place, beside, way, (owned, clock))
+        except OSError as error:
+            raise ConfigError(
+                f"the mark of ledger {self._place} can't be kept at {beside}: {error.strerror}"
+            ) from error
+        finally:
+            if not hasattr(self, "_opened"):
+                self.close()
+        self._noted = self._opened.lines
+        self.note(self._noted)
+
+    @property
+    def identity(self) -> str:
+        """Return what no other ledger has, nor this one for another data set."""
+        return self._opened.identity
+
+    @property
+    def adopted(self) -> DataSet | None:
+        """Return whose it was until it was opened, if it was another's."""
+        return self._opened.adopted
+
+    def close(self) -> None:
+        """Close the connections, after whatever is going on."""
+        for shared in (self._shared, self._eye):
+            with shared.lock:
+                shared.session.close()
+
+    def epoch(self) -> tuple[int, date] | None:
+        """Return the last epoch, and the day on which it began; None where the server can't be asked."""
+        return self.glance(last_epoch)
+
+    def glance(self, look: Callable[[SqlConnection], _T]) -> _T | None:
+        """Return what one look tells, without waiting; None where the server can't be asked."""
+        with self._eye.lock:
+            try:
+                connection = self._eye.session.opened(soon=False)
+                connection.execute(_READ.encode())
+                return look(ServerTransaction(connection))
+            except psycopg.Error:
+                return None
+            finally:
+                self._eye.session.end("COMMIT")
+
+    @contextmanager
+    def read(self, cancellation: Cancellation | None = None, since: float | None = None) -> Iterator[SqlConnection]:
+        """Lend a connection for queries of one state; see `LedgerStore.read`."""
+        with self._lent(cancellation, since, _READ) as connection:
+            yield connection
+
+    @contextmanager
+    def write(
+        self, cancellation: Cancellation | None = None, since: float | None = None, *, durable: bool = True
+    ) -> Iterator[SqlConnection]:
+        """Lend a connection for one transaction that no other server's overlaps; see `LedgerStore.write`."""
+        # What need not be durable is so all the same: it costs a millisecond, and a kill of the server leaves it.
+        _ = durable
+        with self._lent(cancellation, since, _WRITE) as connection:
+            yield connection
+
+    def check(self) -> None:
+        """Return: how much room the server has it tells nobody, but by the error of a transaction."""
+
+    def check_owner(self, connection: SqlConnection) -> None:
+        """Return if the ledger still is the one that was opened, the data set's, and has all that we know of.
+
+        Raises:
+            LedgerFailed: it does not, since somebody has let another data set adopt it, or put an older state back.
+        """
+        known, lines = owner.owner(connection), last_line(connection)
+        if known is None or (known.ledger, known.dataset) != (self._opened.ledger, self._opened.dataset):
+            _LOG.error("the ledger can't be used: %s is another one now, or another data set's", self._place)
+            raise LedgerFailed
+        if lines < self._noted:
+            _LOG.error("the ledger can't be used: %s lacks %s charges that it had", self._place, self._noted - lines)
+            raise LedgerFailed
+        self._noted = lines
+
+    def note(self, line: int) -> None:
+        """Remember, on this machine, that it has this line."""
+        self._noted = max(self._noted, line)
+        mark.write_mark(self._beside, self._opened.mark(line))
+
+    @contextmanager
+    def _lent(self, cancellation: Cancellation | None, since: float | None, begin: str) -> Iterator[SqlConnection]:
+        """Lend the connection; what has not begun yet is tried again, and nothing else."""
+        now = time.monotonic()
+        began = now if since is None else since
+        while True:
+            with self._shared.lock:
+                connection = self._begun(begin, now, began)
+                if connection is not None:
+                    try:
+                        yield ServerTransaction(connection)
+                        connection.execute("COMMIT")
+                    except psycopg.Error as error:
+                        raise trouble_of(error) from error
+                    finally:
+                        self._shared.session.end("ROLLBACK")
+                    return
+            pause(_AGAIN, cancellation)
+
+    def _begun(self, begin: str, now: float, since: float) -> psycopg.Connection | None:
+        """Begin a transaction; None if it should be tried again."""
+        try:
+            connection = self._shared.session.opened()
+            connection.execute(begin.encode(), prepare=False)
+        except psycopg.Error as error:
+            self._shared.session.end("ROLLBACK")
+            patience = _PATIENCE if is_busy(error) else _AWAY if is_away(error) else 0
+            if time.monotonic() < max(now + _LEAST, since + patience) and patience:
+                return None
+            raise trouble_of(error) from error
+        return connection
+
+
+def prepare(
+    connection: SqlConnection, place: str, beside: Path, way: Way, owned: tuple[DataSet, Clock]
+) -> OpenedLedger:
+    """Make the tables unless they are there, and see whose they are; in a transaction that has begun.
+
+    Raises:
+        ConfigError: they can't be used.
+    """
+    dataset, now = owned[0], owned[1]().astimezone(UTC)
+    connection.execute(_MADE_ONCE)
+    (syncs,) = connection.execute(_SYNCS).fetchone()
+    if syncs != "on":
+        raise ConfigError(f"ledger {place} would lose charges with the power: its server has fsync = {syncs}")
+    if not schema.is_there(connection):
+        demand_no_loss(place, beside, way)
+        schema.make_tables(connection)
+        owner.own(connection, dataset, now, owner.MADE)
+    schema.see_version(connection, place)
+    connection.execute(schema.KEEP_OTHERS_OUT)
+    return take(connection, place, beside, way, (dataset, now))
+
+
+@contextmanager
+def opening(shared: SharedSession, place: str, *, keep: bool = True) -> Iterator[SqlConnection]:
+    """Give a transaction, which is kept or leaves no trace.
+
+    Raises:
+        ConfigError: the server does not let us.
+    """
+    with shared.lock:
+        try:
+            connection = shared.session.opened()
+            connection.execute("BEGIN ISOLATION LEVEL " + ("READ COMMITTED" if keep else "REPEATABLE READ"))
+            yield ServerTransaction(connection)
+            connection.execute("COMMIT" if keep else "ROLLBACK")
+        except psycopg.Error as error:
+            raise ConfigError(
+                f"ledger {place} can't be opened: {str(error).strip()}",
+                hint="The role that ledger names needs CREATE on the database, in which dpsql makes the schema "
+                f"{SCHEMA}.",
+            ) from error
+        finally:
+            shared.session.end("ROLLBACK")
+
+
+def rehearse(dsn: str, beside: Path, dataset: DataSet, clock: Clock) -> None:
+    """Return if the ledger could be opened, and leave no trace.
+
+    Raises:
+        ConfigError: it could not.
+    """
+    shared, place = SharedSession(dsn), shown_place(dsn)
+    try:
+        with opening(shared, place, keep=False) as connection:
+            prepare(connection, place, beside, Way.AS_IT_IS, (dataset, clock))
+    finally:
+        shared.session.close()

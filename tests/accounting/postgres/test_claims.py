@@ -1,0 +1,67 @@
+"""Claims on what is measured, among servers that share a ledger."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from dpsql.accounting.postgres import claims
+from dpsql.accounting.postgres.claims import ServerClaims
+from dpsql.errors import LedgerFailed
+from tests.accounting.conftest import Opened
+from tests.support.fix_ledger import account_of, ask, item_of, spent
+from tests.support.fix_ledger_server import LedgerServer, running_server
+
+
+def _until_taken(claims: ServerClaims, *keys: str) -> None:
+    """Wait until nobody else has them: a session ends a moment after its client has."""
+    while not claims.take(keys):
+        pass
+
+
+def test_all_or_none_until_given_back(dsn: str) -> None:
+    """Who can't have all keys has none; what is given back, or whose session ends, others may have."""
+    with closing(ServerClaims(dsn)) as one, closing(ServerClaims(dsn)) as two:
+        assert (one.take(["a", "b"]), two.take(["c", "b"]), one.take(["c"])) == (True, False, True)
+        one.give_back(["b", "c"])
+        assert (two.take(["c", "b"]), two.take(["a"])) == (True, False)
+    with closing(ServerClaims(dsn)) as three:
+        _until_taken(three, "a", "b", "c")
+
+
+@pytest.fixture
+def server() -> Iterator[LedgerServer]:
+    """A server that may be killed."""
+    with running_server() as running:
+        yield running
+
+
+def test_they_outlive_the_server(server: LedgerServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once it is back they are taken again; until then nobody has any, and in the end that is said."""
+    with closing(ServerClaims(server.dsn())) as one, closing(ServerClaims(server.dsn())) as two:
+        assert one.take(["a"])
+        server.kill()
+        assert not one.take(["b"])
+        server.start()
+        _until_taken(one, "b")
+        assert not two.take(["a"])
+        server.kill()
+        monkeypatch.setattr(claims, "_AWAY", 0.0)
+        one.give_back(["b"])
+        with pytest.raises(LedgerFailed):
+            _until_taken(one, "c")
+        server.start()
+
+
+def test_who_asks_the_same_of_another_server_pays_nothing(opened: Opened) -> None:
+    """They wait until it has measured, and are told what it has stored."""
+    account = account_of()
+    with opened() as one, opened() as two, ThreadPoolExecutor(1) as pool:
+        with one.open_statement(account, "", [item_of("a")]) as statement:
+            other = pool.submit(ask, two, account, item_of("a"), item_of("b", "0.2"))
+            assert ask(two, account, item_of("c", "0.1")) == {"c": None}
+            assert not other.done()
+            statement.store("a", b"of one")
+        assert other.result(20) == {"a": b"of one", "b": None}
+        assert [round(float(each), 3) for each in spent(one, account)] == [0.7, 0.7]

@@ -1,0 +1,114 @@
+"""A server that goes away, and whoever charges without pause: no charge is lost, and none is made twice."""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.postgres import store, trouble
+from dpsql.accounting.postgres.ledger import PostgresLedger
+from dpsql.errors import LedgerBusy, LedgerFailed, LedgerFull
+from tests.support.fix_ledger import Clock, account_of, ask, item_of
+from tests.support.fix_ledger_server import LedgerServer, running_server
+
+CHARGERS = 6
+
+
+@pytest.fixture
+def server() -> Iterator[LedgerServer]:
+    """A server that may be killed."""
+    with running_server() as running:
+        yield running
+
+
+def _rich() -> Account:
+    return account_of(total="1000000", dataset="10000000")
+
+
+def test_kinds_of_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    """Each has its error; a mistake of ours stays what it is."""
+    kinds = {
+        psycopg.errors.DiskFull(): LedgerFull,
+        psycopg.errors.LockNotAvailable(): LedgerBusy,
+        psycopg.errors.AdminShutdown(): LedgerFailed,
+        psycopg.errors.ReadOnlySqlTransaction(): LedgerFailed,
+        psycopg.errors.InsufficientPrivilege(): LedgerFailed,
+    }
+    for error, kind in kinds.items():
+        assert isinstance(trouble.trouble_of(error), kind)
+    mistake = psycopg.errors.UndefinedColumn()
+    assert trouble.trouble_of(mistake) is mistake
+    assert len(caplog.records) == len(kinds)
+
+
+def test_a_restart_is_waited_for_and_an_outage_is_told(
+    server: LedgerServer, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is measured meanwhile; what is stored under a charge of before is kept."""
+    with PostgresLedger(server.dsn(), tmp_path / "l", clock) as ledger:
+        with ledger.open_statement(_rich(), "", [item_of("a")]) as statement:
+            server.kill()
+            later = threading.Timer(1, server.start)
+            later.start()
+            assert statement.store("a", b"noisy") == b"noisy"
+            later.join()
+        assert ask(ledger, _rich(), item_of("a")) == {"a": b"noisy"}
+        server.kill()
+        monkeypatch.setattr(store, "_AWAY", 0.5)
+        measured: list[object] = []
+        with pytest.raises(LedgerFailed), ledger.open_statement(_rich(), "", [item_of("b")], measured.append):
+            pass
+        assert measured == []
+        server.start()
+        assert ask(ledger, _rich(), item_of("b")) == {"b": None}
+
+
+def _charge(ledger: PostgresLedger, name: str, over: threading.Event, heard: Counter[str]) -> None:
+    """Ask new questions, each once; remember those that were answered."""
+    number = 0
+    while not over.is_set():
+        key = f"{name} {number}"
+        number += 1
+        try:
+            ask(ledger, _rich(), item_of(key, "1/1000"))
+        except LedgerFailed:
+            continue
+        heard[key] += 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_kills_of_the_server_lose_no_charge_and_double_none(
+    server: LedgerServer, tmp_path: Path, clock: Clock, seed: int
+) -> None:
+    """Of two that charge on and on while it is killed and started again every acknowledged charge is there, once."""
+    over, heard, chance = threading.Event(), Counter[str](), random.Random(seed)  # noqa: S311 # any moment will do
+    with (
+        closing(PostgresLedger(server.dsn(), tmp_path / "a", clock)) as one,
+        closing(PostgresLedger(server.dsn(), tmp_path / "b", clock)) as two,
+    ):
+        askers = [
+            threading.Thread(target=_charge, args=((one, two)[n % 2], str(n), over, heard)) for n in range(CHARGERS)
+        ]
+        for asker in askers:
+            asker.start()
+        for _ in range(4):
+            time.sleep(chance.uniform(0.2, 0.8))
+            server.kill()
+            server.start()
+        before = len(heard)
+        while len(heard) < before + CHARGERS:
+            time.sleep(0.01)
+        over.set()
+        for asker in askers:
+            asker.join()
+        charged = Counter(entry.key for entry in one.entries(None, 10**6))
+    assert set(heard) <= set(charged)
+    assert set(charged.values()) == {1}
+    assert len(charged) - len(heard) <= 4 * CHARGERS
