@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 
-from dpsql.accounting.composition import compose, left_of
+from dpsql.accounting.composition import compose
+from dpsql.accounting.privacy_filter import PrivacyFilter, counted
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.policy.model import DatasetBudget, Privacy, Role
@@ -47,14 +48,30 @@ class Balance:
     granted: Privacy = _NONE
     """What the role was granted in its current period, beside its budget."""
     room_from: Callable[[Privacy], datetime | None] = field(default=lambda _: None, repr=False, compare=False)
-    """From when on so much of the data set's budget is free, if nothing more is spent; None if it never is, or is now."""
+    """From when on so much of the data set's budget, as it counts, is free if nothing more is spent; None: never, or now."""
     user_spent: Fraction = Fraction(0)
     """The ε that the account's user has spent of the role's in its current period."""
+    role_counted: Privacy | None = None
+    """What the role's charges of this period add up to as its budget counts them; None: it has spent them."""
+    dataset_counted: Privacy | None = None
+    """What those of all roles add up to, likewise."""
+
+    @property
+    def role_filter(self) -> PrivacyFilter:
+        """Return the role's budget of this period, and what was charged to it."""
+        charged = self.role_spent if self.role_counted is None else self.role_counted
+        return PrivacyFilter(self.role_total, self.account.role.budget.concentrated, charged)
+
+    @property
+    def dataset_filter(self) -> PrivacyFilter:
+        """Return the data set's budget, and what was charged to it."""
+        charged = self.dataset_spent if self.dataset_counted is None else self.dataset_counted
+        return PrivacyFilter(self.account.dataset.total, self.account.dataset.concentrated, charged)
 
     @property
     def role_left(self) -> Privacy:
-        """Return what the role may still spend in this period, were it alone."""
-        return left_of(self.role_total, self.role_spent)
+        """Return the most that the role may still spend on one question in this period, were it alone."""
+        return self.role_filter.left
 
     @property
     def user_left(self) -> Privacy:
@@ -64,6 +81,11 @@ class Balance:
             left if share is None else Privacy(min(left.epsilon, max(share - self.user_spent, Fraction(0))), left.delta)
         )
 
+    def questions(self, price: Privacy) -> int:
+        """Return for how many more questions at a price the account's user may spend of the role's budget."""
+        often, share = self.role_filter.questions(price), self.account.role.shares.get(self.account.user)
+        return often if share is None or not price.epsilon else min(often, int(self.user_left.epsilon / price.epsilon))
+
     @property
     def role_total(self) -> Privacy:
         """Return what the role may spend in this period in all, were it alone."""
@@ -71,12 +93,12 @@ class Balance:
 
     @property
     def dataset_left(self) -> Privacy:
-        """Return what all roles of the unit kind may still spend together."""
-        return left_of(self.account.dataset.total, self.dataset_spent)
+        """Return the most that one more question may cost all roles of the unit kind together."""
+        return self.dataset_filter.left
 
 
-def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) -> None:
-    """Return if both budgets can pay for measurements that cost the role so much each.
+def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> None:
+    """Return if both budgets can pay for measurements that cost the role, and the data set, so much each.
 
     Raises:
         BudgetExhausted: with what is left, what is asked and when the budget renews.
@@ -96,7 +118,7 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
             because="measurements-a-day",
             hint="Ask a question that was answered before, or wait until midnight (UTC).",
         )
-    short = _shortfall(balance.role_left, role_cost)
+    short = _shortfall(balance.role_filter, costs)
     if short:
         wait = f"or wait until {balance.renews} (UTC)" if balance.renews else "the budget does not renew"
         raise BudgetExhausted(
@@ -113,30 +135,31 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
             because="user-share",
             hint="Ask with a smaller dpsql.epsilon, or a question that was answered before.",
         )
-    _afford_of_dataset(balance, dataset_cost)
+    _afford_of_dataset(balance, dataset_costs)
 
 
-def _afford_of_dataset(balance: Balance, dataset_cost: Privacy) -> None:
+def _afford_of_dataset(balance: Balance, costs: Sequence[Privacy]) -> None:
     """Return if the data set's own budget can pay; only owners are told what it has left."""
-    role, most = balance.account.role, _at_most(balance.account.role, dataset_cost)
-    short = _shortfall(balance.dataset_left, most)
+    role = balance.account.role
+    most = _at_most(role, costs)
+    short = _shortfall(balance.dataset_filter, most)
     if short and role.owner:
         raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" has {short}', balance, most)
     if short:
         raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" is used up', balance, most)
 
 
-def _shared(message: str, balance: Balance, wanted: Privacy) -> BudgetExhausted:
+def _shared(message: str, balance: Balance, wanted: Sequence[Privacy]) -> BudgetExhausted:
     return BudgetExhausted(message, because="data-set-budget", hint=_hint(balance, wanted))
 
 
-def _hint(balance: Balance, wanted: Privacy) -> str:
+def _hint(balance: Balance, wanted: Sequence[Privacy]) -> str:
     """Return what there is to be done: of a window, from when on so much is free."""
     window = balance.account.dataset.window
     if window is None:
         return _SHARED
-    when = balance.room_from(wanted)
-    amount = f"ε = {show_down(wanted.epsilon)}" + (f", δ = {show_down(wanted.delta)}" if wanted.delta else "")
+    when, cost = balance.room_from(counted(wanted, balance.dataset_filter.accounting)), compose(wanted)
+    amount = f"ε = {show_down(cost.epsilon)}" + (f", δ = {show_down(cost.delta)}" if cost.delta else "")
     return _SLIDES.format(
         window=window, free="" if when is None else f": {amount} is free from {minute_after(when)} on"
     )
@@ -147,21 +170,22 @@ def minute_after(when: datetime) -> str:
     return f"{(when + _MINUTE).replace(second=0, microsecond=0):%Y-%m-%d %H:%M} (UTC)"
 
 
-def _at_most(role: Role, cost: Privacy) -> Privacy:
-    """Return what any statement of the role may cost, where this one costs anything.
+def _at_most(role: Role, costs: Sequence[Privacy]) -> Sequence[Privacy]:
+    """Return what any statement of the role may cost, where this one costs anything: in one measurement, which costs most.
 
     Were a cheaper statement let through, trying, which is free, would show what the other roles have left.
     """
+    cost, each = compose(costs), role.per_query
     if role.owner or not cost.epsilon:
-        return cost
-    each = role.per_query
-    return Privacy(max(cost.epsilon, each.epsilon), max(cost.delta, each.delta) if cost.delta else cost.delta)
+        return costs
+    return (Privacy(max(cost.epsilon, each.epsilon), max(cost.delta, each.delta) if cost.delta else cost.delta),)
 
 
-def _shortfall(left: Privacy, asked: Privacy) -> str | None:
+def _shortfall(budget: PrivacyFilter, costs: Sequence[Privacy]) -> str | None:
     """Name the parameter that does not suffice; None if both do."""
-    if asked.epsilon > left.epsilon:
-        return f"ε = {show_down(left.epsilon)} left, the statement asks for ε = {show_down(asked.epsilon)}"
-    if asked.delta > left.delta:
-        return f"δ = {show_down(left.delta)} left, the statement asks for δ = {show_down(asked.delta)}"
+    room, asked, cost = budget.room, counted(costs, budget.accounting), compose(costs)
+    if asked.epsilon > room.epsilon:
+        return f"ε = {show_down(budget.left.epsilon)} left, the statement asks for ε = {show_down(cost.epsilon)}"
+    if asked.delta > room.delta:
+        return f"δ = {show_down(room.delta)} left, the statement asks for δ = {show_down(cost.delta)}"
     return None

@@ -1,11 +1,13 @@
 """What is said when a budget nears its end: once at 80 and once at 95 %, to who spends it and in the operator's log."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.accounting.balance import Balance
 from dpsql.accounting.composition import compose
+from dpsql.accounting.privacy_filter import PrivacyFilter, counted
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.policy.model import Privacy
 
@@ -15,33 +17,33 @@ MARKS = (95, 80)
 _SHARED = "all roles share it"
 
 
-def nearing(balance: Balance, role_cost: Privacy, dataset_cost: Privacy) -> tuple[str, ...]:
+def nearing(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> tuple[str, ...]:
     """Return what whoever has just paid so much on top of a balance is told, and log it; nothing where no mark is passed.
 
     What all roles together have spent only owners are told, as everywhere.
     """
     role = balance.account.role
     own, shared = f'the budget of role "{role.name}"', f'the data set\'s budget for privacy unit "{role.protects}"'
-    told = tuple(_passed(own, balance.role_total, balance.role_spent, role_cost, _renews(balance)))
-    of_all = tuple(_passed(shared, balance.account.dataset.total, balance.dataset_spent, dataset_cost, _SHARED))
+    told = tuple(_passed(own, balance.role_filter, costs, _renews(balance)))
+    of_all = tuple(_passed(shared, balance.dataset_filter, dataset_costs, _SHARED))
     for line in (*told, *of_all):
         _LOG.warning("a budget nears its end: %s", line)
     return (*told, *of_all) if role.owner else told
 
 
-def _passed(budget: str, total: Privacy, before: Privacy, cost: Privacy, renews: str) -> Iterator[str]:
+def _passed(name: str, budget: PrivacyFilter, costs: Sequence[Privacy], renews: str) -> Iterator[str]:
     """Yield the mark that a charge passes, the highest one, with what is left."""
-    after = compose((before, cost))
-    for name, whole, old, new, price in (
-        ("ε", total.epsilon, before.epsilon, after.epsilon, cost.epsilon),
-        ("δ", total.delta, before.delta, after.delta, cost.delta),
+    price, limit, before = counted(costs, budget.accounting), budget.limit, budget.charged
+    after = replace(budget, charged=compose((before, price)))
+    for letter, whole, old, new, cost, which in (
+        ("ε", limit.epsilon, before.epsilon, after.charged.epsilon, price.epsilon, "epsilon"),
+        ("δ", limit.delta, before.delta, after.charged.delta, price.delta, "delta"),
     ):
         mark = next((mark for mark in MARKS if whole and old * 100 < mark * whole <= new * 100), None)
         if mark is not None:
-            left = max(whole - new, Fraction(0))
             yield (
-                f"{mark} % of {budget} is spent: {name} = {show_down(left)} left, "
-                f"enough for {left // price:,} more questions at the price of this one; {renews}"
+                f"{mark} % of {name} is spent: {letter} = {show_down(getattr(after.left, which))} left, "
+                f"enough for {max(whole - new, Fraction(0)) // cost:,} more questions at the price of this one; {renews}"
             )
 
 

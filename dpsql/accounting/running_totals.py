@@ -6,7 +6,9 @@ from fractions import Fraction
 
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
+from dpsql.accounting.privacy_filter import counted
 from dpsql.accounting.sliding import SlidingTotal
+from dpsql.policy.choices import Accounting
 from dpsql.policy.model import Privacy
 
 _NOTHING = compose(())
@@ -18,10 +20,10 @@ class RunningTotals:
     def __init__(self) -> None:
         self.last = 0
         """The number of the last line that was entered."""
-        self._days: defaultdict[str, dict[date, Privacy]] = defaultdict(dict)
+        self._days: defaultdict[tuple[str, Accounting], dict[date, Privacy]] = defaultdict(dict)
         self._users: defaultdict[tuple[str, str], dict[date, Fraction]] = defaultdict(dict)
         self._lines: Counter[tuple[str, date]] = Counter()
-        self._kinds: defaultdict[str, SlidingTotal] = defaultdict(SlidingTotal)
+        self._kinds: defaultdict[tuple[str, Accounting], SlidingTotal] = defaultdict(SlidingTotal)
         self.latest: datetime | None = None
         """The latest time of any line."""
 
@@ -29,20 +31,22 @@ class RunningTotals:
         """Add the next line."""
         self.last = number
         self.latest = entry.time if self.latest is None else max(self.latest, entry.time)
-        days, day = self._days[entry.role], entry.time.date()
-        days[day] = compose((days.get(day, _NOTHING), entry.cost))
+        day = entry.time.date()
+        for accounting in Accounting:
+            cost, days = counted((entry.cost,), accounting), self._days[entry.role, accounting]
+            days[day] = compose((days.get(day, _NOTHING), cost))
+            if entry.measured:
+                self._kinds[entry.kind, accounting].enter(entry.time, cost)
         self._lines[entry.role, day] += 1
         theirs = self._users[entry.role, entry.user]
         theirs[day] = theirs.get(day, Fraction(0)) + entry.cost.epsilon
-        if entry.measured:
-            self._kinds[entry.kind].enter(entry.time, entry.cost)
 
-    def by_role(self, role: str, since: date) -> Privacy:
-        """Return what the role spent since a day, on whatever unit kind.
+    def by_role(self, role: str, since: date, accounting: Accounting = Accounting.SUM) -> Privacy:
+        """Return what the role's charges since a day add up to, on whatever unit kind.
 
         Days to come count too, so that a clock that was set back frees nothing.
         """
-        return compose(cost for day, cost in self._days[role].items() if day >= since)
+        return compose(cost for day, cost in self._days[role, accounting].items() if day >= since)
 
     def by_user(self, role: str, user: str, since: date) -> Fraction:
         """Return the ε of a role's that a user spent since a day, with days to come."""
@@ -50,8 +54,8 @@ class RunningTotals:
 
     def lines(self, role: str, since: date) -> int:
         """Return how many measurements the role has paid for since a day, with those of days to come."""
-        return sum(self._lines[role, day] for day in self._days[role] if day >= since)
+        return sum(self._lines[role, day] for day in self._days[role, Accounting.SUM] if day >= since)
 
-    def on_kind(self, kind: str) -> SlidingTotal:
-        """Return what all measurements of a unit kind cost together, and when."""
-        return self._kinds[kind]
+    def on_kind(self, kind: str, accounting: Accounting = Accounting.SUM) -> SlidingTotal:
+        """Return what all measurements of a unit kind add up to, and when."""
+        return self._kinds[kind, accounting]

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
-from fractions import Fraction
 from statistics import median_high
 
 from dpsql.accounting.composition import compose
@@ -27,9 +26,3 @@ def usual_price(entries: Iterable[Entry], role: Role) -> Privacy:
     if not paid:
         return Privacy(role.per_query.epsilon, role.per_query.delta)
     return Privacy(median_high([cost.epsilon for cost in paid]), median_high([cost.delta for cost in paid]))
-
-
-def questions_left(left: Privacy, price: Privacy) -> int:
-    """Return how many questions at a price an amount pays for."""
-    pairs = ((left.epsilon, price.epsilon), (left.delta, price.delta))
-    return min(int(Fraction(amount) // each) for amount, each in pairs if each)

@@ -38,3 +38,12 @@ class TrialMode(StrEnum):
     FORMS = "forms"
     """Those of a form that has not passed yet."""
     OFF = "off"
+
+
+class Accounting(StrEnum):
+    """How charges add up."""
+
+    SUM = "sum"
+    """ε and δ are added up."""
+    ZCDP = "zcdp"
+    """Each ε as the ρ of zero-concentrated differential privacy, whose sum is turned into ε at a part of δ."""

@@ -163,6 +163,8 @@ class DatasetBudget:
     """In how many days, any that follow each other; None is ever."""
     profile: Fraction | None = None
     """What a profile of the data costs, once an epoch, the data set and each role that sees it; None: there is none."""
+    concentrated: Fraction | None = None
+    """With zCDP: the part of δ at which ρ is turned into ε; the other is for the charges' own. None: ε and δ are added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,8 @@ class RoleBudget:
 
     total: Privacy
     period: Period = Period.NEVER
+    concentrated: Fraction | None = None
+    """As that of `DatasetBudget`."""
 
 
 class NoiseLevel(StrEnum):

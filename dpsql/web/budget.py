@@ -16,10 +16,11 @@ from starlette.responses import JSONResponse, Response
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.usual_price import questions_left, usual_price
+from dpsql.accounting.usual_price import usual_price
 from dpsql.epsilon.advising.belief import belief_after
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.epsilon.rounding import down_to_digits, percent
+from dpsql.policy.choices import Accounting
 from dpsql.policy.model import DatasetBudget, Privacy, Role
 from dpsql.web.curves import Json
 from dpsql.web.page_context import PageContext
@@ -119,8 +120,8 @@ def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[Expe
             kind,
             f"all roles together, {_often(balance.account.dataset)}",
             balance.account.dataset.total,
-            (balance.dataset_spent, balance.dataset_left),
-            _risk(balance.dataset_spent.epsilon),
+            (balance.dataset_filter.spent, balance.dataset_left),
+            _risk(balance.dataset_filter.spent.epsilon),
             _often(balance.account.dataset),
         )
         for kind, balance in kinds.items()
@@ -141,16 +142,15 @@ def _balance(site: Site, visitor: Visitor, role: Role) -> Balance:
 
 def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
     """Return a role's bar; its risk is that of all periods together, since what was learnt is not forgotten."""
-    role, spent = balance.account.role, (balance.role_spent, balance.role_left)
+    role, spent = balance.account.role, (balance.role_filter.spent, balance.role_left)
     renews = f"renews on {balance.renews} (UTC)" if balance.renews else "does not renew"
     note = f"protects each {role.protects}; {renews}; at most ε = {show_down(role.per_query.epsilon)} a question"
     price = usual_price(lines, role)
-    note += (
-        f"; enough for {questions_left(balance.role_left, price):,} more at the usual ε = {show_down(price.epsilon)}"
-    )
+    note += f"; enough for {balance.role_filter.questions(price):,} more at the usual ε = {show_down(price.epsilon)}"
+    note += "; its charges add up with zCDP" if balance.role_filter.accounting is Accounting.ZCDP else ""
     note += "; closed, because measurements have failed" if balance.closed else ""
     if not balance.renews:
-        return _bar(role.name, note, balance.role_total, spent, _risk(balance.role_spent.epsilon), "ever")
+        return _bar(role.name, note, balance.role_total, spent, _risk(spent[0].epsilon), "ever")
     ever = max(_cost(lines), balance.role_spent.epsilon)
     least = "at least " if len(lines) == _RECENT else ""
     now = f"{_risk(ever)}: {least}ε = {_brief(ever)} in all its periods so far"

@@ -30,7 +30,7 @@ def account(tmp_path: Path) -> Account:
 
 def _told(account: Account, spent: str, cost: str, of_all: str = "0") -> tuple[str, ...]:
     balance = Balance(account, _privacy(spent), _privacy(of_all), None)
-    return nearing(balance, _privacy(cost), _privacy(cost))
+    return nearing(balance, [_privacy(cost)], [_privacy(cost)])
 
 
 @pytest.mark.parametrize(

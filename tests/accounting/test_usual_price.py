@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from dpsql.accounting.ledger import Entry
-from dpsql.accounting.usual_price import questions_left, usual_price
+from dpsql.accounting.usual_price import usual_price
 from dpsql.policy.model import Policy, Privacy
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -25,11 +25,3 @@ def test_who_has_paid_nothing_pays_what_a_statement_may_cost(policy: Policy) -> 
     """At the most."""
     role = policy.roles["owner"]
     assert usual_price([], role) == Privacy(role.per_query.epsilon, role.per_query.delta)
-
-
-def test_what_is_left_pays_for_whole_questions() -> None:
-    """Of ε and of δ."""
-    left = Privacy(Fraction(1), Fraction(1, 1000))
-    assert questions_left(left, Privacy(Fraction(3, 10))) == 3
-    assert questions_left(left, Privacy(Fraction(3, 10), Fraction(1, 2000))) == 2
-    assert questions_left(Privacy(Fraction(0)), Privacy(Fraction(3, 10))) == 0

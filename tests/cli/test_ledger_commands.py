@@ -139,3 +139,13 @@ def test_unlock_of_a_role_that_there_is_not(config: Path) -> None:
     """The roles that there are are named."""
     done = RUN.invoke(app, ["unlock", "nobody", "--config", str(config)])
     assert (done.exit_code, done.stderr) == (1, 'ERROR F0000: there is no role "nobody"\nHINT: Roles: owner\n')
+
+
+def test_budgets_with_zcdp_show_both(config: Path) -> None:
+    """What was charged, and what it comes to."""
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("delta: 1e-6, period: week}", "delta: 1e-6, accounting: zcdp}"), encoding="utf-8")
+    owner = json.loads(_budget(config, "show", "--json").stdout)["roles"]["owner"]
+    assert (owner["accounting"], owner["spent"]["epsilon"]) == ("zcdp", "0.25")
+    assert 1 < float(owner["composed"]["epsilon"]) < 2
+    assert "ε 0.25; with zCDP ε" in _budget(config).stdout

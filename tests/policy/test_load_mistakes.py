@@ -138,3 +138,12 @@ def test_the_hint_counts(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(path, {})
     assert caught.value.hint == "1 mistake in the configuration."
+
+
+def test_zcdp_of_the_data_set_needs_a_delta(tmp_path: Path) -> None:
+    """What no role has the data set need not have, but for that."""
+    path = write_files(tmp_path, {CONFIG: ("{epsilon: 10, delta: 1e-5}", "{epsilon: 10, accounting: zcdp}")})
+    path.write_text(path.read_text().replace("delta: 1e-6, ", ""))
+    assert mistakes(tmp_path, path) == [
+        "config.yaml:8: budget.passenger.accounting: is zcdp, which needs a delta: what ρ comes to in ε is said at a δ"
+    ]

@@ -193,3 +193,19 @@ def test_several_processes_share_the_memory_that_one_may_use(tmp_path: Path) -> 
     assert config.listen.processes == 3
     assert isinstance(config.engine, DuckDbFile)
     assert config.engine.resources.memory == "26%"
+
+
+def test_zcdp_has_a_part_of_delta(tmp_path: Path) -> None:
+    """All of it where no charge has a δ of its own, else half; what a statement's is follows the square of its ε."""
+    files = {"config.yaml": ("period: week}", "accounting: zcdp}")}
+    role = load(write_files(tmp_path, files), {}).policy.roles["owner"]
+    assert role.budget.concentrated == Fraction("5e-7")
+    assert role.per_query.delta == Fraction("5e-7") / 2500
+    path = write_files(tmp_path, files)
+    text = path.read_text().replace("epsilon: 0.1}", "epsilon: 0.1, delta: 0}")
+    path.write_text(text.replace("1e-5}", "1e-5, accounting: zcdp}"))
+    policy = load(path, {}).policy
+    assert (policy.roles["owner"].budget.concentrated, policy.budgets["passenger"].concentrated) == (
+        Fraction("1e-6"),
+        Fraction("1e-5"),
+    )

@@ -245,14 +245,14 @@ class SqlLedger:
                 releases.entitle(connection, account, bought, asked.question)
         if last is not None:
             self._store.note(last)
-        cost = compose(each.item.cost for each in due)
+        costs, measured = [each.item.cost for each in due], [each.item.cost for each in due if not each.stored]
         return PaidStatement(
-            issue(frozenset(each.item.key for each in due if not each.stored), cost),
+            issue(frozenset(each.item.key for each in due if not each.stored), compose(costs)),
             {each.item.key: each.release for each in found if each.release is not None},
             next((each.failed for each in found if each.failed), None),
             partial(self._keep, account, asked.question, cancellation),
             partial(self._mark, account, asked.text),
-            nearing(balance, cost, compose(each.item.cost for each in due if not each.stored)),
+            nearing(balance, costs, measured),
         )
 
     def _keep(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dpsql.accounting.balance import Account, Balance, afford
-from dpsql.accounting.composition import compose
 from dpsql.accounting.failures import Failing
 from dpsql.accounting.ledger import Beside, ChargeItem, ToldRelease
 from dpsql.accounting.sql import lines
@@ -84,7 +83,7 @@ def to_be_paid(balance: Balance, found: Sequence[StoredItem]) -> Sequence[Stored
     # What is known to fail fails again, free, and nothing that stands beside it is paid for.
     failed = any(each.failed and each.paid for each in found)
     due = [] if failed else [each for each in found if not each.paid]
-    afford(balance, [each.item.cost for each in due], compose(each.item.cost for each in due if not each.stored))
+    afford(balance, [each.item.cost for each in due], [each.item.cost for each in due if not each.stored])
     return due
 
 

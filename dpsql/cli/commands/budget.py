@@ -12,12 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.privacy_filter import PrivacyFilter
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.usual_price import LINES, questions_left, usual_price
+from dpsql.accounting.usual_price import LINES, usual_price
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
+from dpsql.policy.choices import Accounting
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import DatasetBudget, Policy, Privacy
@@ -39,8 +41,8 @@ class _Standing:
     @property
     def questions(self) -> int:
         """Return for how many more questions both budgets pay."""
-        left = (self.balance.role_left, self.balance.dataset_left)
-        return min(questions_left(each, self.usual) for each in left)
+        budgets = (self.balance.role_filter, self.balance.dataset_filter)
+        return min(each.questions(self.usual) for each in budgets)
 
 
 @budget_app.callback()
@@ -66,14 +68,20 @@ def show_budgets(config: ConfigFile = DEFAULT_CONFIG, *, as_json: _AsJson = Fals
     together = Table("data set, unit kind", "in", "spent", "left", header_style="bold")
     for one in standings:
         balance, role = one.balance, one.balance.account.role
-        amounts = (_amount(balance.role_spent), _amount(balance.role_left))
+        amounts = (_spent(balance.role_spent, balance.role_filter), _amount(balance.role_left))
         questions = f"{one.questions:,} at ε {show_down(one.usual.epsilon)}"
         renews, account = str(balance.renews or "never"), "closed" if balance.closed else "open"
         _add(spent, role.name, role.protects, *amounts, questions, renews, account)
     for kind, balance in kinds.items():
         window = balance.account.dataset.window
         often = "all time" if window is None else f"{window} days"
-        _add(together, kind, often, _amount(balance.dataset_spent), _amount(balance.dataset_left))
+        _add(
+            together,
+            kind,
+            often,
+            _spent(balance.dataset_spent, balance.dataset_filter),
+            _amount(balance.dataset_left),
+        )
     Console().print(spent, together)
 
 
@@ -181,7 +189,9 @@ def _role(one: _Standing) -> Mapping[str, object]:
         "renews": None if balance.renews is None else str(balance.renews),
         "total": _numbers(balance.role_total),
         "granted": _numbers(balance.granted),
+        "accounting": balance.role_filter.accounting.value,
         "spent": _numbers(balance.role_spent),
+        "composed": _numbers(balance.role_filter.spent),
         "left": _numbers(balance.role_left),
         "usual_price": _numbers(one.usual),
         "questions_left": one.questions,
@@ -194,7 +204,9 @@ def _kind(balance: Balance) -> Mapping[str, object]:
     return {
         "window_days": budget.window,
         "total": _numbers(budget.total),
+        "accounting": balance.dataset_filter.accounting.value,
         "spent": _numbers(balance.dataset_spent),
+        "composed": _numbers(balance.dataset_filter.spent),
         "left": _numbers(balance.dataset_left),
     }
 
@@ -206,6 +218,13 @@ def _numbers(privacy: Privacy) -> Mapping[str, str]:
 def _add(table: Table, *cells: str) -> None:
     """Add a row whose cells are not markup."""
     table.add_row(*(Text(cell) for cell in cells))
+
+
+def _spent(added: Privacy, budget: PrivacyFilter) -> str:
+    """Write what was spent: with zCDP the sum of what was charged, and what that comes to."""
+    if budget.accounting is Accounting.SUM:
+        return _amount(added)
+    return f"{_amount(added)}; with zCDP {_amount(budget.spent)}"
 
 
 def _amount(privacy: Privacy) -> str:

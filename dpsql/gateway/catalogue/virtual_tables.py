@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Ledger
-from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.usual_price import LINES, questions_left, usual_price
+from dpsql.accounting.privacy_loss import show_down, show_up
+from dpsql.accounting.usual_price import LINES, usual_price
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.gateway.catalogue.registry_rows import REGISTRY, registry_rows
 from dpsql.gateway.plans.placeholders import placeholder
@@ -45,6 +45,7 @@ _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
     "epsilon_spent": "numeric", "epsilon_left": "numeric", "delta_total": "numeric", "delta_spent": "numeric",
     "delta_left": "numeric", "per_query_epsilon": "numeric", "usual_epsilon": "numeric", "questions_left": "bigint",
+    "epsilon_composed": "numeric",
 }  # fmt: skip
 _CHARGES = {
     "charge_id": "bigint", "made_at": "timestamp with time zone", "user_name": "text", "unit_kind": "text",
@@ -188,7 +189,8 @@ def _budget(account: Account, books: Books) -> str:
         show_down(left.delta),
         show_down(role.per_query.epsilon),
         show_down(usual.epsilon),
-        str(questions_left(left, usual)),
+        str(balance.questions(usual)),
+        show_up(balance.role_filter.spent.epsilon),
     )
     return splice.table(tuple(_BUDGET), tuple(_BUDGET.values()), [row])
 

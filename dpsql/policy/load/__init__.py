@@ -14,7 +14,7 @@ from dpsql.policy.load.expand import expand
 from dpsql.policy.load.fingerprint import fingerprint
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_of, shadow_of, snapshot_of
-from dpsql.policy.load.roles import Access, budgets_of, read_roles, shared, users_of
+from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
 from dpsql.policy.load.shapes import ConfigShape
@@ -77,6 +77,7 @@ def _config(path: Path, access: Access) -> Config | None:
     operation = Operation(access.document, shape, path.parent, access.mistakes)
     budgets = budgets_of(access)
     roles, users = shared(read_roles(access, budgets), access), users_of(access)
+    budgets = concentrated(budgets, roles, access)
     engine, ledger = engine_of(operation), ledger_of(operation)
     if shape.dataset is None or engine is None or ledger is None:
         return None

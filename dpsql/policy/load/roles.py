@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.policy.choices import Accounting
 from dpsql.policy.config import User
 from dpsql.policy.load.disclosure import MEMBERSHIP_RISK, epsilon_for
 from dpsql.policy.load.document import Document
@@ -49,6 +50,7 @@ def budgets_of(access: Access) -> dict[str, DatasetBudget]:
             access.wrong(("budget", kind), f"is no unit kind of any table{suggestion(kind, access.kinds)}")
         amount = _amount(shape, ("budget", kind), access)
         if amount is not None:
+            _check_accounting(shape, ("budget", kind), amount, access)
             budgets[kind] = DatasetBudget(amount, shape.window, shape.profile)
             if shape.profile is not None and shape.profile > amount.epsilon:
                 access.wrong(
@@ -61,6 +63,30 @@ def read_roles(access: Access, budgets: Mapping[str, DatasetBudget]) -> dict[str
     """Check the roles."""
     built = [_role(name, shape, access, budgets) for name, shape in (access.shape.roles or {}).items()]
     return {role.name: role for role in built if role is not None}
+
+
+def concentrated(
+    budgets: Mapping[str, DatasetBudget], roles: Mapping[str, Role], access: Access
+) -> dict[str, DatasetBudget]:
+    """Return the data set's budgets with what part of δ each turns ρ into ε at, where charges add up by zCDP."""
+    shapes = access.shape.budget or {}
+    own = {role.protects for role in roles.values() if role.per_query.delta}
+    return {
+        kind: replace(budget, concentrated=_part(shapes[kind].accounting, budget.total, own=kind in own))
+        for kind, budget in budgets.items()
+    }
+
+
+def _part(accounting: Accounting, total: Privacy, *, own: bool) -> Fraction | None:
+    """Return the part of δ for zCDP: all of it, but half where charges have a δ of their own."""
+    if accounting is Accounting.SUM or not total.delta:
+        return None
+    return total.delta / 2 if own else total.delta
+
+
+def _check_accounting(shape: AmountShape, path: Path, total: Privacy, access: Access) -> None:
+    if shape.accounting is Accounting.ZCDP and not total.delta:
+        access.wrong((*path, "accounting"), "is zcdp, which needs a delta: what ρ comes to in ε is said at a δ")
 
 
 def users_of(access: Access) -> dict[str, User]:
@@ -92,6 +118,8 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Dat
     _check_protects(shape, path, access)
     _check_tables(shape, path, access)
     total = None if shape.budget is None else _share_of_period(shape.budget, (*path, "budget"), access)
+    if shape.budget is not None and total is not None:
+        _check_accounting(shape.budget, (*path, "budget"), total, access)
     each = _per_query(shape, path, total, access)
     whole = budgets.get(shape.protects or "")
     if total is not None and whole is not None and _exceeds(total, whole.total):
@@ -101,7 +129,11 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Dat
     return Role(
         name=name,
         protects=shape.protects,
-        budget=RoleBudget(total, shape.budget.period or Period.NEVER),
+        budget=RoleBudget(
+            total,
+            shape.budget.period or Period.NEVER,
+            _part(shape.budget.accounting, total, own=bool(each.delta)),
+        ),
         per_query=each,
         tables=None if shape.tables is None else frozenset(shape.tables),
         clamp=shape.clamp,
@@ -161,11 +193,15 @@ def _per_query(shape: RoleShape, path: Path, total: Privacy | None, access: Acce
         access.wrong((*place, "epsilon"), f'is "{_decimal(each.epsilon)}", but {budget}')
     if each.delta is not None and each.delta > total.delta:
         access.wrong((*place, "delta"), f"is above the role's whole budget, whose delta is {_decimal(total.delta)}")
+    zcdp = shape.budget is not None and shape.budget.accounting is Accounting.ZCDP
+    if zcdp and each.delta is not None and each.delta > total.delta / 2:
+        access.wrong((*place, "delta"), "is above half of the role's budget, which is what zcdp leaves of its delta")
     if each.least is not None and each.least > each.epsilon:
         most = f"one statement pays at most {_decimal(each.epsilon)}"
         access.wrong((*place, "least"), f'is "{_decimal(each.least)}", but {most}')
-    # In proportion, so that ε and δ run out together.
-    share = total.delta * min(Fraction(1), each.epsilon / total.epsilon)
+    # In proportion, so that ε and δ run out together; with zCDP ρ grows with ε².
+    part = min(Fraction(1), each.epsilon / total.epsilon)
+    share = total.delta / 2 * part**2 if zcdp else total.delta * part
     return Privacy(each.epsilon, share if each.delta is None else each.delta)
 
 

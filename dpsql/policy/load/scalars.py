@@ -282,3 +282,18 @@ def _characters(declared: str, text: str) -> str:
     if len(text.rstrip(" ")) > length:
         raise ValueError(f"must have at most {length} characters, since the column's type is {declared}")
     return text.rstrip(" ")
+
+
+def names(value: object) -> tuple[str, ...]:
+    """Read one name, or a list of several.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    listed = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, str) for one in listed):
+        raise ValueError("must be a name, or a list of names")
+    found = tuple(identifier(one) for one in listed if isinstance(one, str))
+    if len(set(found)) < len(found) or not found:
+        raise ValueError("must be a name, or a list of different names")
+    return found

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from dpsql.policy.choices import EmptyGroups, Preview, Reuse, TrialMode
+from dpsql.policy.choices import Accounting, EmptyGroups, Preview, Reuse, TrialMode
 from dpsql.policy.config import EngineKind, SandboxNeed
 from dpsql.policy.load import scalars
 from dpsql.policy.model import MechanismName, NoiseLevel, Period, SqlType
@@ -24,17 +24,6 @@ def _text(read: Callable[[str], object]) -> PlainValidator:
         return read(value)
 
     return PlainValidator(validate)
-
-
-def _names(value: object) -> tuple[str, ...]:
-    """Read one name, or a list of several."""
-    listed = value if isinstance(value, list) else [value]
-    names = tuple(scalars.identifier(one) for one in listed if isinstance(one, str))
-    if len(names) < len(listed):
-        raise ValueError("must be a name, or a list of names")
-    if len(set(names)) < len(names) or not names:
-        raise ValueError("must be a name, or a list of different names")
-    return names
 
 
 def _schema(kind: str, **limits: object) -> WithJsonSchema:
@@ -55,7 +44,7 @@ Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
 Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
 _ONE = {"type": "string", "minLength": 1}
 _SEVERAL = {"type": "array", "items": _ONE, "minItems": 1, "uniqueItems": True}
-OneOrMore = Annotated[tuple[str, ...], PlainValidator(_names), WithJsonSchema({"anyOf": [_ONE, _SEVERAL]})]
+OneOrMore = Annotated[tuple[str, ...], PlainValidator(scalars.names), WithJsonSchema({"anyOf": [_ONE, _SEVERAL]})]
 Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
 VerifierText = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
 Typed = Annotated[tuple[SqlType, str], _text(scalars.column_type), _schema("string")]
@@ -89,6 +78,8 @@ class AmountShape(StrictShape):
     """With disclosure_risk: how many people could be meant."""
     membership_risk: Share | None = None
     """With disclosure_risk: the largest acceptable certainty that somebody is in the data; 0.75 unless given."""
+    accounting: Accounting = Accounting.SUM
+    """How charges add up: sum, or zcdp, by which many small ones cost less, and which needs a delta."""
 
 
 class DatasetBudgetShape(AmountShape):

@@ -86,7 +86,7 @@ _TABLES = """
 CREATE TABLE dpsql.budget (
   unit_kind text, period text, renews timestamp with time zone, epsilon_total numeric, epsilon_spent numeric,
   epsilon_left numeric, delta_total numeric, delta_spent numeric, delta_left numeric, per_query_epsilon numeric,
-  usual_epsilon numeric, questions_left bigint);
+  usual_epsilon numeric, questions_left bigint, epsilon_composed numeric);
 COMMENT ON TABLE dpsql.budget IS 'what your role may still spend';
 
 CREATE TABLE dpsql.charges (
