@@ -30,6 +30,8 @@ class AuditEvent(StrEnum):
     LOG_IN = "log-in"
     START = "start"
     STOP = "stop"
+    MORE = "more"
+    """Statements that cost nothing, of a user who has had so many that they are counted only."""
 
 
 class AuditVerdict(StrEnum):
@@ -71,7 +73,7 @@ class AuditRecord:
     releases: tuple[str, ...] = ()
     """The keys of the releases that it was answered from, or has paid for."""
     about: str | None = None
-    """What a start served."""
+    """What a start served; how many more there were."""
 
     def fields(self) -> Mapping[str, object]:
         """Return what the line has, in its order; what does not apply is left out."""
@@ -96,6 +98,11 @@ class AuditRecord:
             "about": self.about,
         }
         return {name: value for name, value in every.items() if value is not None}
+
+    @property
+    def counts_only(self) -> bool:
+        """Return whether it may be counted in the place of being written: a statement of a user's which was not charged."""
+        return self.event is AuditEvent.STATEMENT and (self.cost is None or not self.cost.epsilon)
 
     def unwritten(self) -> "AuditRecord":
         """Return what is to be written later, where it could not be at once: the client has heard so instead."""

@@ -1,14 +1,14 @@
 """The trail that a server writes: one thread adds lines for all sessions, and those who wait share a sync.
 
-Promise: nothing is lost in silence. Where lines can't be written they are kept, and no statement is taken and nobody let
-in until they are; the server's log says so.
+Promise: nothing is lost in silence. What was not charged, of a user who has had very many such lines, is counted. Where
+lines can't be written they are kept, and no statement is taken and nobody let in until they are; the server's log says so.
 """
 
 import logging
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +19,7 @@ from dpsql.accounting.sqlite.trouble import ROOM
 from dpsql.errors import AuditFailed, ConfigError
 from dpsql.trail.chain import ChainedLine
 from dpsql.trail.folder import TrailFolder
+from dpsql.trail.line_allowance import LineAllowance
 from dpsql.trail.reading import newest_first
 from dpsql.trail.record import AuditEvent, AuditRecord
 
@@ -78,6 +79,7 @@ class AuditTrail:
         self._turn = threading.Condition()
         self._waiting: list[_Waiting] = []
         self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._allowance = LineAllowance()
         self._hurry = self._stopping = self._failing = self._no_room = False
         self._look_for_room()
         self._thread = threading.Thread(target=self._run, name="dpsql-trail", daemon=True)
@@ -105,7 +107,7 @@ class AuditTrail:
         return newest_first(self._directory)
 
     def write(self, record: AuditRecord) -> "Future[None]":
-        """Add a line, whose result is there once it is on the disk; see `Trail`."""
+        """Add a line, whose result is there once it is on the disk, or counted; see `Trail`."""
         written: Future[None] = Future()
         written.set_running_or_notify_cancel()  # whoever waits may go; the line is written
         self._add(_Waiting(record, written))
@@ -130,9 +132,19 @@ class AuditTrail:
         role = record.role or "" if record.event is AuditEvent.STATEMENT else ""
         with self._turn:
             self._counts[record.event, role, record.verdict or ""] += 1
-            self._waiting.append(line)
-            self._hurry = self._hurry or line.written is not None
-            self._turn.notify()
+            written = not record.counts_only or self._allowance.admits(record.user)
+            if written:
+                self._waiting.append(line)
+                self._hurry = self._hurry or line.written is not None
+                self._turn.notify()
+            else:
+                self._allowance.count((record.user, role), record.verdict or "")
+        if written or line.written is None:
+            return
+        if self.writable:
+            line.written.set_result(None)
+        else:
+            line.written.set_exception(AuditFailed())
 
     def _run(self) -> None:
         """Write until there is nothing left to write and nobody adds any more.
@@ -142,16 +154,17 @@ class AuditTrail:
         while True:
             lines = self._taken()
             self._look_for_room()
+            self._tell_counts(now=not lines and self._stopping)
             if not lines:
-                if self._stopping:
+                if self._stopping and not (self._waiting and not self._failing):
                     return
                 continue
             try:
-                self._folder.add([one.record.fields() for one in lines], self.now().date())
+                sizes = self._folder.add([one.record.fields() for one in lines], self.now().date())
             except OSError as error:
                 self._keep(lines, error)
             else:
-                self._wrote(lines)
+                self._wrote(lines, sizes)
 
     def _taken(self) -> list[_Waiting]:
         """Wait for lines and return them; none after a while, or when nobody adds any more."""
@@ -192,7 +205,18 @@ class AuditTrail:
             if one.written is not None:
                 one.written.set_exception(AuditFailed())
 
-    def _wrote(self, lines: list[_Waiting]) -> None:
+    def _tell_counts(self, *, now: bool) -> None:
+        """Add a line for each user of whom statements were counted."""
+        with self._turn:
+            for (user, role), about in self._allowance.due(now=now):
+                more = AuditRecord(self.now(), AuditEvent.MORE, user, role or None, about=about)
+                self._waiting.append(_Waiting(more, None))
+
+    def _wrote(self, lines: list[_Waiting], sizes: Sequence[int]) -> None:
+        with self._turn:
+            for one, size in zip(lines, sizes, strict=True):
+                if one.record.counts_only:
+                    self._allowance.take(one.record.user, size)
         if self._failing:
             _LOG.warning("the audit trail is written again")
             self._failing = False
