@@ -134,6 +134,14 @@ def _asks(pair: Pair, number: int, over: threading.Event, heard: set[str]) -> No
         time.sleep(0.05)
 
 
+def _until_heard(heard: set[str], more: int) -> None:
+    """Wait until so many more were answered."""
+    before, deadline = len(heard), time.monotonic() + _PATIENCE
+    while len(heard) < before + more:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_kills_of_either_and_of_the_ledgers_server(pair: Pair) -> None:
     """Whoever has an answer has paid for it; nobody has paid for one statement twice."""
     over, heard, chance = threading.Event(), set[str](), random.Random(7)  # noqa: S311 # any moment will do
@@ -142,10 +150,7 @@ def test_kills_of_either_and_of_the_ledgers_server(pair: Pair) -> None:
         each.start()
     try:
         for step in range(ROUNDS):
-            before, deadline = len(heard), time.monotonic() + _PATIENCE
-            while len(heard) < before + 2 * SESSIONS:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            _until_heard(heard, 2 * SESSIONS)
             time.sleep(chance.uniform(0, 0.5))
             if step % 2:
                 pair.ledger.kill()
@@ -153,9 +158,7 @@ def test_kills_of_either_and_of_the_ledgers_server(pair: Pair) -> None:
             else:
                 pair.kill(step // 2)
                 pair.start(step // 2)
-        before = len(heard)
-        while len(heard) < before + SESSIONS:
-            time.sleep(0.05)
+        _until_heard(heard, SESSIONS)
     finally:
         over.set()
         for each in askers:

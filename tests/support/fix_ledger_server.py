@@ -81,8 +81,9 @@ class LedgerServer:
             try:
                 psycopg.connect(self.dsn()).close()
             except psycopg.OperationalError:
-                assert process.poll() is None
                 assert time.monotonic() < deadline
+                if process.poll() is not None:  # what was killed has not let go of its memory yet
+                    process = self._run("postgres", "-D", str(self._data), *settings)
                 time.sleep(0.05)
             else:
                 return process

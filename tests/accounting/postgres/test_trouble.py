@@ -98,16 +98,19 @@ def test_kills_of_the_server_lose_no_charge_and_double_none(
         ]
         for asker in askers:
             asker.start()
-        for _ in range(4):
-            time.sleep(chance.uniform(0.2, 0.8))
-            server.kill()
-            server.start()
-        before = len(heard)
-        while len(heard) < before + CHARGERS:
-            time.sleep(0.01)
-        over.set()
-        for asker in askers:
-            asker.join()
+        try:
+            for _ in range(4):
+                time.sleep(chance.uniform(0.2, 0.8))
+                server.kill()
+                server.start()
+            before, deadline = len(heard), time.monotonic() + 60
+            while len(heard) < before + CHARGERS:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        finally:
+            over.set()
+            for asker in askers:
+                asker.join()
         charged = Counter(entry.key for entry in one.entries(None, 10**6))
     assert set(heard) <= set(charged)
     assert set(charged.values()) == {1}
