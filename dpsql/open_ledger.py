@@ -12,7 +12,7 @@ from dpsql.accounting.postgres.upkeep import lines_on_server
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.upkeep import newest_lines, owner_of
-from dpsql.engines.source import source
+from dpsql.engines.source import alike, source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 
@@ -81,7 +81,7 @@ def _now() -> datetime:
 
 
 def _dataset(config: Config) -> DataSet:
-    return DataSet(config.policy.dataset, source(config.engine))
+    return DataSet(config.policy.dataset, source(config.engine), alike(config.engine, tuple(config.policy.tables)))
 
 
 def _demand_move(path: Path, left: tuple[Path, ...]) -> None:
@@ -108,7 +108,7 @@ def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
         known = mark.read_mark(formerly)
         return path if known is None or known.dataset != dataset.name else formerly
     owner = owner_of(formerly)
-    if owner is None or owner.dataset == dataset:
+    if owner is None or dataset.is_called(owner.dataset):
         return formerly
     if owner.inherited:
         raise ConfigError(

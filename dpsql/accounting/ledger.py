@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Protocol
@@ -55,6 +55,12 @@ class DataSet:
     name: str = ""
     source: str = ""
     """Where its records are."""
+    alike: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Other wordings of the same place."""
+
+    def is_called(self, other: "DataSet") -> bool:
+        """Return whether another data set is this one, perhaps in other words."""
+        return self.name == other.name and other.source in {self.source, *self.alike}
 
 
 @dataclass(frozen=True, slots=True)

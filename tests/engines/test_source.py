@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.engines.source import source
+from dpsql.engines.source import alike, source
 from dpsql.policy.config import DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 
 
@@ -56,3 +56,48 @@ def test_a_cluster_is_named_without_its_token() -> None:
     assert here == "spark spark.example.org:15002 rides=lake.rides@4"
     assert here == source(SparkServer("sc://spark.example.org:15002", {"rides": "lake.rides@4"}))
     assert here != source(SparkServer("sc://spark.example.org:15002", {"rides": "lake.rides@5"}))
+
+
+@pytest.fixture
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be said of servers but by connection strings."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        monkeypatch.delenv(name)
+
+
+TABLES = ("labs", "visits")
+SAME = (
+    PostgresServer("host=localhost dbname=d options='-c search_path=clinical'"),
+    PostgresServer("host=127.0.0.1 dbname=d options='-csearch_path=clinical'"),
+    PostgresServer("postgresql://me@127.0.0.1:5432/d?options=--search_path%3Dclinical"),
+    PostgresServer("host=localhost dbname=d", {"labs": "clinical.labs", "visits": "clinical.visits"}),
+    PostgresServer("host=127.0.0.1 port=5432 dbname=d", {"labs": "clinical.labs", "visits": "clinical.visits"}),
+)
+OTHERS = (
+    PostgresServer("host=localhost dbname=d"),
+    PostgresServer("host=localhost dbname=e options='-c search_path=clinical'"),
+    PostgresServer("host=localhost port=5433 dbname=d options='-c search_path=clinical'"),
+    PostgresServer("host=db.example dbname=d options='-c search_path=clinical'"),
+    PostgresServer("host=localhost dbname=d options='-c search_path=clinical,public'"),
+    PostgresServer("host=localhost dbname=d options='-c search_path=archive'"),
+    PostgresServer("host=localhost dbname=d", {"labs": "clinical.labs", "visits": "archive.visits"}),
+    PostgresServer("host=localhost dbname=d", {"labs": "clinical.labs"}),
+    PostgresServer("host=localhost dbname=d", {"labs": "clinical.visits", "visits": "clinical.labs"}),
+)
+
+
+@pytest.mark.usefixtures("no_environment")
+@pytest.mark.parametrize("now", SAME)
+@pytest.mark.parametrize("before", SAME)
+def test_one_place_in_other_words(before: PostgresServer, now: PostgresServer) -> None:
+    """A search path or a place for each table, localhost or its address, the port or none."""
+    assert source(before) in {source(now), *alike(now, TABLES)}
+
+
+@pytest.mark.usefixtures("no_environment")
+def test_no_two_places_have_words_in_common() -> None:
+    """Neither of those that differ, nor with those that are one."""
+    known = [{source(one), *alike(one, TABLES)} for one in (SAME[0], *OTHERS)]
+    assert [(a, b) for a, one in enumerate(known) for b, other in enumerate(known) if a < b and one & other] == []
+    assert alike(DuckDbFile(Path("now.duckdb")), TABLES) == frozenset()
+    assert alike(PostgresServer("service=records host=localhost"), TABLES) == frozenset()

@@ -47,7 +47,9 @@ def take(
     known, adopted = owner.owner(connection), None
     if known is None:
         raise ConfigError(f"ledger {place} belongs to no data set: somebody has changed it")
-    if known.dataset != dataset:
+    if dataset.is_called(known.dataset):
+        dataset = known.dataset  # in its own words, by which its releases are stored
+    else:
         if way is not Way.ADOPTED:
             raise owner.of_another(place, known.dataset, dataset)
         adopted = known.dataset

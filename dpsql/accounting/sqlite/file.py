@@ -207,7 +207,7 @@ class SqliteFile:
             LedgerFailed: somebody has let another one adopt it.
         """
         known = owner.owner(connection)
-        if known is None or known.dataset != self._dataset:
+        if known is None or known.dataset != self._opened.dataset:
             _LOG.error("the ledger can't be used: another data set has adopted %s", self._path)
             raise LedgerFailed
 

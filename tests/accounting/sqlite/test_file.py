@@ -218,3 +218,18 @@ def test_without_a_log_the_epoch_is_waited_for(tmp_path: Path, clock: Clock) -> 
             other.execute("INSERT INTO epochs (began, reason) VALUES ('2100-01-01T00:00:00+00:00', 'refresh')")
             other.execute("COMMIT")
             assert asked.result(20) == number + 1
+
+
+def test_a_place_in_other_words_is_the_same_data_set(tmp_path: Path, clock: Clock) -> None:
+    """It keeps what was spent and stored, by its first words; also when it is served by these again."""
+    path, old, new = tmp_path / "ledger.db", "postgres host=localhost", "postgres host=127.0.0.1"
+    with SqliteLedger(path, clock, DataSet("taxi", old)) as ledger:
+        ask(ledger, account_of(), item_of("a"))
+        identity = ledger.identity
+    for named in (DataSet("taxi", new, frozenset({old})), DataSet("taxi", old, frozenset({new}))):
+        with SqliteLedger(path, clock, named) as ledger:
+            assert ask(ledger, account_of(), item_of("a")) == {"a": b"release of a"}
+            assert (ledger.identity, ledger.adopted) == (identity, None)
+    for other in (DataSet("taxi", new), DataSet("bikes", new, frozenset({old}))):
+        with pytest.raises(ConfigError, match="is that of"):
+            SqliteLedger(path, clock, other)
