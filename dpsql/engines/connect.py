@@ -41,7 +41,7 @@ def table_files(source: DuckDbTables, policy: Policy) -> dict[str, TableFile]:
     """
     _see_that_they_are_declared(source.tables, policy)
     return {
-        name: TableFile(path, {column.name: column.type for column in policy.tables[name].columns.values()})
+        name: TableFile(path, {column.name: column.type for column in policy.tables[name].columns.values()}, source.csv)
         for name, path in source.tables.items()
     }
 

@@ -36,12 +36,29 @@ class DuckDbFile:
     resources: Resources = Resources()
 
 
+class DecimalMark(StrEnum):
+    """What stands before the fraction of a number."""
+
+    POINT = "."
+    COMMA = ","
+
+
+@dataclass(frozen=True, slots=True)
+class CsvWords:
+    """How CSV files write values."""
+
+    nulls: tuple[str, ...] = ()
+    """Words that stand for no value, beside nothing at all."""
+    decimal: DecimalMark = DecimalMark.POINT
+
+
 @dataclass(frozen=True, slots=True)
 class DuckDbTables:
     """Parquet and CSV files that DuckDB reads: for each table a file, a directory, or a pattern."""
 
     tables: Mapping[str, Path]
     resources: Resources = Resources()
+    csv: CsvWords = CsvWords()
 
 
 @dataclass(frozen=True, slots=True)

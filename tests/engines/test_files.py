@@ -11,7 +11,7 @@ from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
 from dpsql.errors import ConfigError, EngineFailed, EngineNotReady
-from dpsql.policy.config import Resources
+from dpsql.policy.config import CsvWords, DecimalMark, Resources
 from dpsql.policy.model import SqlType
 from dpsql.question import Cancellation
 from tests.engines.asking import asked
@@ -91,6 +91,28 @@ def test_no_line_of_a_file_is_told(folder: Path, text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         DuckDb({"c": TableFile(folder / "bad.csv", TYPES)})
     assert "Ada" not in f"{caught.value.message}{caught.value.hint}"
+
+
+def test_words_for_null_and_decimal_commas(folder: Path) -> None:
+    """A quoted word is one, too; what is no word of the list is a value."""
+    (folder / "de.csv").write_text('a;zip;cost\n1;NA;1,5\nNA;"n/a";-0,25\n2;NAN;1e3\n;;"n/a"\n')
+    types = {**TYPES, "cost": SqlType.DOUBLE}
+    engine = DuckDb({"c": TableFile(folder / "de.csv", types, CsvWords(("NA", "n/a"), DecimalMark.COMMA))})
+    assert sorted(map(list, engine.public_rows("c", ["a", "zip", "cost"], 5)), key=repr) == [
+        [1, None, 1.5],
+        [2, "NAN", 1000.0],
+        [None, None, -0.25],
+        [None, None, None],
+    ]
+    engine.close()
+
+
+@pytest.mark.parametrize("value", ["1.234", "1.234,5"])
+def test_a_point_is_not_guessed_at_where_commas_are_decimal(folder: Path, value: str) -> None:
+    """It might group thousands."""
+    (folder / "de.csv").write_text(f"a;cost\n1;{value}\n")
+    with pytest.raises(ConfigError, match='column "cost" has 1 values that are not double'):
+        DuckDb({"c": TableFile(folder / "de.csv", {"cost": SqlType.DOUBLE}, CsvWords(decimal=DecimalMark.COMMA))})
 
 
 @pytest.mark.parametrize("name", ["missing.parquet", "no*.parquet"])

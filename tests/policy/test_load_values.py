@@ -7,6 +7,8 @@ import pytest
 
 from dpsql.errors import ConfigError
 from dpsql.policy.config import (
+    CsvWords,
+    DecimalMark,
     DuckDbFile,
     DuckDbTables,
     EmbeddedShadow,
@@ -209,3 +211,11 @@ def test_zcdp_has_a_part_of_delta(tmp_path: Path) -> None:
         Fraction("1e-6"),
         Fraction("1e-5"),
     )
+
+
+def test_words_of_csv_files(tmp_path: Path) -> None:
+    """YAML's own words are texts here."""
+    files = "kind: duckdb, tables: {trips: t.csv}, csv: {nulls: [NA, no, '-'], decimal: ','}"
+    config = load(write_files(tmp_path, {"config.yaml": ("kind: duckdb, database: taxi.duckdb", files)}), {})
+    assert isinstance(config.engine, DuckDbTables)
+    assert config.engine.csv == CsvWords(("NA", "no", "-"), DecimalMark.COMMA)

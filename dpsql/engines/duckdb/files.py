@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
 from dpsql.engines.base import NoEngine
 from dpsql.errors import ConfigError
+from dpsql.policy.config import CsvWords, DecimalMark
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.emit.columns import quoted
 
@@ -22,6 +23,7 @@ class TableFile:
 
     path: Path
     columns: Mapping[str, SqlType]
+    csv: CsvWords = field(default_factory=CsvWords)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -91,15 +93,17 @@ def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile
 
     DuckDB's own errors quote lines of the file, which are somebody's; ours name the column.
     """
-    source = f"read_csv({files}, header = true, all_varchar = true)"
+    words = ", ".join(duckdb_literal(word) for word in ("", *table.csv.nulls))
+    source = f"read_csv({files}, header = true, all_varchar = true, nullstr = [{words}])"
     try:
         found = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
         types = {column: _type(table.columns[column]) for column in found if column in table.columns}
-        casts = [f"CAST({quoted(column)} AS {kind}) AS {quoted(column)}" for column, kind in types.items()]
+        values = {column: _value(column, kind, table.csv.decimal) for column, kind in types.items()}
+        casts = [f"CAST({values[column]} AS {kind}) AS {quoted(column)}" for column, kind in types.items()]
         selected = ", ".join(casts) or "NULL AS nothing"
         connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT {selected} FROM {source}")  # noqa: S608
     except duckdb.ConversionException:
-        raise _misfit(connection, name, types, table.path, source) from None
+        raise _misfit(connection, name, (types, values), table.path, source) from None
     except duckdb.Error as error:
         line = re.search(r"Line: (\d+)", str(error))
         at = f", line {line[1]}" if line else ""
@@ -107,10 +111,15 @@ def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile
 
 
 def _misfit(
-    connection: duckdb.DuckDBPyConnection, name: str, types: Mapping[str, str], path: Path, source: str
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    cast: tuple[Mapping[str, str], Mapping[str, str]],
+    path: Path,
+    source: str,
 ) -> ConfigError:
     """Return what to say of the first column that has values which are not of its type."""
-    tests = [f"{quoted(c)} IS NOT NULL AND TRY_CAST({quoted(c)} AS {kind}) IS NULL" for c, kind in types.items()]
+    types, values = cast
+    tests = [f"{quoted(c)} IS NOT NULL AND TRY_CAST({values[c]} AS {kind}) IS NULL" for c, kind in types.items()]
     counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests)
     numbers = connection.execute(f"SELECT {counts} FROM {source}").fetchall()[0]  # noqa: S608
     for (column, kind), number in zip(types.items(), numbers, strict=True):
@@ -119,6 +128,13 @@ def _misfit(
                 f'engine: table "{name}": {path}: column "{column}" has {number} values that are not {kind.lower()}'
             )
     return ConfigError(f'engine: table "{name}": {path} can\'t be read as the declared types')
+
+
+def _value(column: str, kind: str, mark: DecimalMark) -> str:
+    """Return a column's text as DuckDB reads numbers; where the mark is a comma a point is no part of a number."""
+    if kind != "DOUBLE" or mark is DecimalMark.POINT:
+        return quoted(column)
+    return f"replace(replace({quoted(column)}, '.', '?'), ',', '.')"
 
 
 def _type(kind: SqlType) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path as File
 
 from dpsql.policy.config import (
+    CsvWords,
     DuckDbFile,
     DuckDbTables,
     EmbeddedShadow,
@@ -35,7 +36,7 @@ from dpsql.policy.load.shapes import (
 _STATE = ".dpsql"
 _RESOURCES = frozenset({"memory", "threads", "spill"})
 _ENGINE_KEYS = {
-    EngineKind.DUCKDB: frozenset({"database", "tables", "snapshot"}) | _RESOURCES,
+    EngineKind.DUCKDB: frozenset({"database", "tables", "csv", "snapshot"}) | _RESOURCES,
     EngineKind.POSTGRES: frozenset({"dsn", "snapshot", "tables"}),
     EngineKind.SPARK: frozenset({"remote", "tables"}),
 }
@@ -97,8 +98,11 @@ def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
         operation.wrong(("engine",), wrong)
         return None
     resources = _resources(shape, operation)
+    if shape.csv is not None and shape.tables is None:
+        operation.wrong(("engine", "csv"), "is for tables that are files, and there are none")
     if shape.tables is not None:
-        return DuckDbTables({name: operation.base / path for name, path in shape.tables.items()}, resources)
+        files, csv = {name: operation.base / path for name, path in shape.tables.items()}, shape.csv
+        return DuckDbTables(files, resources, CsvWords() if csv is None else CsvWords(csv.nulls or (), csv.decimal))
     return None if shape.database is None else DuckDbFile(operation.base / shape.database, resources)
 
 

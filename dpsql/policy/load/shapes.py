@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from dpsql.policy.choices import Accounting, EmptyGroups, Preview, Reuse, TrialMode
-from dpsql.policy.config import EngineKind, SandboxNeed
+from dpsql.policy.config import DecimalMark, EngineKind, SandboxNeed
 from dpsql.policy.load import scalars
 from dpsql.policy.model import MechanismName, NoiseLevel, Period, SqlType
 
@@ -39,7 +39,6 @@ Days = Annotated[int, _text(scalars.days), _schema("string", pattern="^[0-9]{1,5
 Threads = Annotated[int, _text(scalars.threads), _schema("integer", minimum=1, maximum=1024)]
 Memory = Annotated[str, _text(scalars.memory), _schema("string")]
 Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum=65535)]
-Processes = Annotated[int, _text(scalars.processes), _schema("integer", minimum=1, maximum=64)]
 Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
 Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
 _ONE = {"type": "string", "minLength": 1}
@@ -170,6 +169,15 @@ class UserShape(StrictShape):
     """Whether the user may not log in."""
 
 
+class CsvShape(StrictShape):
+    """How CSV files write values."""
+
+    nulls: tuple[Scalar, ...] | None = None
+    """Words that stand for no value, beside nothing at all: [NA, n/a]."""
+    decimal: DecimalMark = DecimalMark.POINT
+    """What stands before the fraction of a number: a point or a comma."""
+
+
 class EngineShape(StrictShape):
     """Where the records are."""
 
@@ -181,6 +189,8 @@ class EngineShape(StrictShape):
     """The file of a DuckDB database."""
     tables: Annotated[dict[str, Scalar], Field(min_length=1)] | None = None
     """For each table a Parquet or CSV file, a directory, or a pattern (*.parquet); of spark and postgres: where it is."""
+    csv: CsvShape | None = None
+    """Of duckdb's tables: how CSV files write values."""
     memory: Memory | None = None
     """The most memory that DuckDB uses: 4GB."""
     threads: Threads | None = None
@@ -222,7 +232,7 @@ class ListenShape(AddressShape):
 
     port: Port = 5439
     """The port; 0 is any free one."""
-    processes: Processes = 1
+    processes: Annotated[int, _text(scalars.processes), _schema("integer", minimum=1, maximum=64)] = 1
     """How many processes accept clients there, 1 to 64; each has an engine and a shadow of its own."""
 
 
