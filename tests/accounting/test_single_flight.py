@@ -102,3 +102,19 @@ def test_what_depends_on_a_release_is_kept_beside_that_one_only(opened: Opened) 
         with one.open_statement(rich, "", items) as statement:
             statement.store("numbers", b"for keys of two", ("keys", b"found by two"))
         assert ask(one, rich, *items)["numbers"] == b"for keys of two"
+
+
+def test_who_waits_for_another_process_need_not_be_able_to_pay(opened: Opened) -> None:
+    """The last ε is what the first has paid; the second is told the same, though there is none left."""
+    account = account_of(total="0.4")
+    with opened() as one, opened() as two, ThreadPoolExecutor(1) as pool:
+        with one.open_statement(account, "", [item_of("a")]) as statement:
+            other = pool.submit(ask, two, account, item_of("a"))
+            with pytest.raises(BudgetExhausted):
+                ask(two, account, item_of("b", "0.1"))
+            with pytest.raises(TimeoutError):
+                other.result(0.3)
+            statement.store("a", b"of one")
+        assert other.result(20) == {"a": b"of one"}
+        with pytest.raises(BudgetExhausted):
+            ask(two, account, item_of("b", "0.1"))

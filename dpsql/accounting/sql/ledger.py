@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
@@ -42,14 +41,8 @@ from dpsql.question import Cancellation
 _LOG = logging.getLogger("dpsql.ledger")
 _AGAIN = 0.02
 """Seconds until it is looked for again what another process measures."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is written down of a statement."""
-
-    text: str
-    question: str | None
+_Asked = tuple[str, str | None]
+"""What is written down of a statement: its text, and the question that releases are kept by."""
 
 
 class SqlLedger:
@@ -104,7 +97,7 @@ class SqlLedger:
         if len(keys) < len(items):
             raise InternalError
         question = None if question is None else presentable(question)
-        asked, missing, since = _Asked(presentable(text), question), frozenset[str](), time.monotonic()
+        asked, missing, since = (presentable(text), question), frozenset[str](), time.monotonic()
         held = self._single_flight.acquire(keys, cancellation)
         try:
             statement = None
@@ -204,18 +197,24 @@ class SqlLedger:
     def _claimed(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
     ) -> frozenset[str]:
-        """Return the keys that have to be measured, once no other process measures one of them: what it stores is free.
-
-        Who can't pay for them does not get so far as to ask the engine.
-        """
-        while True:
-            with self._store.read(cancellation, since) as connection:
-                found = [releases.find_stored(connection, account, item) for item in items]
-                releases.to_be_paid(self._balance(connection, account, self._now()), found)
-            missing = releases.unmeasured(found)
-            if self._claims.take(missing):
-                return missing
-            pause(_AGAIN, cancellation)
+        """Return the keys that have to be measured, once no other process does that; who can't pay hears so then."""
+        claimed = frozenset[str]()
+        try:
+            while True:
+                with self._store.read(cancellation, since) as connection:
+                    found = [releases.find_stored(connection, account, item) for item in items]
+                    missing = releases.unmeasured(found)
+                    if missing <= claimed:
+                        releases.to_be_paid(self._balance(connection, account, self._now()), found)
+                        self._claims.give_back(claimed - missing)
+                        return missing
+                self._claims.give_back(claimed)
+                claimed = missing if self._claims.take(missing) else frozenset()
+                if not claimed:
+                    pause(_AGAIN, cancellation)
+        except BaseException:
+            self._claims.give_back(claimed)
+            raise
 
     def _pay(
         self,
@@ -237,12 +236,12 @@ class SqlLedger:
             balance = self._balance(connection, account, now)
             due = releases.to_be_paid(balance, found)
             at = self._charged_at.now(self._totals.latest)
-            last = releases.enter_charges(connection, account, asked.text, at, due) if due else None
+            last = releases.enter_charges(connection, account, asked[0], at, due) if due else None
         bought = [each for each in due if each.stored]
         if bought:
             # Whoever looks finds what the role may have only once its charge lasts.
             with self._store.write(durable=False) as connection:
-                releases.entitle(connection, account, bought, asked.question)
+                releases.entitle(connection, account, bought, asked[1])
         if last is not None:
             self._store.note(last)
         costs, measured = [each.item.cost for each in due], [each.item.cost for each in due if not each.stored]
@@ -250,8 +249,8 @@ class SqlLedger:
             issue(frozenset(each.item.key for each in due if not each.stored), compose(costs)),
             {each.item.key: each.release for each in found if each.release is not None},
             next((each.failed for each in found if each.failed), None),
-            partial(self._keep, account, asked.question, cancellation),
-            partial(self._mark, account, asked.text),
+            partial(self._keep, account, asked[1], cancellation),
+            partial(self._mark, account, asked[0]),
             nearing(balance, costs, measured),
         )
 
@@ -267,8 +266,7 @@ class SqlLedger:
         """Store a release, and return the one that is stored; the first to be stored under a key stays.
 
         Another process may have been first. Its release is what the role has for its money, and the role's own, of which
-        nobody will hear, is forgotten: otherwise it would have paid for one and seen two, and who reads what was found by
-        one beside what was found by the other would see numbers under wrong keys.
+        nobody will hear, is forgotten: else it would have paid for one and seen two, or numbers under another's keys.
         """
         # After a power cut it is measured, and charged, again.
         with self._store.write(cancellation, durable=False) as connection:

@@ -56,7 +56,7 @@ def test_they_outlive_the_server(server: LedgerServer, monkeypatch: pytest.Monke
 
 def test_who_asks_the_same_of_another_server_pays_nothing(opened: Opened) -> None:
     """They wait until it has measured, and are told what it has stored."""
-    account = account_of()
+    account = account_of(total="0.7")
     with opened() as one, opened() as two, ThreadPoolExecutor(1) as pool:
         with one.open_statement(account, "", [item_of("a")]) as statement:
             other = pool.submit(ask, two, account, item_of("a"), item_of("b", "0.2"))

@@ -45,7 +45,7 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
 
 def test_who_asks_the_same_of_another_process_pays_nothing(tmp_path: Path, clock: Clock) -> None:
     """They wait until it has measured, and are told what it has stored."""
-    path, account = tmp_path / "ledger.db", account_of()
+    path, account = tmp_path / "ledger.db", account_of(total="0.7")
     with SqliteLedger(path, clock) as one, SqliteLedger(path, clock) as two, ThreadPoolExecutor(1) as pool:
         with one.open_statement(account, "", [item_of("a")]) as statement:
             other = pool.submit(ask, two, account, item_of("a"), item_of("b", "0.2"))
