@@ -126,6 +126,10 @@ class Gateway(PlannedQuestions):
             tuple(self._reading_off.neighbours(priced, {*stored, *read_off.told}, request, epoch)),
         )
         tried = self._tried(priced, request)
+        if tried is not None and self._deps.trial is not None:
+            kind = self._deps.policy.roles[request.asker.role].protects
+            proved = sum(self._deps.trial.is_proved(part, kind) for part in priced.measurements)
+            tried = replace(tried, proved=proved, measurements=len(priced.measurements))
         return explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free, tried)
 
     def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+import sqlglot
+
 from dpsql.engines.base import Engine
 from dpsql.policy.model import Policy
 from dpsql.rewrite.analysis.joined import PublicRows
@@ -37,3 +39,18 @@ class TrialSubject:
             names[name], kept[name] = engine.named(name), engine.kept(name)
         records = made_up_records(policy, public, unique)
         return cls(policy, public, types, names.__getitem__, kept.__getitem__, records)
+
+    def owned_tables(self, kind: str, dialect: str) -> Mapping[str, str | None]:
+        """Return the engine's names of tables, plainly written, with the column that names units of a kind; None: public.
+
+        Tables whose rows are somebody's through other tables are not among them.
+        """
+        found: dict[str, str | None] = {}
+        for name, table in self.policy.tables.items():
+            written = sqlglot.parse_one(f"SELECT 1 FROM {self.named(name)}", dialect=dialect).args["from_"].this.sql()  # noqa: S608
+            bound = table.units.get(kind)
+            if table.public:
+                found[written] = None
+            elif bound is not None and bound.through is None:
+                found[written] = bound.column
+        return found

@@ -35,6 +35,7 @@ from dpsql.trial.form import form_of
 from dpsql.trial.ground import PATIENCE, TOO_LONG, Ground, GroundFailed, TrialPlace, trial_places
 from dpsql.trial.moves import MeasuredNumbers, difference, reader
 from dpsql.trial.records import MOST_TRIED_ROWS
+from dpsql.trial.second_reading import is_proved
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.tried_forms import TriedForms
 from dpsql.trial.turns import TrialTurns
@@ -63,11 +64,16 @@ class Tried:
     databases: int = 0
     """In how many made-up databases."""
     seconds: float = 0.0
+    proved: int = 0
+    """Of how many measurements the price was proved by a second reading, where it was looked for."""
+    measurements: int = 0
 
     def __str__(self) -> str:
         """Return it for people."""
         how = f"in {self.seconds * 1000:,.0f} ms" if self.new else "before"
-        return f"passed on {self.databases} made-up databases, {how}"
+        price = f"{self.proved} of {self.measurements} prices" if self.measurements > 1 else "the price"
+        proved = f"; {price} proved by a second reading" if self.proved else ""
+        return f"passed on {self.databases} made-up databases, {how}{proved}"
 
 
 class StatementTrial:
@@ -115,6 +121,11 @@ class StatementTrial:
             self._tried.add(key)
             new += 1
         return Tried(len(forms), new, len(places), time.monotonic() - since)
+
+    def is_proved(self, part: PricedMeasurement, kind: str) -> bool:
+        """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed."""
+        dialect = self._emitter.dialect.name
+        return is_proved(part.measurement, part.sql, dialect, self._subject.owned_tables(kind, dialect))
 
     def _see_form(
         self, key: str, part: PricedMeasurement, places: Sequence[TrialPlace], cancellation: Cancellation
