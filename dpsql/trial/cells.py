@@ -87,7 +87,7 @@ class CellPool:
         twins = _TWINS.get(column.type, ()) if free else ()
         public = alike_first(public)
         many = [*twins, *(list(keys) or list(_declared(column)) or [*public, *_plain(column)])]
-        some = (draw.sample(values, min(_FEW, len(values))) for values in (many[: -len(many) // 2], public[:_MANY]))
+        some = (draw.sample(values, min(_FEW, len(values))) for values in (many[: (len(many) + 1) // 2], public[:_MANY]))
         few = list(dict.fromkeys((*itertools.chain.from_iterable(some), *twins)))
         numbers = ("0", "1", "2", "-1") if column.in_numbers else _DIRT[column.type]
         beyond = (*_beyond(column, -1), *_beyond(column, 1))

@@ -68,7 +68,7 @@ def test_documented_layout_serves(root: Path) -> None:
             assert line(site) == "reloaded\n"
             assert connection.execute("SELECT count(*) FROM dpsql.charges").fetchone() == (1,)
     assert sorted((root / "etc").rglob("*")) == before
-    assert {path.name for path in state.iterdir()} == {"taxi", "shadow", "spill", "secret"}
+    assert {path.name for path in state.iterdir()} == {"taxi", "shadow", "spill", "secret", "tried"}
     assert (state / "taxi/ledger.db").stat().st_mode & 0o777 == 0o600
 
 
