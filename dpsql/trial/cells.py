@@ -87,7 +87,9 @@ class CellPool:
         twins = _TWINS.get(column.type, ()) if free else ()
         public = alike_first(public)
         many = [*twins, *(list(keys) or list(_declared(column)) or [*public, *_plain(column)])]
-        some = (draw.sample(values, min(_FEW, len(values))) for values in (many[: (len(many) + 1) // 2], public[:_MANY]))
+        some = (
+            draw.sample(values, min(_FEW, len(values))) for values in (many[: (len(many) + 1) // 2], public[:_MANY])
+        )
         few = list(dict.fromkeys((*itertools.chain.from_iterable(some), *twins)))
         numbers = ("0", "1", "2", "-1") if column.in_numbers else _DIRT[column.type]
         beyond = (*_beyond(column, -1), *_beyond(column, 1))
@@ -171,14 +173,14 @@ def _plain(column: Column) -> Sequence[str]:
 
 
 def _beyond(column: Column, sign: int, number: int = 0) -> tuple[str, ...]:
-    """Return what is beyond one of a column's bounds: as far as can be, by a little, and by something of its own."""
+    """Return what is beyond one of a column's bounds: by something of its own, as far as can be, and by a little."""
     if column.bounds is None or not column.type.is_number:
         return ()
     end = column.bounds.high if sign > 0 else column.bounds.low
     little = 2 * column.bounds.width / MOST_POINTS if column.type.is_float else Fraction(1)
-    own = _text(end + (number + 7) * sign, column)
-    far = {SqlType.REAL: "3e38", SqlType.DOUBLE: "1e308"}.get(column.type)
-    return (own if far is None else far if sign > 0 else f"-{far}", _text(end + little * sign, column), own)
+    own, other = (_text(end + (number + further) * sign, column) for further in (7, 4_000))
+    far = {SqlType.REAL: "3e38", SqlType.DOUBLE: "1e308"}.get(column.type, other)
+    return (own, other, far if sign > 0 or far is other else f"-{far}", _text(end + little * sign, column))
 
 
 def unit_names(column: Column, sparse: bool) -> Sequence[Sequence[str]]:
