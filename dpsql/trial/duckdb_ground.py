@@ -5,13 +5,14 @@ makes it of records.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 
 import duckdb
 
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
-from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS, KEPT, Setting, closed_off, in_memory
+from dpsql.engines.duckdb.opening import KEPT, closed_off, in_memory
+from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS
 from dpsql.engines.snapshot.keeping import fill
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import QueryCanceled
@@ -41,14 +42,19 @@ _RESOURCES = Resources(memory="512MB", threads=2)
 class DuckDbGround:
     """A `Ground` in memory."""
 
-    def __init__(self, subject: TrialSubject, settings: Mapping[str, Setting] = DUCKDB_SETTINGS) -> None:
-        """Make the places.
+    def __init__(
+        self,
+        subject: TrialSubject,
+        optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS),
+        resources: Resources = _RESOURCES,
+    ) -> None:
+        """Make the places, in a DuckDB with these optimizers.
 
         Raises:
             GroundFailed: DuckDB does not.
         """
         self._subject, self.names = subject, _names(subject)
-        self._connection = in_memory(_RESOURCES, settings)
+        self._connection = in_memory(resources, optimizers)
         self._plain, self._plain_lock = self._connection.cursor(), threading.Lock()
         try:
             self._make()
@@ -102,10 +108,13 @@ class DuckDbGround:
         lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quoted(name)}" for name in columns)
         self._connection.execute(f"CREATE TABLE {table} AS SELECT {lists}", [list(column) for column in cells])
 
+    def _attach(self, name: str) -> None:
+        self._connection.execute(f"ATTACH ':memory:' AS {name}")
+
     def _fill(self, place: TrialPlace) -> None:
         """Make one place, with what is kept beside its tables."""
         subject, run = self._subject, self._connection.execute
-        run(f"ATTACH ':memory:' AS {place.name}")
+        self._attach(place.name)
         for name, made in subject.records[place.world].tables.items():
             table, kept = f"{place.name}.main.{quoted(name)}", subject.kept(name)
             owned = place.kind in made.owners

@@ -11,6 +11,7 @@ import psycopg
 from dpsql.engines.base import Engine
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS
+from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.policy.choices import TrialMode
@@ -54,7 +55,7 @@ def _ground_of(engine: Engine, cluster: Callable[[str], str]) -> tuple[Callable[
     match engine:
         case DuckDb():
             settings = sorted((name, str(value)) for name, value in DUCKDB_SETTINGS.items())
-            return DuckDbGround, f"DuckDB {duckdb.__version__} {settings}"
+            return DuckDbGround, f"DuckDB {duckdb.__version__} {settings} {sorted(ALLOWED_OPTIMIZERS)}"
         case PostgresEngine():
             with psycopg.connect(cluster("postgres")) as connection:
                 number = connection.info.server_version

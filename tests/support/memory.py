@@ -3,7 +3,7 @@
 import csv
 import datetime as dt
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
-from dpsql.engines.duckdb.opening import CAREFULLY, DUCKDB_SETTINGS, MEMORY, Setting
+from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS, MEMORY
+from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS, CAREFULLY, other_optimizers
 from dpsql.engines.duckdb.prepared import no_statements
 from dpsql.engines.use import Use
 from dpsql.errors import EngineFailed
@@ -76,7 +77,7 @@ class Memory(DuckDb):
         self._catalog = "divided" if file else lasting.stem if lasting else MEMORY
         self._file, self._lasting = file, lasting
         plain = file is lasting is None
-        self._connection = _SPARE.pop() if plain and _SPARE else self._opened(DUCKDB_SETTINGS)
+        self._connection = _SPARE.pop() if plain and _SPARE else self._opened(ALLOWED_OPTIMIZERS)
         if plain:
             weakref.finalize(self, _emptied, self._connection).atexit = False
         self._use = Use(self._end)
@@ -86,9 +87,10 @@ class Memory(DuckDb):
         for name, rows in public.items():
             self.fill(name, rows)
 
-    def _opened(self, settings: Mapping[str, Setting]) -> duckdb.DuckDBPyConnection:
+    def _opened(self, optimizers: Collection[str]) -> duckdb.DuckDBPyConnection:
         # What `DuckDb` opens is closed off: this may read the test's own files, and its configuration is not locked.
-        connection = duckdb.connect(self._lasting or ":memory:", config={**settings, "threads": 1})
+        connection = duckdb.connect(self._lasting or ":memory:", config={**DUCKDB_SETTINGS, "threads": 1})
+        connection.execute("SET GLOBAL disabled_optimizers = ?", [other_optimizers(connection, optimizers)])
         if self._file is not None:
             connection.execute(f"ATTACH '{self._file}' AS divided (ROW_GROUP_SIZE 8192)")
             connection.execute("USE divided")
@@ -120,7 +122,7 @@ class Memory(DuckDb):
             return self._connection.execute(sql).fetchall()
         finally:
             self._connection.close()
-            self._connection = self._opened(DUCKDB_SETTINGS)
+            self._connection = self._opened(ALLOWED_OPTIMIZERS)
 
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a small table hold just these rows, in this order."""

@@ -1,12 +1,13 @@
-"""An optimizer that is wrong is caught: DuckDB's own, switched on again, reads a column of the wrong side of a join."""
+"""An optimizer that is wrong is caught: with all that DuckDB has, it reads a column of the wrong side of a join."""
 
 import logging
 from collections.abc import Mapping
 from functools import partial
 
+import duckdb
 import pytest
 
-from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS
+from dpsql.engines.duckdb.optimizers import other_optimizers
 from dpsql.errors import TrialFailed
 from dpsql.trial.duckdb_ground import DuckDbGround
 from tests.support.tried import Court, court
@@ -21,8 +22,9 @@ def test_a_wrong_optimizer_is_caught(shop_courts: Mapping[str, Court], caplog: p
     """The statement is refused with a number under which the log says why; no record was there to be read."""
     one = shop_courts["duckdb"]
     assert one.tried(STATEMENT, "owner").new == 1
-    wrong = {**DUCKDB_SETTINGS, "disabled_optimizers": "projection_placement"}
-    other = court(one.policy, one.world, one.engine, prepare=partial(DuckDbGround, settings=wrong))
+    with duckdb.connect() as connection:
+        wrong = set(other_optimizers(connection, {"projection_placement"}).split(","))
+    other = court(one.policy, one.world, one.engine, prepare=partial(DuckDbGround, optimizers=wrong))
     with caplog.at_level(logging.ERROR, "dpsql.trial"), pytest.raises(TrialFailed) as failed:
         other.tried(STATEMENT, "owner")
     number = failed.value.message.split("trial ")[2].partition(")")[0]

@@ -14,7 +14,8 @@ import duckdb
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
-from dpsql.engines.duckdb.opening import ATTACHED, CAREFULLY, MEMORY, of_file, of_tables
+from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
+from dpsql.engines.duckdb.optimizers import CAREFULLY
 from dpsql.engines.duckdb.prepared import DuckPrepared, no_statements, ready_statements
 from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.use import Use
@@ -36,6 +37,7 @@ class DuckDb:
     """An `Engine` over one DuckDB file, or over files that stand for tables."""
 
     dialect = DUCKDB
+    product = "DuckDB", duckdb.__version__
     edition: Edition | None = None
     _fallen = False
     """Whether DuckDB has closed its database by itself."""
@@ -153,7 +155,7 @@ class DuckDb:
         with self._opening:
             try:
                 if self._careful is None or not _answers(self._careful):
-                    self._careful = self._with_heavy_rows(self._open(settings=CAREFULLY), read=False)
+                    self._careful = self._with_heavy_rows(self._open(optimizers=CAREFULLY), read=False)
                 return self._careful.cursor()
             except (ConfigError, duckdb.Error) as failed:
                 _LOG.error("DuckDB can't be opened again: %s", failed)

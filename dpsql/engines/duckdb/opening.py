@@ -4,13 +4,14 @@ What a file brings along besides its tables, such as macros that bear the names 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 
 from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.files import TableFile, duckdb_literal, made
+from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS, other_optimizers
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Resources
 
@@ -32,25 +33,13 @@ DUCKDB_SETTINGS: Mapping[str, Setting] = {
     "ieee_floating_point_ops": True,
     # Up to 2^20 units are counted in an array, 3 times faster than by hashing; see `_array_bits` for where there is memory.
     "perfect_ht_threshold": _LEAST_BITS,
-    # It takes parts of a statement for the same that are not: where a table is joined with itself, 2.0.0 reads a column of
-    # the one from the other. Rows then have keys that are not theirs, and removing a unit moves other units' rows.
-    # projection_placement puts columns where 2.0.0's hash joins do not expect them (of a LEFT JOIN that another join reads):
-    # DuckDB fails then, and closes its whole database.
-    "disabled_optimizers": "common_subplan,projection_placement",
 }
-CAREFULLY: Mapping[str, Setting] = {
-    **DUCKDB_SETTINGS,
-    # 2.0.0 fails where the rows of a RIGHT JOIN are another join's, because they come from two places. Nothing here says
-    # RIGHT JOIN: a LEFT JOIN becomes one where its sides are exchanged. Some joins take twice as long without that.
-    "disabled_optimizers": f"{DUCKDB_SETTINGS['disabled_optimizers']},build_side_probe_side",
-}
-"""For what DuckDB has failed at by a mistake of its own."""
 ATTACHED, MEMORY, KEPT = "records", "memory", "kept"
 """The names of an attached file, of DuckDB's own database in memory, and of what is kept there beside the records."""
 
 
 def of_file(
-    path: Path, spill: Path, resources: Resources, settings: Mapping[str, Setting] = DUCKDB_SETTINGS
+    path: Path, spill: Path, resources: Resources, optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS)
 ) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB file, read-only.
 
@@ -58,7 +47,7 @@ def of_file(
         NoEngine: there is none.
         ConfigError: it is none.
     """
-    return closed_off(_with_file(path, spill, resources, settings), [])
+    return closed_off(_with_file(path, spill, resources, optimizers), [])
 
 
 def of_tables(
@@ -66,23 +55,25 @@ def of_tables(
     files: Sequence[Path],
     spill: Path,
     resources: Resources,
-    settings: Mapping[str, Setting] = DUCKDB_SETTINGS,
+    optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS),
 ) -> duckdb.DuckDBPyConnection:
     """Open files as tables.
 
     Raises:
         ConfigError: they can't be read.
     """
-    return closed_off(_with_tables(tables, spill, resources, settings), files)
+    return closed_off(_with_tables(tables, spill, resources, optimizers), files)
 
 
-def in_memory(resources: Resources, settings: Mapping[str, Setting] = DUCKDB_SETTINGS) -> duckdb.DuckDBPyConnection:
+def in_memory(
+    resources: Resources, optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS)
+) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB without records, with the doors open until `closed_off` shuts them; it writes to no disk.
 
     Raises:
         ConfigError: it does not start.
     """
-    return _empty("", resources, settings)
+    return _empty("", resources, optimizers)
 
 
 def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
@@ -92,16 +83,14 @@ def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Reso
         ConfigError: as above.
     """
     if isinstance(source, Path):
-        return _with_file(source, spill, resources, DUCKDB_SETTINGS)
-    return _with_tables(source, spill, resources, DUCKDB_SETTINGS)
+        return _with_file(source, spill, resources, tuple(ALLOWED_OPTIMIZERS))
+    return _with_tables(source, spill, resources, tuple(ALLOWED_OPTIMIZERS))
 
 
-def _with_file(
-    path: Path, spill: Path, resources: Resources, settings: Mapping[str, Setting]
-) -> duckdb.DuckDBPyConnection:
+def _with_file(path: Path, spill: Path, resources: Resources, optimizers: Collection[str]) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
         raise NoEngine(f"there is no DuckDB file {path}")
-    connection = _empty(spill, resources, settings)
+    connection = _empty(spill, resources, optimizers)
     try:
         connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {ATTACHED} (READ_ONLY)")
     except duckdb.Error as error:
@@ -111,9 +100,9 @@ def _with_file(
 
 
 def _with_tables(
-    tables: Mapping[str, TableFile], spill: Path, resources: Resources, settings: Mapping[str, Setting]
+    tables: Mapping[str, TableFile], spill: Path, resources: Resources, optimizers: Collection[str]
 ) -> duckdb.DuckDBPyConnection:
-    connection = _empty(spill, resources, settings)
+    connection = _empty(spill, resources, optimizers)
     try:
         for name, table in tables.items():
             made(connection, name, table)
@@ -123,11 +112,12 @@ def _with_tables(
     return connection
 
 
-def _empty(spill: Path | str, resources: Resources, settings: Mapping[str, Setting]) -> duckdb.DuckDBPyConnection:
+def _empty(spill: Path | str, resources: Resources, optimizers: Collection[str]) -> duckdb.DuckDBPyConnection:
     limits: dict[str, Setting | None] = {"memory_limit": resources.memory, "threads": resources.threads}
     given = {name: value for name, value in limits.items() if value is not None}
     try:
-        connection = duckdb.connect(":memory:", config={**settings, **given, "temp_directory": str(spill)})
+        connection = duckdb.connect(":memory:", config={**DUCKDB_SETTINGS, **given, "temp_directory": str(spill)})
+        connection.execute("SET GLOBAL disabled_optimizers = ?", [other_optimizers(connection, optimizers)])
         connection.execute(f"SET GLOBAL perfect_ht_threshold = {_array_bits(connection)}")
         connection.execute(f"ATTACH ':memory:' AS {KEPT} (COMPRESS)")
     except duckdb.Error as error:
