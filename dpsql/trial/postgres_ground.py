@@ -9,6 +9,7 @@ import psycopg
 from psycopg.sql import SQL, Identifier
 
 from dpsql.engines.kinds import LOOSE
+from dpsql.engines.postgres.planner import PLAIN_SWITCHES
 from dpsql.engines.postgres.pool import BusyError, Pool, UnsettledError
 from dpsql.engines.postgres.prepared import is_lost, stopping_connection
 from dpsql.errors import QueryCanceled
@@ -27,16 +28,6 @@ _OURS = "trial"
 _NUMBERS = count()
 _MODEST = f"-c temp_file_limit=262144 -c statement_timeout={int(PATIENCE * 1000)}"
 """What a statement may take of the disk, in kilobytes, and of time."""
-_PLANNER = (
-    "enable_hashjoin",
-    "enable_mergejoin",
-    "enable_hashagg",
-    "enable_memoize",
-    "enable_material",
-    "enable_incremental_sort",
-    "enable_presorted_aggregate",
-)
-"""What is switched off where a statement is to be planned otherwise than usual."""
 _PLAIN = re.compile(r"[a-z][a-z ]*(\(\d+(,\d+)?\))?")
 """The types that are made again as they are; of an enumeration, or of somebody's own type, statements read the text."""
 
@@ -62,10 +53,9 @@ class PostgresGround:
                 self._make(connection, self.names.prefix)
         except psycopg.Error as error:
             raise GroundFailed(f"the made-up databases can't be made: {error}") from None
-        plain = " ".join(f"-c {setting}=off" for setting in _PLANNER)
-        self._pool, self._plain = (
-            Pool(f"{dsn(_DATABASE)} options='{_MODEST} {options}'", most=_CONNECTIONS) for options in ("", plain)
-        )
+        asked = f"{dsn(_DATABASE)} options='{_MODEST}'"
+        self._pool = Pool(asked, most=_CONNECTIONS)
+        self._plain = Pool(asked, most=_CONNECTIONS, allowed=PLAIN_SWITCHES)
         for pool in (self._pool, self._plain):
             weakref.finalize(self, pool.close)
 

@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.postgres.planner import ALLOWED_SWITCHES
 from dpsql.engines.postgres.settings import POSTGRES_SETTINGS, options
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
@@ -179,3 +180,12 @@ def test_what_is_set_for_speed_may_be_set_otherwise_by_the_dsn(owner: psycopg.Co
     given = "-c work_mem=1MB -c TimeZone=Asia/Tokyo"
     with psycopg.connect(owner.info.dsn, password=owner.info.password, options=options(given)) as connection:
         assert connection.execute(shown.encode()).fetchone() == ("off", "1MB", "100", "UTC")
+
+
+def test_planning_takes_only_what_is_allowed(owner: psycopg.Connection, reader_dsn: str) -> None:
+    """Whatever a DSN has for it, and whatever this version of PostgreSQL brings along."""
+    owner.execute("CREATE TABLE t (a INT)")
+    engine = PostgresEngine(f"{reader_dsn} options='-c enable_memoize=on'", ["t"])
+    on = "SELECT name FROM pg_settings WHERE name LIKE 'enable\\_%' AND setting = 'on' ORDER BY 1"
+    assert [name for (name,) in engine.for_owner(on, timeout=30)] == sorted(ALLOWED_SWITCHES)
+    engine.close()

@@ -1,7 +1,7 @@
 """A few connections to a PostgreSQL server, kept between statements."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,6 +9,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
+from dpsql.engines.postgres.planner import ALLOWED_SWITCHES, SWITCHES, without_switches
 from dpsql.engines.postgres.settings import SHOWN, differing, options
 
 PgConnection = psycopg.Connection[tuple[Any, ...]]
@@ -35,11 +36,12 @@ class UnsettledError(Exception):
 class Pool:
     """Connections that are lent to one statement at a time; one in which a transaction is still open is not kept."""
 
-    def __init__(self, dsn: str, *, most: int) -> None:
-        """Prepare to connect to `dsn`, at most `most` times at once."""
+    def __init__(self, dsn: str, *, most: int, allowed: Collection[str] = ALLOWED_SWITCHES) -> None:
+        """Prepare to connect to `dsn`, at most `most` times at once; planning takes no way but those that are `allowed`."""
         given = {**_DEFAULTS, **conninfo_to_dict(dsn), "client_encoding": "UTF8"}
         self._plain = make_conninfo("", **given)
         self._dsn = make_conninfo("", **{**given, "options": options(str(given.get("options") or ""))})
+        self._allowed, self._planned = allowed, ""
         self._idle: list[PgConnection] = []
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(most)
@@ -84,13 +86,26 @@ class Pool:
             connection.close()
 
     def _connected(self) -> PgConnection:
-        connection = psycopg.connect(self._dsn, autocommit=True, prepare_threshold=None)
+        if not self._planned:
+            self._planned = self._with_switches()
+        connection = psycopg.connect(self._planned, autocommit=True, prepare_threshold=None)
         try:
             settled(connection.execute(SHOWN).fetchone())
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _with_switches(self) -> str:
+        """Return the DSN that leaves the server no way to plan but those that are allowed; which it has only it can say."""
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            settled(connection.execute(SHOWN).fetchone())
+            found = connection.execute(SWITCHES).fetchone()
+        assert found is not None
+        given = conninfo_to_dict(self._dsn)
+        return make_conninfo(
+            "", **{**given, "options": f"{given['options']}{without_switches(found[0], self._allowed)}"}
+        )
 
     def _kept(self) -> PgConnection | None:
         with self._lock:
