@@ -1,0 +1,154 @@
+"""Admission of an engine: each way in which it may run a statement finds the same integers in made-up databases."""
+
+import weakref
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS
+from dpsql.engines.postgres.pool import Pool
+from dpsql.errors import DpsqlError, InternalError
+from dpsql.policy.config import Resources
+from dpsql.policy.model import Policy
+from dpsql.privacy.release.exact import EngineRow
+from dpsql.question import Cancellation
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.trial.duckdb_ground import DuckDbGround
+from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, TrialPlace, trial_places
+from dpsql.trial.moves import MeasuredNumbers, reader
+from dpsql.trial.postgres_ground import PostgresGround
+from dpsql.trial.subject import TrialSubject
+from tests.support.fix_world import World
+from tests.support.served import Filled
+from tests.support.tried import Court, court
+
+_FEW, _MANY = Resources(memory="512MB", threads=1), Resources(memory="1GB", threads=4)
+_NOBODYS = 4096
+"""Rows without any value between those that a table has: the first and the last are then different threads' to read."""
+_PARALLEL = {
+    "min_parallel_table_scan_size": 0,
+    "parallel_setup_cost": 0,
+    "parallel_tuple_cost": 0,
+    "max_parallel_workers_per_gather": 3,
+}
+_ALONE = {"max_parallel_workers_per_gather": 0}
+Reading = Callable[[Sequence[EngineRow]], MeasuredNumbers]
+Way = tuple[Ground, bool]
+"""Where a statement runs, and whether plainly."""
+
+
+class Divided(DuckDbGround):
+    """DuckDB over files whose tables several threads read, since each has several groups of rows."""
+
+    def __init__(self, subject: TrialSubject, optimizers: Collection[str], directory: Path) -> None:
+        """Make the files in a directory."""
+        self._directory = directory
+        super().__init__(subject, optimizers, _MANY)
+
+    def _attach(self, name: str) -> None:
+        self._connection.execute(f"ATTACH '{self._directory}/{name}.duckdb' AS {name} (ROW_GROUP_SIZE 2048)")
+
+    def _fill(self, place: TrialPlace) -> None:
+        super()._fill(place)
+        run = self._connection.execute
+        for name in self._subject.records[place.world].tables:
+            table = f"{place.name}.main.{quoted(name)}"
+            ((rows,),) = run(f"SELECT count(*) // 2 FROM {table}").fetchall()
+            empty = ", ".join("NULL" for _ in self._subject.types[name])
+            half, rest = f"SELECT * FROM {table} LIMIT {rows}", f"SELECT * FROM {table} OFFSET {rows}"
+            run(
+                f"CREATE TABLE {place.name}.main.divided AS ({half}) UNION ALL "
+                f"(SELECT {empty} FROM range({_NOBODYS})) UNION ALL ({rest})"
+            )
+            run(f"DROP TABLE {table}; ALTER TABLE {place.name}.main.divided RENAME TO {quoted(name)}")
+
+
+class Planned(PostgresGround):
+    """PostgreSQL in sessions with settings of their own."""
+
+    def __init__(self, world: World, subject: TrialSubject, settings: Mapping[str, int]) -> None:
+        """Make the databases."""
+        super().__init__(subject, world.server.dsn)
+        given = conninfo_to_dict(self._pool._plain)
+        chosen = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        self._pool.close()
+        self._pool = Pool(make_conninfo("", **{**given, "options": chosen}), most=2)
+        weakref.finalize(self, self._pool.close)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """All ways in which an engine may run statements over one world."""
+
+    court: Court
+    ways: Mapping[str, Way]
+    places: Sequence[TrialPlace]
+
+    def differences(self, sql: str, role: str) -> Iterator[str]:
+        """Yield what is found otherwise than by the first way, for what a statement measures.
+
+        Raises:
+            DpsqlError: it is refused.
+        """
+        kind = self.court.policy.roles[role].protects
+        for part in self.court.priced(sql, role).measurements:
+            for measurement, text in self.court.trial._variants(part):
+                for place in self.places:
+                    if place.kind == kind:
+                        found = {
+                            name: self._found(way, text, reader(measurement), place) for name, way in self.ways.items()
+                        }
+                        first = next(iter(found.values()))
+                        yield from (
+                            f"{name}, in {place.name}: {one} instead of {first}: {text}"
+                            for name, one in found.items()
+                            if not isinstance(one, MeasuredNumbers)
+                            or not isinstance(first, MeasuredNumbers)
+                            or not first.same(one)
+                        )
+
+    @staticmethod
+    def _found(way: Way, sql: str, read: Reading, place: TrialPlace) -> MeasuredNumbers | str:
+        ground, plainly = way
+        try:
+            return read(ground.asked(ground.names.split(sql).at(place.name), Cancellation(), PATIENCE, plainly=plainly))
+        except (GroundFailed, InternalError) as failed:
+            return f"a failure ({failed})"
+
+
+def admission(
+    policy: Policy,
+    world: World,
+    engine: Filled,
+    directory: Path,
+    optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS),
+) -> Admission:
+    """Return the ways of an engine, the plainest first; `optimizers` are DuckDB's, its files in a directory."""
+    subject = TrialSubject.of(policy, world.public.rows, engine)
+    places = [place for place in trial_places(subject.records) if place.whole or place.unit == 0]
+    if engine.dialect.name == "duckdb":
+        alone, divided = DuckDbGround(subject, optimizers, _FEW), Divided(subject, optimizers, directory)
+        ways: Mapping[str, Way] = {
+            "no optimizer, one thread": (alone, True),
+            "one thread": (alone, False),
+            "no optimizer, several threads": (DuckDbGround(subject, optimizers, _MANY), True),
+            "several threads": (divided, False),
+        }
+    else:
+        alone_there, parallel = Planned(world, subject, _ALONE), Planned(world, subject, _PARALLEL)
+        ways = {
+            "loops and sorting": (alone_there, True),
+            "one process": (alone_there, False),
+            "several processes": (parallel, False),
+        }
+    return Admission(court(policy, world, engine), ways, places)
+
+
+def refused_or_differing(one: Admission, sql: str, role: str) -> list[str] | None:
+    """Return what is found in different ways; None where a statement is refused before anything is asked."""
+    try:
+        return list(one.differences(sql, role))
+    except DpsqlError:
+        return None
