@@ -121,7 +121,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"snapshot"}),
         frozenset({"connect"}),
         frozenset({"apart", "duckdb", "owner", "postgres", "source", "spark", "tables"}),
-        frozenset({"base", "kinds", "use", "values", "watch"}),
+        frozenset({"admitted", "base", "kinds", "use", "values", "watch"}),
     ),
 }
 """The same for the rooms within a room; what holds nothing but a docstring is in none."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import assert_never
 
+from dpsql.engines.admitted import see_that_it_is_admitted
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
 from dpsql.engines.postgres.engine import PostgresEngine
@@ -16,8 +17,20 @@ def connect_engine(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
     """Open the engine.
 
     Raises:
-        ConfigError: it can't be opened or reached, or can be written to.
+        ConfigError: it can't be opened or reached, can be written to, or is of a version that is not admitted.
     """
+    if config.snapshot is not None:  # which DuckDB holds
+        see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
+    engine = _connected(config)
+    try:
+        see_that_it_is_admitted(engine.product, unverified=config.unverified)
+    except BaseException:
+        engine.close()
+        raise
+    return engine
+
+
+def _connected(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
     match config.engine:
         case DuckDbFile(path, resources):
             return DuckDb(path, resources)

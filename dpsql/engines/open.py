@@ -1,5 +1,6 @@
 """From the configuration to a running engine: the one that holds the records, or one over dpsql's own copy of them."""
 
+from dpsql.engines.admitted import see_that_it_is_admitted
 from dpsql.engines.base import Engine
 from dpsql.engines.connect import connect_engine
 from dpsql.engines.duckdb.engine import DuckDb
@@ -14,10 +15,12 @@ def open_engine(config: Config) -> Engine:
     Where the configuration wants a copy of the records, and there is none that may be used, one is made first.
 
     Raises:
-        ConfigError: it can't be opened or reached, can be written to, or lacks tables and columns.
+        ConfigError: it can't be opened or reached, can be written to, is not admitted, or lacks tables and columns.
     """
     engine = connect_engine(config) if config.snapshot is None else open_snapshot(config)
     try:
+        if config.snapshot is not None:
+            see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
         check_tables(config.policy, engine)
         if isinstance(engine, DuckDb) and config.snapshot is None:
             engine.keep_heavy_rows(config.policy)

@@ -183,7 +183,8 @@ class Config:
     """The directory of the audit trail, where it is not beside the ledger."""
     snapshot: SnapshotConfig | None = None
     """Where the copy is that answers for the engine; None: the engine answers itself."""
-
+    unverified: bool = False
+    """Whether the engine may be of a version that nobody has tried."""
     trial: TrialMode = TrialMode.FORMS
     """Which statements run on made-up people before they run on records."""
 

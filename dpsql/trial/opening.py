@@ -61,6 +61,6 @@ def _ground_of(engine: Engine, cluster: Callable[[str], str]) -> tuple[Callable[
                 number = connection.info.server_version
             return partial(PostgresGround, dsn=cluster), f"PostgreSQL {number}"
         case SparkEngine():
-            return partial(SparkGround, connect=engine.another_session), "Spark"
+            return partial(SparkGround, connect=engine.another_session), " ".join(engine.product)
         case _:
             return None

@@ -49,6 +49,7 @@ class PostgresEngine:
                 self._schemas = self._pool.schemas()
                 with self._pool.lent(wait=_WAIT) as connection:
                     check_role(connection, tables, self._schemas, self._places)
+                    self.product = "PostgreSQL", str(connection.info.server_version // 10_000)
             except BaseException:
                 self._pool.close()
                 raise

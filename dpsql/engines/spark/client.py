@@ -107,6 +107,12 @@ class SparkConnection:
             raise
         return own
 
+    def product(self) -> tuple[str, str]:
+        """Return the server's name and version: what is not Spark calls itself Spark where it is asked by Spark's ways."""
+        (version,) = self.asked("SELECT version()").toArrow().column(0).to_pylist()
+        number = str(version).partition(" ")[0]
+        return "Spark" if int(number.partition(".")[0]) >= _LEAST else "Sail", number
+
     def settle(self) -> None:
         """Make the settings, and see that they hold."""
         version = str(self.session.version)

@@ -42,6 +42,7 @@ class SparkEngine:
         self._lock, self._opening = threading.Lock(), threading.Lock()
         with _told():
             self._connection = SparkConnection.of(remote)
+            self.product = self._connection.product()
         self._use = Use(self._closed)
 
     def named(self, table: str) -> str:

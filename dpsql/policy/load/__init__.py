@@ -91,6 +91,7 @@ def _config(path: Path, access: Access) -> Config | None:
         file=path,
         refresh=shape.refresh,
         trial=shape.trial,
+        unverified=shape.engine is not None and shape.engine.unverified,
         web=None if shape.web is None else listen_of(shape.web, ("web",), operation),
         metrics=None if shape.metrics is None else listen_of(shape.metrics, ("metrics",), operation),
         audit=None if shape.audit is None else path.parent / shape.audit,

@@ -203,6 +203,8 @@ class EngineShape(StrictShape):
     """The address of a Spark Connect server: sc://host:15002."""
     snapshot: Flag = False
     """Whether questions are answered from a copy of the declared columns, which dpsql makes at the start of each epoch."""
+    unverified: Flag = False
+    """Whether the engine may be of a version that nobody has tried."""
 
 
 class TlsShape(StrictShape):
@@ -239,15 +241,13 @@ class ListenShape(AddressShape):
 class WebShape(AddressShape):
     """Where the pages are."""
 
-    port: Port = 8439
-    """The port; 0 is any free one."""
+    port: Port = Field(8439, description="The port; 0 is any free one.")
 
 
 class MetricsShape(AddressShape):
     """Where Prometheus reads the figures of the server, of several processes each at the next port."""
 
-    port: Port = 9439
-    """The port; 0 is any free one."""
+    port: Port = Field(9439, description="The port; 0 is any free one.")
 
 
 class ShadowShape(StrictShape):

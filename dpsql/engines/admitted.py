@@ -1,0 +1,58 @@
+"""Versions of engines that are admitted: on which the tests of admission have found the same integers in every way.
+
+Another one may have another optimizer, which nobody has tried: it is refused at start unless `engine.unverified` says so.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dpsql.errors import ConfigError
+
+_LOG = logging.getLogger("dpsql.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedVersion:
+    """One version, or all that begin with it."""
+
+    engine: str
+    version: str
+    day: str
+    """When the tests passed on it."""
+    by: str
+    """The test that has to pass on another one before it is named here."""
+
+
+_ADMISSION = "test_every_way_finds_the_same_integers"
+_GOLDEN = "test_spark_measures_what_duckdb_measures"
+ADMITTED: Sequence[AdmittedVersion] = (
+    AdmittedVersion("DuckDB", "2.0.1", "2026-11-27", _ADMISSION),
+    AdmittedVersion("PostgreSQL", "16", "2026-11-27", _ADMISSION),
+    AdmittedVersion("PostgreSQL", "18", "2026-11-27", _ADMISSION),
+    AdmittedVersion("Sail", "0.7", "2026-11-27", _GOLDEN),
+    AdmittedVersion("Spark", "4", "2026-11-20", _GOLDEN),
+)
+"""docs/engines.md says of each what was tried."""
+_PARTS: Mapping[str, int] = {"PostgreSQL": 1, "Spark": 1, "Sail": 2}
+"""How many parts of a version's number tell which one it is; of other engines all do."""
+
+
+def see_that_it_is_admitted(product: tuple[str, str], *, unverified: bool) -> None:
+    """See that an engine, by its name and its version, is admitted; `unverified` lets any pass, which the log says.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    engine, version = product
+    known = [one.version for one in ADMITTED if one.engine == engine]
+    admitted = ".".join(version.split(".")[: _PARTS.get(engine)]) in known
+    listed = " and ".join((", ".join(known[:-1]), known[-1])) if known[1:] else "".join(known)
+    if unverified:
+        found = "is admitted, and needs no such setting" if admitted else f"is not admitted, as {listed} would be"
+        _LOG.warning("engine.unverified is set: %s %s %s", engine, version, found)
+    elif not admitted:
+        raise ConfigError(
+            f"engine: {engine} {version} is not admitted: nobody has tried if its optimizer keeps statements right",
+            hint=f"Admitted: {engine} {listed}. engine: {{…, unverified: true}} lets any version pass, at your own risk.",
+        )
