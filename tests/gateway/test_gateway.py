@@ -1,6 +1,7 @@
 """What a question costs, when it is free, and what is kept when something breaks."""
 
 import traceback
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from dpsql.accounting.ledger import ChargeItem, DataSet, Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError, TooComplex
 from dpsql.policy.model import DatasetBudget, Policy, Privacy
-from dpsql.question import Settings
+from dpsql.question import Cancellation, Settings
 from dpsql.shadow.questions import oracle_session
 from tests.gateway.engines import Watched, shuffled
 from tests.gateway.ledgers import costs, entries
@@ -56,6 +57,30 @@ def test_the_next_epoch_measures_again(rides: Memory, new_client: NewClient) -> 
         client.ask(COUNT)
         client.ledger.advance("refresh")
     assert client.charges == 3
+
+
+def test_a_release_that_comes_after_its_epoch_answers_nothing(rides: Memory, new_client: NewClient) -> None:
+    """What is measured while another epoch begins is stored as what it is: the next epoch measures again."""
+    engine = Watched(rides)
+    client = new_client(engine)
+
+    def begin(_: Cancellation) -> None:
+        engine.before = lambda _: None
+        client.ledger.advance("refresh")
+
+    engine.before = begin
+    for _ in range(3):
+        client.ask(COUNT)
+    assert (engine.runs, client.charges) == (2, 2)
+
+
+def test_another_policy_measures_again(rides: Memory, policy: Policy, new_client: NewClient, tmp_path: Path) -> None:
+    """Whatever has changed in it: what was released under the one is no answer under the other."""
+    with SqliteLedger(tmp_path / "ledger.db", noon) as ledger:
+        for print_ in ("one", "other", "one"):
+            client = new_client(rides, policy=replace(policy, fingerprint=print_), ledger=ledger)
+            client.ask(COUNT)
+        assert client.charges == 2
 
 
 def test_a_release_answers_for_its_own_records_only(rides: Memory, new_client: NewClient, tmp_path: Path) -> None:

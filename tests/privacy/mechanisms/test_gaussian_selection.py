@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpsql.privacy.mechanisms import gaussian_selection
+from dpsql.privacy.mechanisms.gaussian_profile import delta_at_most
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection, full_weight, selection, weights
 from dpsql.privacy.mechanisms.threshold import per_key
 
@@ -96,6 +97,12 @@ def test_the_threshold_is_about_the_least(epsilon: Fraction, delta: Fraction, ke
     assert leak(found.least - found.sigma // 20) > delta / 2
 
 
+@pytest.mark.parametrize(("epsilon", "delta", "keys"), GRID)
+def test_the_noise_has_half_of_delta(epsilon: Fraction, delta: Fraction, keys: int) -> None:
+    """At most, by its own bound: what databases show of more is too little to be seen from outside."""
+    assert delta_at_most(epsilon, full_weight(keys), selection(epsilon, delta, keys).sigma) <= delta / 2
+
+
 def test_what_is_wrong_tells_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of all sets of keys sees half of σ, and a threshold made for one key only."""
     epsilon, delta = Fraction(1), Fraction(1, 20)
@@ -111,6 +118,13 @@ def test_thresholds_grow_with_the_root_of_keys() -> None:
     """Sixteen times as many keys a unit need about four times as many units, not sixteen."""
     few, many = (selection(Fraction(1, 2), Fraction("1e-6"), keys).units for keys in (20, 320))
     assert 4 < many / few < 4.5
+
+
+def test_a_key_is_shown_from_its_threshold_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what its units have added and its noise, and not a step before; no draw would show one step."""
+    found = selection(Fraction(1), Fraction(1, 20), 3)
+    monkeypatch.setattr(gaussian_selection, "discrete_gaussian", lambda _, __, n: [5] * n)
+    assert found.shown(bytes, [found.least - 6, found.least - 5, found.least - 4]) == [False, True, True]
 
 
 def test_keys_are_shown_as_often_as_their_chance() -> None:
