@@ -51,6 +51,11 @@ attack: $(VENV)/ok
 test-all: $(VENV)/ok $(DRIVERS)/ok
 	DRIVERS=$(DRIVERS) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset'
 
+# Mistakes put into the code, each in a process of its own, and the test that catches each: about an hour on two quiet cores.
+# Some of them: make mutants ONLY='noise|ledger'
+mutants: $(VENV)/ok
+	$(PY) -m tests.mutants --only '$(ONLY)'
+
 # The pages in Debian's Chromium, which only root can install; others need one that is there. axe-core judges if all can use them.
 BROWSER = $(VENV)/browser
 test-browser: $(VENV)/ok
@@ -131,4 +136,4 @@ lock: $(VENV)/ok
 	$(LOCK) --upgrade -o requirements.lock
 	$(LOCK) --upgrade --extra mcp --extra metrics --extra plots -o requirements-all.lock
 
-.PHONY: demo check lock attack test test-all test-browser test-clients test-superset test-spark bench bench-peers
+.PHONY: demo check lock attack test test-all test-browser test-clients test-superset test-spark mutants bench bench-peers

@@ -1,0 +1,191 @@
+"""Mistakes in what is remembered and in what is asked when, each as a patch: ledger, reuse, order of stages, engines."""
+
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpsql.accounting import balance, composition, mark, sliding
+from dpsql.accounting.privacy_filter import PrivacyFilter
+from dpsql.accounting.running_totals import RunningTotals
+from dpsql.accounting.sql import events, releases
+from dpsql.accounting.sql.releases import StoredItem
+from dpsql.accounting.sqlite.group_commit import GroupCommit
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.engines import connect
+from dpsql.engines.duckdb import opening
+from dpsql.engines.postgres import pool
+from dpsql.gateway import measuring
+from dpsql.gateway.measuring import Measuring, PaidPlan, ReadyPlan
+from dpsql.policy.model import Privacy
+from dpsql.trial.trial import StatementTrial, Tried
+
+
+def not_durable(patch: pytest.MonkeyPatch) -> None:
+    """Take a charge for written before the disk has it."""
+    patch.setattr(GroupCommit, "sync", lambda _: None)
+
+
+def charges_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Count nothing of what was charged."""
+    patch.setattr(RunningTotals, "enter", lambda *_: None)
+
+
+def charged_after_run(patch: pytest.MonkeyPatch) -> None:
+    """Ask the engine while it is made ready, before anything is paid."""
+    right = ReadyPlan.prepare
+
+    def prepare(plan: ReadyPlan, missing: AbstractSet[str]) -> None:
+        right(plan, missing)
+        for part in plan.priced.measurements:
+            if plan.keys[part.identity] in missing:
+                plan.prepared[plan.keys[part.identity]].run(part.sql, None)  # type: ignore[arg-type]
+
+    patch.setattr(ReadyPlan, "prepare", prepare)
+
+
+def failures_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Let whoever asks again what has failed hear something else."""
+
+    def failing_alike(_: PaidPlan, __: object) -> Any:
+        return ExitStack()
+
+    patch.setattr(PaidPlan, "failing_alike", failing_alike)
+
+
+def accounts_stay_open(patch: pytest.MonkeyPatch) -> None:
+    """Close no account, whatever fails."""
+    patch.setattr(events, "is_closed", lambda *_: False)
+
+
+def failures_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    """Count no failure of the engine's."""
+    patch.setattr(events, "_failures", lambda *_: 0)
+
+
+def epoch_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Answer a new epoch's questions with an old one's releases."""
+    right = Measuring._key
+    patch.setattr(Measuring, "_key", lambda m, part, asker, _: right(m, part, asker, 0))
+
+
+def epochs_never_end(patch: pytest.MonkeyPatch) -> None:
+    """Begin no epoch."""
+    patch.setattr(SqliteLedger, "_next_epoch", lambda *_: 1)
+
+
+def reuse_across_roles(patch: pytest.MonkeyPatch) -> None:
+    """Answer a role with what was released to one that protects another kind of unit."""
+    right = Measuring._key
+
+    def key(m: Measuring, part: Any, asker: Any, epoch: int) -> str:
+        kinds = {role: replace(one, protects="") for role, one in m.policy.roles.items()}
+        return right(replace(m, policy=replace(m.policy, roles=kinds)), part, asker, epoch)
+
+    patch.setattr(Measuring, "_key", key)
+
+
+def free_for_others(patch: pytest.MonkeyPatch) -> None:
+    """Show a role for nothing what another one has paid for."""
+    right = releases.find_stored
+
+    def find_stored(*args: Any) -> StoredItem:
+        found = right(*args)
+        return replace(found, paid=found.stored)
+
+    patch.setattr(releases, "find_stored", find_stored)
+
+
+def reuse_across_policies(patch: pytest.MonkeyPatch) -> None:
+    """Answer with what was released under other bounds."""
+    right = Measuring._key
+
+    def key(m: Measuring, part: Any, asker: Any, epoch: int) -> str:
+        return right(replace(m, policy=replace(m.policy, fingerprint="")), part, asker, epoch)
+
+    patch.setattr(Measuring, "_key", key)
+
+
+def reuse_at_any_price(patch: pytest.MonkeyPatch) -> None:
+    """Answer with what was released at another ε."""
+    right = Measuring._key
+    patch.setattr(Measuring, "_key", lambda m, part, asker, epoch: right(m, part.paying(Fraction(1)), asker, epoch))
+
+
+def read_too_late(patch: pytest.MonkeyPatch) -> None:
+    """Read records long after the charge that has to cover them."""
+    patch.setattr(measuring, "READ_WITHIN", timedelta(days=10_000))
+
+
+def delta_without_end(patch: pytest.MonkeyPatch) -> None:
+    """Look at ε alone where a budget is compared."""
+    right = balance._shortfall
+
+    def shortfall(budget: PrivacyFilter, costs: Any) -> str | None:
+        return right(replace(budget, total=Privacy(budget.total.epsilon, Fraction(1))), costs)
+
+    patch.setattr(balance, "_shortfall", shortfall)
+
+
+def budget_without_end(patch: pytest.MonkeyPatch) -> None:
+    """Refuse nothing for what was spent."""
+    patch.setattr(balance, "_shortfall", lambda *_: None)
+
+
+def dataset_without_end(patch: pytest.MonkeyPatch) -> None:
+    """Look at a role's budget alone."""
+    patch.setattr(balance, "_afford_of_dataset", lambda *_: None)
+
+
+def dearest_alone(patch: pytest.MonkeyPatch) -> None:
+    """Take the largest of several losses for all of them."""
+
+    def compose(losses: Any) -> Privacy:
+        found = [*losses]
+        return Privacy(
+            max((one.epsilon for one in found), default=Fraction(0)),
+            max((one.delta for one in found), default=Fraction(0)),
+        )
+
+    patch.setattr(composition, "compose", compose)
+    patch.setattr(balance, "compose", compose)
+
+
+def spending_of_today(patch: pytest.MonkeyPatch) -> None:
+    """Forget what a role has spent."""
+    patch.setattr(RunningTotals, "by_role", lambda *_: Privacy(Fraction(0), Fraction(0)))
+
+
+def window_of_a_day_less(patch: pytest.MonkeyPatch) -> None:
+    """Let a charge count for less than a person stays."""
+    right = sliding.counts_for
+    patch.setattr(sliding, "counts_for", lambda days: right(days) - timedelta(days=2))
+
+
+def lost_ledgers_are_new(patch: pytest.MonkeyPatch) -> None:
+    """Begin anew where a ledger is gone."""
+    patch.setattr(mark, "read_mark", lambda *_: None)
+
+
+def nothing_is_tried(patch: pytest.MonkeyPatch) -> None:
+    """Believe the engine, and every proof."""
+    patch.setattr(StatementTrial, "see", lambda *_: Tried())
+
+
+def all_optimizers(patch: pytest.MonkeyPatch) -> None:
+    """Let DuckDB change statements in every way that it knows."""
+    patch.setattr(opening, "other_optimizers", lambda *_: "")
+
+
+def all_switches(patch: pytest.MonkeyPatch) -> None:
+    """Let PostgreSQL plan statements in every way that it knows."""
+    patch.setattr(pool, "without_switches", lambda *_: "")
+
+
+def any_version(patch: pytest.MonkeyPatch) -> None:
+    """Believe engines that nobody has tried."""
+    patch.setattr(connect, "see_that_it_is_admitted", lambda *_, **__: None)
