@@ -31,7 +31,7 @@ ADMITTED: Sequence[AdmittedVersion] = (
     AdmittedVersion("PostgreSQL", "16", "2026-11-27", _ADMISSION),
     AdmittedVersion("PostgreSQL", "18", "2026-11-27", _ADMISSION),
     AdmittedVersion("Sail", "0.7", "2026-11-27", _GOLDEN),
-    AdmittedVersion("Spark", "4", "2026-11-20", _GOLDEN),
+    AdmittedVersion("Spark", "4", "2026-11-22", _GOLDEN),
 )
 """docs/engines.md says of each what was tried."""
 _PARTS: Mapping[str, int] = {"PostgreSQL": 1, "Spark": 1, "Sail": 2}
