@@ -43,24 +43,28 @@ def open_trial(
     found = None if mode is TrialMode.OFF else _ground_of(engine, cluster)
     if found is None:
         return None
-    prepare, edition = found
+    prepare, language, edition = found
     rows, declared = public
     emitter = Emitter(engine.dialect, declared, engine.named, engine.kept)
     about = f"dpsql {version('dpsql')}, {edition}"
-    return StatementTrial(TrialSubject.of(policy, rows, engine), prepare, about, emitter, TriedForms(file), mode)
+    return StatementTrial(
+        TrialSubject.of(policy, rows, engine, language), prepare, about, emitter, TriedForms(file), mode
+    )
 
 
-def _ground_of(engine: Engine, cluster: Callable[[str], str]) -> tuple[Callable[[TrialSubject], Ground], str] | None:
-    """Return what makes the databases for an engine, and its edition; None: it is of no kind that is known."""
+def _ground_of(
+    engine: Engine, cluster: Callable[[str], str]
+) -> tuple[Callable[[TrialSubject], Ground], str, str] | None:
+    """Return what makes databases for an engine, what the parser calls its SQL, and its edition; None for an unknown kind."""
     match engine:
         case DuckDb():
             settings = sorted((name, str(value)) for name, value in DUCKDB_SETTINGS.items())
-            return DuckDbGround, f"DuckDB {duckdb.__version__} {settings} {sorted(ALLOWED_OPTIMIZERS)}"
+            return DuckDbGround, "duckdb", f"DuckDB {duckdb.__version__} {settings} {sorted(ALLOWED_OPTIMIZERS)}"
         case PostgresEngine():
             with psycopg.connect(cluster("postgres")) as connection:
                 number = connection.info.server_version
-            return partial(PostgresGround, dsn=cluster), f"PostgreSQL {number}"
+            return partial(PostgresGround, dsn=cluster), "postgres", f"PostgreSQL {number}"
         case SparkEngine():
-            return partial(SparkGround, connect=engine.another_session), " ".join(engine.product)
+            return partial(SparkGround, connect=engine.another_session), "spark", " ".join(engine.product)
         case _:
             return None

@@ -27,10 +27,12 @@ class TrialSubject:
     named: Callable[[str], str] = field(repr=False)
     kept: Callable[[str], KeptColumns] = field(repr=False)
     records: Sequence[MadeUpRecords] = field(repr=False)
+    language: str = ""
+    """What the parser calls the engine's SQL."""
 
     @classmethod
-    def of(cls, policy: Policy, public: PublicRows, engine: Engine) -> Self:
-        """Take the facts of an engine that has just been opened."""
+    def of(cls, policy: Policy, public: PublicRows, engine: Engine, language: str = "") -> Self:
+        """Take the facts of an engine that has just been opened, and whose SQL the parser knows by this name."""
         types, unique, names, kept = {}, {}, {}, {}
         for name, table in policy.tables.items():
             found = engine.columns(name)
@@ -38,16 +40,17 @@ class TrialSubject:
             unique[name] = engine.unique_keys(name)
             names[name], kept[name] = engine.named(name), engine.kept(name)
         records = made_up_records(policy, public, unique)
-        return cls(policy, public, types, names.__getitem__, kept.__getitem__, records)
+        return cls(policy, public, types, names.__getitem__, kept.__getitem__, records, language)
 
-    def owned_tables(self, kind: str, dialect: str) -> Mapping[str, str | None]:
+    def owned_tables(self, kind: str) -> Mapping[str, str | None]:
         """Return the engine's names of tables, plainly written, with the column that names units of a kind; None: public.
 
         Tables whose rows are somebody's through other tables are not among them.
         """
         found: dict[str, str | None] = {}
         for name, table in self.policy.tables.items():
-            written = sqlglot.parse_one(f"SELECT 1 FROM {self.named(name)}", dialect=dialect).args["from_"].this.sql()  # noqa: S608
+            read = f"SELECT 1 FROM {self.named(name)}"  # noqa: S608  # a name of the engine's
+            written = sqlglot.parse_one(read, dialect=self.language).args["from_"].this.sql()
             bound = table.units.get(kind)
             if table.public:
                 found[written] = None

@@ -124,8 +124,8 @@ class StatementTrial:
 
     def is_proved(self, part: PricedMeasurement, kind: str) -> bool:
         """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed."""
-        dialect = self._emitter.dialect.name
-        return is_proved(part.measurement, part.sql, dialect, self._subject.owned_tables(kind, dialect))
+        language = self._subject.language
+        return is_proved(part.measurement, part.sql, language, self._subject.owned_tables(kind))
 
     def _see_form(
         self, key: str, part: PricedMeasurement, places: Sequence[TrialPlace], cancellation: Cancellation

@@ -79,7 +79,7 @@ def court(
 ) -> Court:
     """Return a place to try statements in; what passed once is tried again."""
     emitter = Emitter(engine.dialect, world.public.declared, engine.named, engine.kept)
-    subject = TrialSubject.of(policy, world.public.rows, engine)
+    subject = TrialSubject.of(policy, world.public.rows, engine, engine.dialect.name)
     match engine:
         case SparkEngine():
             usual: Callable[[TrialSubject], Ground] = partial(SparkGround, connect=engine.another_session)

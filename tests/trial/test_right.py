@@ -15,7 +15,7 @@ from tests.support.samples import some
 from tests.support.shop_generator import written
 from tests.support.tried import Court, court
 
-FEW, MANY = 60, 10_000
+FEW, MANY = 30, 10_000
 GOLDEN = [one for one in load() if one.verdict == "answered"]
 
 
@@ -27,7 +27,7 @@ def courts(policy: Policy, world: World, tiny: Engines) -> Mapping[str, Court]:
 
 @pytest.mark.parametrize(
     ("golden", "engine"),
-    some({f"{one.name}-{engine}": (one, engine) for one in GOLDEN for engine in ENGINES}, 12),
+    some({f"{one.name}-{engine}": (one, engine) for one in GOLDEN for engine in ENGINES}, 24),
 )
 def test_golden_statements_pass(golden: Golden, engine: str, courts: Mapping[str, Court]) -> None:
     """None of them is refused by its trial."""
