@@ -7,6 +7,7 @@ makes it of records.
 import threading
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
+from functools import partial
 
 import duckdb
 
@@ -126,7 +127,11 @@ class DuckDbGround:
             fill(self._connection, subject.policy.tables[name], kept, "temp.plain", table)
         if any(subject.kept(name).heavy_rows for name in subject.policy.tables):
             kept_rows = heavy_rows_of(subject.policy, place.name)
-            keep_heavy_rows(self._connection, subject.policy, lambda t: f"{place.name}.main.{quoted(t)}", kept_rows)
+            keep_heavy_rows(self._connection, subject.policy, partial(_at, place.name), kept_rows, read=False)
+
+
+def _at(place: str, table: str) -> str:
+    return f"{place}.main.{quoted(table)}"
 
 
 def _of_world(world: int, table: str) -> str:
