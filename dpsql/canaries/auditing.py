@@ -25,8 +25,8 @@ from dpsql.scratch import Scratch
 from dpsql.trial.records import REMOVED, MadeUpRecords, made_up_records
 
 _CONFIDENCE = 0.95
-_FALSE_ALARM = 1e-6
-"""The chance of an audit that fails though nothing is wrong."""
+_FALSE_ALARM = 1e-8
+"""The chance that a question fails though nothing is wrong: that of an audit with a hundred is one in a million."""
 _LEARNT = 0.3
 """The share of the time in which answers are learnt."""
 _FEWEST = 8

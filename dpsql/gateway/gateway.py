@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from dpsql.errors import AccountClosed, BudgetExhausted
+from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
 from dpsql.gateway.aiming import Drawn, following
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import (
@@ -164,7 +164,7 @@ class Gateway(PlannedQuestions):
         while (step := following(priced, known)) is not None:
             try:
                 releases, nearing = self._released(step, request, epoch)
-            except (BudgetExhausted, AccountClosed):
+            except (BudgetExhausted, AccountClosed, TrialFailed):
                 if any(part.identity not in known for part in priced.measurements):
                     raise
                 break  # what was paid for answers as well as it can

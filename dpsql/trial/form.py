@@ -11,13 +11,13 @@ from dpsql.privacy.measurement.sums import Sums
 
 _NUMBER = r"(?<![\w\"])[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?![\w\"])"
 _COMPARED = r"(?<=[=<>] )'(?:[^']|'')*'"
-_CONSTANT = re.compile(rf"({_COMPARED})|({_NUMBER})")
+_CONSTANT = re.compile(rf'("(?:[^"]|"")*")|{_COMPARED}|{_NUMBER}')
 _LIST = re.compile(r"\(?0(?:, 0)+\)?")
 
 
 def form_of(measurement: Measured, sql: str) -> str:
     """Return a hash of a measurement's form."""
-    plain = _LIST.sub("0", _CONSTANT.sub("0", sql))
+    plain = _LIST.sub("0", _CONSTANT.sub(lambda found: found[1] or "0", sql))
     how: tuple[object, ...] = (type(measurement).__name__, measurement.bound.form.name)
     if isinstance(measurement, Sums):
         blocks = [(block.norm.name, len(block.places)) for block in measurement.blocks]

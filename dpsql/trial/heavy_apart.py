@@ -17,6 +17,7 @@ from dpsql.trial.statement_parts import (
     listed_above,
     names_in,
     projected,
+    see_that_it_is_plain,
     weight_of,
 )
 from dpsql.trial.summed import NotProvedError, Summed, is_text, without_parens
@@ -44,6 +45,9 @@ class HeavyApart:
         heavy, parts, weights = (self.ctes.get(name) for name in ("heavy", "p", "h"))
         if heavy is None or parts is None or weights is None:
             raise NotProvedError
+        for one in (parts, weights, inner_of(weights)):
+            see_that_it_is_plain(one)
+        see_that_it_is_plain(self.select, joins=True)
         self._see_that_none_is_missed(heavy, parts)
         self._see_that_the_same_is_summed(parts, inner_of(weights))
         by_v = {name for name, weight in self._weighed() if weight == "v"}
@@ -145,6 +149,8 @@ class HeavyApart:
             raise NotProvedError
         (column,) = columns
         most = self.rows.columns[column].high
+        if self.rows.columns[column].low < 0:
+            raise NotProvedError
         above = f"CAST(SUM(COALESCE(CAST({column} AS BIGINT), {most})) // COUNT(*) AS BIGINT) + 1"
         over_all = "MAX(c)" if len(grouped_by(parts)) > 1 else "c"
         if not is_text(projected(parts)["c"], above) or not is_text(projected(inner)["c"], over_all):

@@ -78,12 +78,6 @@ def names_in(tree: exp.Expr) -> set[str]:
     return {one.name for one in tree.find_all(exp.Column)}
 
 
-def summed_name(output: exp.Expr) -> str:
-    """Return the name of the one column that an output adds up; empty if it is not one."""
-    names = names_in(output)
-    return names.pop() if len(names) == 1 else ""
-
-
 def is_by_first(select: exp.Select) -> bool:
     """Return whether rows are grouped by the first column alone."""
     group = select.args.get("group")
@@ -106,3 +100,28 @@ def grouped_by(select: exp.Select) -> list[exp.Expr]:
     """Return what rows are grouped by."""
     group = select.args.get("group")
     return [] if group is None else list(group.expressions)
+
+
+def see_that_it_is_plain(select: exp.Select, *, joins: bool = False, having: bool = False) -> None:
+    """See that a SELECT leaves out no row of what it reads, and reads nothing beside that.
+
+    Raises:
+        NotProvedError: it does.
+    """
+    parts = ("where", "distinct", "qualify", "limit", "offset", "laterals", "sample", *(() if having else ("having",)))
+    if any(select.args.get(part) for part in (*parts, *(() if joins else ("joins",)))):
+        raise NotProvedError
+
+
+def added_up(output: exp.Expr) -> str:
+    """Return the name of the column that an output adds up, and does nothing else with.
+
+    Raises:
+        NotProvedError: it is none.
+    """
+    inner = without_parens(output.unalias())
+    while isinstance(inner, exp.Cast):
+        inner = without_parens(inner.this)
+    if not isinstance(inner, exp.Sum) or not isinstance(inner.this, exp.Column):
+        raise NotProvedError
+    return inner.this.name

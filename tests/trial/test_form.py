@@ -39,3 +39,11 @@ def test_what_is_asked_makes_the_form(one: str, other: str, shop_courts: Mapping
     """Another comparison, statistic, key or table is another form."""
     place = shop_courts["duckdb"]
     assert _form(one, place) != _form(other, place)
+
+
+def test_a_number_in_a_name_makes_a_form(shop_courts: Mapping[str, Court]) -> None:
+    """Columns that differ in a number are two, and have types and bounds of their own."""
+    (part,) = shop_courts["duckdb"].priced("SELECT count(*) FROM orders", "owner").measurements
+    one, other = (form_of(part.measurement, f'SELECT s0."visit {n} cost" + 3 FROM t') for n in (1, 2))
+    assert one != other
+    assert one == form_of(part.measurement, 'SELECT s0."visit 1 cost" + 4 FROM t')

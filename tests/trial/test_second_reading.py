@@ -1,6 +1,7 @@
 """The second reading of a price: what it proves is right, and no mistake that tests must catch is proved."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -81,3 +82,34 @@ def test_no_mistake_is_proved(heart: Court) -> None:
             if all(_proved(heart, sql, role)):
                 proved.append(f"{mutant.__name__}: {sql}")
     assert proved == []
+
+
+TAMPERED = (
+    (") AS r GROUP BY k0 UNION ALL", ") AS r WHERE k0 > 1 GROUP BY k0 UNION ALL"),
+    ("UNION ALL", "UNION"),
+    ("FROM p JOIN h ON u = hu", "FROM p JOIN h ON TRUE"),
+    ("FROM p JOIN h ON u = hu", "FROM p JOIN h ON u = hu WHERE u > 1"),
+    ("HAVING count(*) > 20", "HAVING count(*) > 21"),
+    ("// greatest(CAST(sum(n) AS BIGINT), 20)", "// greatest(CAST(sum(n) AS BIGINT), 19)"),
+    ("1310720 //", "1310721 //"),
+    ("65536 * CAST(count(*)", "65537 * CAST(count(*)"),
+    ("(w - 65536)", "(w - 65535)"),
+    ("<= CAST(1280000 AS UINTEGER) THEN", "<= CAST(1280001 AS UINTEGER) THEN"),
+    ("// 2 IN (SELECT u FROM heavy)", "// 2 NOT IN (SELECT u FROM heavy)"),
+    ("CAST(sum(s1) AS VARCHAR)", "CAST(2 * sum(s1) AS VARCHAR)"),
+    ("FROM p GROUP BY 1)", "FROM p WHERE n < 9 GROUP BY 1)"),
+    ("GROUP BY (u | 0), k0)", "GROUP BY (u | 0), k0 HAVING count(*) > 1)"),
+)
+"""What stands in the text for the engine, and what would be wrong there."""
+
+
+@pytest.mark.parametrize(("right", "wrong"), TAMPERED)
+def test_a_text_that_is_wrong_in_one_place_is_not_proved(
+    right: str, wrong: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """Where rows are left out of one part and not of the other, counted twice, or weigh too much."""
+    one = court(policy, world, tiny["duckdb"])
+    (part,) = one.priced(of_the_heart.BESIDE, "owner").measurements
+    assert one.trial.is_proved(part, "passenger")
+    assert right in part.sql
+    assert not one.trial.is_proved(replace(part, sql=part.sql.replace(right, wrong)), "passenger")

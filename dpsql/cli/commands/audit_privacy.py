@@ -1,6 +1,7 @@
 """`dpsql audit-privacy`: what answers give away about a made-up person, beside what is paid for them."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -49,7 +50,8 @@ def audit_privacy(
     draw = None if picture is None else drawn_into(picture)
     loaded = load(config)
     one = _role(loaded, role, epsilon)
-    public = read_public(loaded.policy, open_engine(loaded))
+    with closing(open_engine(loaded)) as engine:
+        public = read_public(loaded.policy, engine)
     found: list[AuditedQuestion] = []
     for verdict in audited(loaded, one, public.rows, minutes, lambda line: typer.echo(f"{line} …", err=True)):
         found.append(verdict)
