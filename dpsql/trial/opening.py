@@ -1,7 +1,8 @@
 """From what is served to the trial of its statements: on made-up databases in an engine of the records' kind."""
 
+import hashlib
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,6 +28,9 @@ from dpsql.trial.subject import TrialSubject
 from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
 
+_TRIED = ("engines", "privacy", "rewrite", "trial")
+"""The rooms whose code a trial is of."""
+
 
 def open_trial(
     policy: Policy,
@@ -46,7 +50,7 @@ def open_trial(
     prepare, language, edition = found
     rows, declared = public
     emitter = Emitter(engine.dialect, declared, engine.named, engine.kept)
-    about = f"dpsql {version('dpsql')}, {edition}"
+    about = f"dpsql {version('dpsql')} {_source()}, {edition}"
     return StatementTrial(
         TrialSubject.of(policy, rows, engine, language), prepare, about, emitter, TriedForms(file), mode
     )
@@ -68,3 +72,13 @@ def _ground_of(
             return partial(SparkGround, connect=engine.another_session), "spark", " ".join(engine.product)
         case _:
             return None
+
+
+@cache
+def _source() -> str:
+    """Return a hash of the files that write statements and try them: a checkout may change while its version stays."""
+    found = hashlib.sha256()
+    for room in _TRIED:
+        for file in sorted((Path(__file__).parent.parent / room).rglob("*.py")):
+            found.update(file.read_bytes())
+    return found.hexdigest()

@@ -27,13 +27,13 @@ from dpsql.trial.heavy_apart import HeavyApart
 from dpsql.trial.statement_parts import (
     FULL_WEIGHT,
     RowsRead,
-    added_up,
     conditions_of,
     is_by_first,
     is_column,
     names_in,
     projected,
     see_that_it_is_plain,
+    summed_column,
     weight_of,
     without_group,
 )
@@ -81,7 +81,7 @@ class _Reading:
             raise NotProvedError
         see_that_it_is_plain(final, joins="h" in ctes and not isinstance(source.this, exp.Union))
         if isinstance(source.this, exp.Union):
-            outputs = [added_up(one) for one in final.expressions if one.find(exp.Sum, exp.Count)]
+            outputs = [summed_column(one) for one in final.expressions if one.find(exp.Sum, exp.Count)]
             full, heavy = self.select(source.this.left), self.select(source.this.right)
             see_that_it_is_plain(full)
             if source.this.args.get("distinct"):

@@ -113,7 +113,7 @@ def see_that_it_is_plain(select: exp.Select, *, joins: bool = False, having: boo
         raise NotProvedError
 
 
-def added_up(output: exp.Expr) -> str:
+def summed_column(output: exp.Expr) -> str:
     """Return the name of the column that an output adds up, and does nothing else with.
 
     Raises:

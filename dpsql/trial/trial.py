@@ -45,7 +45,7 @@ _CHOSEN = (3, 24)
 """What is taken for C where a statement's own is chosen by releases: a small one, and one for which units are marked."""
 _UNREADY = "databases"
 """What stands for the number where there is nothing to try statements on."""
-_LONGEST = 20.0
+_LONGEST = 5.0
 """Seconds that the trial of a measurement may take: on some hundred rows only one that makes millions takes as long."""
 _REMEMBERED, _MOST_FAILURES = 600.0, 1_000
 """Seconds for which a failure is told again without a trial, and of how many."""
