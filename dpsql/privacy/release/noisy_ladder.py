@@ -21,6 +21,8 @@ _WIDTHS = (1, 2, 4)
 _FAR = 5.5
 """How many they have to be above by further up, where there are many cells of which one may be large by chance."""
 _TOGETHER_FAR = (1, 2, 3)
+_ONE_UNIT = 0.5
+"""And how many units at least: where a great ε leaves so little noise, a part of a unit is noise all the same."""
 _TWO_SIDED = 1.96
 """How many standard deviations of a sum of noise a margin at 95 % is."""
 _UNEXPECTED, _BEYOND = 4, 8
@@ -94,9 +96,9 @@ class NoisyLadder:
         """Return how many units are above each rung, as far as they are seen or may be, and above which none is seen."""
         sd, cells, last = self.deviation, self.cells, len(self.cells) - 1
 
-        def seen(place: int, widths: Sequence[int], threshold: float, most: float = inf) -> bool:
+        def seen(place: int, widths: Sequence[int], threshold: float, least: float = 0, most: float = inf) -> bool:
             sums = ((sum(cells[place : place + w]), threshold * sd * sqrt(w)) for w in widths)
-            return any(noise < units <= most for units, noise in sums)
+            return any(max(noise, least) < units <= most for units, noise in sums)
 
         def on(top: int) -> int:
             while top < last and seen(top + 1, _WIDTHS, _SEEN):
@@ -106,7 +108,8 @@ class NoisyLadder:
         near = on(0)
         rows = sum(cell * rung for cell, rung in zip(cells[: near + 1], self.rungs, strict=False))
         most = max(self.plausible, _BEYOND * rows)
-        far = (place for place in range(last, near, -1) if seen(place, _TOGETHER_FAR, _FAR, most / self.rungs[place]))
+        beyond, rungs = range(last, near, -1), self.rungs
+        far = (place for place in beyond if seen(place, _TOGETHER_FAR, _FAR, _ONE_UNIT, most / rungs[place]))
         top = on(next(far, near))
         above = [_UNSEEN * sd * _FALLING ** max(place - top, 0) for place in range(last + 1)]
         for place in range(top - 1, -1, -1):

@@ -57,6 +57,20 @@ def test_what_can_not_be_is_taken_for_noise(place: int) -> None:
     assert quiet.above(FOR_CHOICE)[place - 1] < 10 < loud.above(FOR_CHOICE)[place - 1]
 
 
+@pytest.mark.parametrize("epsilon", [60, 10**3, 10**6])
+def test_a_part_of_a_unit_far_up_is_noise(epsilon: int) -> None:
+    """However little noise there is: a count of no rows at ε = 1,000 once had a C of millions, and was -448."""
+    part = NoisyLadder(RUNGS, _with_far(9 * np.sqrt(2) / epsilon), Fraction(epsilon), 4e6).above(FOR_CHOICE)
+    whole = NoisyLadder(RUNGS, _with_far(1.0), Fraction(epsilon), 4e6).above(FOR_CHOICE)
+    assert part[15] < whole[15] / 100
+
+
+def _with_far(units: float) -> list[float]:
+    cells = _cells([1] * 100)
+    cells[16] = units
+    return cells
+
+
 @pytest.mark.parametrize("cell", [0.0, 1e300, -1e300, 1.0])
 def test_nothing_makes_it_fail(cell: float) -> None:
     """It is post-processing: whatever was released can be read."""
