@@ -28,7 +28,7 @@ from dpsql.gateway.planned_questions import PlannedQuestions
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.profiling import Profiles, with_profile
 from dpsql.gateway.rehearsal import is_tried, rehearsal
-from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid
+from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
 from dpsql.gateway.reuse.reading_off import NOTHING_READ, ReadingOff, ReadOff
 from dpsql.gateway.reuse.told_releases import ToldReleases
 from dpsql.gateway.session_settings import check_setting, is_clamped
@@ -44,7 +44,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     untold,
 )
 from dpsql.rewrite.syntax.whole.found import Kind
-from dpsql.trial.trial import Tried
+from dpsql.trial.begun import BegunTrial
 
 
 class Gateway(PlannedQuestions):
@@ -77,8 +77,11 @@ class Gateway(PlannedQuestions):
         if columns is not None:
             return Reply(columns, tuple(untold(analyzed)))
         priced = self.priced(analyzed, request)
+        trial = self._trial(request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
-            return Reply(self._explained(priced, analyzed.statement.prefix, request))
+            explained = partial(self._explained, priced, analyzed.statement.prefix, request, trial)
+            first = self._tried_first(trial, priced)
+            return explained() if first is None else Unpaid(explained, partial(iter, ()), trial=first)
         if not priced.measurements:
             return self._reply(priced, {}, request)
         epoch = self._measuring.epoch(request)
@@ -91,8 +94,8 @@ class Gateway(PlannedQuestions):
             return self._read(priced, releases, read_off, found, request, epoch)
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
-        measured = partial(self._measured, priced, releases, read_off, request, epoch)
-        return Unpaid(measured, made_up, tried, is_tried(analyzed))
+        measured = partial(self._measured, priced, releases, read_off, request, epoch, trial)
+        return Unpaid(measured, made_up, tried, is_tried(analyzed), self._tried_first(trial, priced))
 
     def _read(
         self,
@@ -115,8 +118,8 @@ class Gateway(PlannedQuestions):
             self._known.keep_reply(request, priced, found, profile, known)
         return known
 
-    def _explained(self, priced: PricedPlan, prefix: str, request: Request) -> str:
-        """Return the statement that explains a plan: with what of it is free."""
+    def _explained(self, priced: PricedPlan, prefix: str, request: Request, trial: BegunTrial | None) -> Reply:
+        """Return the reply that explains a plan: with what of it is free."""
         epoch = self._measuring.epoch(request)
         stored = self._reading_off.stored(priced, request, epoch)
         read_off = self._reading_off.read_off(priced, stored, request, epoch)
@@ -125,12 +128,11 @@ class Gateway(PlannedQuestions):
             stored if priced.aim is None else frozenset(),
             tuple(self._reading_off.neighbours(priced, {*stored, *read_off.told}, request, epoch)),
         )
-        tried = self._tried(priced, request)
-        if tried is not None and self._deps.trial is not None:
-            kind = self._deps.policy.roles[request.asker.role].protects
-            proved = sum(self._deps.trial.is_proved(part, kind) for part in priced.measurements)
-            tried = replace(tried, proved=proved, measurements=len(priced.measurements))
-        return explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free, tried)
+        tried = None
+        if trial is not None:
+            self._try(trial, priced)
+            tried = trial.told(priced.measurements)
+        return Reply(explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free, tried))
 
     def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:
         """Return the reply to a statement that reads dpsql's own tables, or takes the profile."""
@@ -157,13 +159,21 @@ class Gateway(PlannedQuestions):
         stored = self._measuring.stored(priced, request, epoch) if priced.aim is None else {}
         return self._reading_off.read_off(priced, {*stored, *drawn}, request, epoch)
 
-    def _measured(self, priced: PricedPlan, drawn: Drawn, read_off: ReadOff, request: Request, epoch: int) -> Reply:
+    def _measured(
+        self,
+        priced: PricedPlan,
+        drawn: Drawn,
+        read_off: ReadOff,
+        request: Request,
+        epoch: int,
+        trial: BegunTrial | None,
+    ) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
         known, said = dict(drawn), list(read_off.notices)
         request.receipt.note(read_off.releases)
         while (step := following(priced, known)) is not None:
             try:
-                releases, nearing = self._released(step, request, epoch)
+                releases, nearing = self._released(step, request, epoch, trial)
             except (BudgetExhausted, AccountClosed, TrialFailed):
                 if any(part.identity not in known for part in priced.measurements):
                     raise
@@ -177,13 +187,16 @@ class Gateway(PlannedQuestions):
         reply = self._reply(priced, {**known, **together.draws()}, request)
         return replace(reply, notices=(*reply.notices, *said))
 
-    def _released(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[Releases, tuple[str, ...]]:
+    def _released(
+        self, priced: PricedPlan, request: Request, epoch: int, trial: BegunTrial | None
+    ) -> tuple[Releases, tuple[str, ...]]:
         """Return the releases of measurements that are paid and made now, and what is said of budgets that near their end.
 
         These are the stages from `ready` on, in their order.
         """
         measuring, reading, times = self._measuring, self._reading(request), self._deps.times
-        self._tried(priced, request)
+        if trial is not None:
+            self._try(trial, priced)
         with ExitStack() as held:
             with times.timed("ready and charge"):
                 ready = held.enter_context(measuring.ready(priced, request, epoch))
@@ -198,22 +211,29 @@ class Gateway(PlannedQuestions):
                 paid.keep(part, release)
         return paid.releases, paid.statement.nearing
 
-    def _tried(self, priced: PricedPlan, request: Request) -> Tried | None:
-        """Return what became of a statement's trial on made-up people; None where nothing is tried.
-
-        Raises:
-            TrialFailed: it does not hold there what it claims.
-        """
+    def _trial(self, request: Request) -> BegunTrial | None:
+        """Return the trial of a statement on made-up people, which begins; None where nothing is tried."""
         if self._deps.trial is None:
             return None
-        kind = self._deps.policy.roles[request.asker.role].protects
+        return BegunTrial(self._deps.trial, self._deps.policy.roles[request.asker.role].protects, request.cancellation)
+
+    def _tried_first(self, trial: BegunTrial | None, priced: PricedPlan) -> Work[None] | None:
+        """Return the work of a trial, None if there is nothing left to try."""
+        return partial(self._try, trial, priced) if trial is not None and trial.is_due(priced.measurements) else None
+
+    def _try(self, trial: BegunTrial, priced: PricedPlan) -> None:
+        """Try what of a statement has a new form.
+
+        Raises:
+            TrialFailed: it does not hold on made-up people what it claims.
+        """
         with self._deps.times.timed("trial"):
-            return self._deps.trial.see(priced.measurements, kind, request.cancellation, request.asker.user)
+            trial.see(priced.measurements)
 
     def _taken(self, request: Request) -> Reply:
         """Return the reply to who takes the profile, once it is paid for."""
-        plan = self._profiles.plan(request)
-        return Reply(plan.reply(), self._released(plan.priced, request, self._measuring.epoch(request))[1])
+        plan, epoch = self._profiles.plan(request), self._measuring.epoch(request)
+        return Reply(plan.reply(), self._released(plan.priced, request, epoch, self._trial(request))[1])
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
         reading = self._reading(request)

@@ -101,6 +101,8 @@ class Unpaid:
     """What is to be tried first, around no rows."""
     tried: bool = False
     """Whether `stand_ins` are to be tried, whatever the client's encoding is."""
+    trial: Work[None] | None = None
+    """Tries it on made-up people, which comes last before it is paid for; None where that is done already."""
 
     def __call__(self) -> Reply:
         """Return the reply, once it is paid for."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import ClassVar
 
 import duckdb
 
@@ -42,6 +43,8 @@ _RESOURCES = Resources(memory="512MB", threads=2)
 
 class DuckDbGround:
     """A `Ground` in memory."""
+
+    at_once: ClassVar[int] = 2
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ A statement is the very text that the records' engine would be asked, but for th
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy
@@ -32,6 +32,9 @@ class GroundFailed(DpsqlError, sqlstate="58000"):
 
 class Ground(Protocol):
     """Made-up databases in an engine of the records' kind."""
+
+    at_once: ClassVar[int]
+    """How many statements it is asked at once."""
 
     @property
     def names(self) -> "TableNames":

@@ -4,6 +4,7 @@ import re
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
+from typing import ClassVar
 
 import psycopg
 from psycopg.sql import SQL, Identifier
@@ -34,6 +35,8 @@ _PLAIN = re.compile(r"[a-z][a-z ]*(\(\d+(,\d+)?\))?")
 
 class PostgresGround:
     """A `Ground` in a cluster without records."""
+
+    at_once: ClassVar[int] = 2
 
     def __init__(self, subject: TrialSubject, dsn: Callable[[str], str]) -> None:
         """Make the places; `dsn` says how the cluster's owner connects to one of its databases.

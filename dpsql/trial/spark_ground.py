@@ -1,6 +1,7 @@
 """Made-up databases as temporary views of a session of their own with the Spark server, over rows that the session brings."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from dpsql.engines.spark.causes import safe_cause
 from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client
@@ -18,6 +19,8 @@ _STAGED, _PUBLIC = "dpsql_staged", "dpsql_public"
 
 class SparkGround:
     """A `Ground` in a session without a table of the cluster's."""
+
+    at_once: ClassVar[int] = 1
 
     def __init__(self, subject: TrialSubject, connect: Callable[[], SparkConnection]) -> None:
         """Make the places.

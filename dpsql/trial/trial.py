@@ -12,10 +12,10 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
 from dpsql.errors import InternalError, TrialFailed
 from dpsql.interrupt import stop_if_cancelled
@@ -38,7 +38,6 @@ from dpsql.trial.records import MOST_TRIED_ROWS
 from dpsql.trial.second_reading import is_proved
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.tried_forms import TriedForms
-from dpsql.trial.turns import TrialTurns
 
 _LOG = logging.getLogger("dpsql.trial")
 _CHOSEN = (3, 24)
@@ -51,29 +50,6 @@ _REMEMBERED, _MOST_FAILURES = 600.0, 1_000
 """Seconds for which a failure is told again without a trial, and of how many."""
 _SHOWN = 40
 """Made-up rows that the log shows of whoever moves too much."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What became of a statement's trial."""
-
-    forms: int = 0
-    """How many forms of measurements it has."""
-    new: int = 0
-    """How many of them were tried now."""
-    databases: int = 0
-    """In how many made-up databases."""
-    seconds: float = 0.0
-    proved: int = 0
-    """Of how many measurements the price was proved by a second reading, where it was looked for."""
-    measurements: int = 0
-
-    def __str__(self) -> str:
-        """Return it for people."""
-        how = f"in {self.seconds * 1000:,.0f} ms" if self.new else "before"
-        price = f"{self.proved} of {self.measurements} prices" if self.measurements > 1 else "the price"
-        proved = f"; {price} proved by a second reading" if self.proved else ""
-        return f"passed on {self.databases} made-up databases, {how}{proved}"
 
 
 class StatementTrial:
@@ -91,53 +67,36 @@ class StatementTrial:
         """Try on what `prepare` makes as soon as something is to be tried; `edition` is the engine's version, and ours."""
         self._subject, self._prepare, self._emitter, self._tried = subject, prepare, emitter, tried
         self._about = f"{edition} {subject.policy.fingerprint}"
-        self._mode, self._making, self._turns = mode, threading.Lock(), TrialTurns()
+        self._mode, self._making = mode, threading.Lock()
         self._failures: dict[str, tuple[str, float]] = {}
         """By key the number of what failed lately, and until when that is told again."""
         self._ground: Ground | None = None
         self._places = trial_places(subject.records)
 
-    def see(self, parts: Iterable[PricedMeasurement], kind: str, cancellation: Cancellation, user: str = "") -> Tried:
-        """Try the measurements of a statement that have a new form, for those who protect units of a kind.
+    def key(self, part: PricedMeasurement, kind: str) -> str:
+        """Return what stands for a measurement's form, with what it is tried for."""
+        return hashlib.sha256(f"{form_of(part.measurement, part.sql)} {kind} {self._about}".encode()).hexdigest()
 
-        Trying costs the user nothing, so that it is kept within bounds: few are tried at once, one of each user, and not for
-        long. What fails is remembered for a while, too.
+    def has_passed(self, key: str) -> bool:
+        """Return whether a form needs no trial any more."""
+        return self._mode is not TrialMode.ALWAYS and key in self._tried
+
+    def places(self, kind: str) -> Sequence[TrialPlace]:
+        """Return where statements are tried for a kind."""
+        return [place for place in self._places if place.kind == kind]
+
+    def see(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> None:
+        """Try a form, unless it has failed lately, as it would again.
 
         Raises:
-            TrialFailed: one of them does not hold what it claims.
+            TrialFailed: it does not hold what it claims.
             QueryCanceled: somebody cancelled, or it takes too long.
         """
-        since, forms, new = time.monotonic(), set[str](), 0
-        places = [place for place in self._places if place.kind == kind]
-        for part in parts:
-            form = form_of(part.measurement, part.sql)
-            key = hashlib.sha256(f"{form} {kind} {self._about}".encode()).hexdigest()
-            if key in forms or (self._mode is not TrialMode.ALWAYS and key in self._tried):
-                forms.add(key)
-                continue
-            with self._turns.of(user, cancellation):
-                self._see_form(key, part, places, cancellation)
-            forms.add(key)
-            self._tried.add(key)
-            new += 1
-        return Tried(len(forms), new, len(places), time.monotonic() - since)
-
-    def is_proved(self, part: PricedMeasurement, kind: str) -> bool:
-        """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed."""
-        language = self._subject.language
-        return is_proved(part.measurement, part.sql, language, self._subject.owned_tables(kind))
-
-    def _see_form(
-        self, key: str, part: PricedMeasurement, places: Sequence[TrialPlace], cancellation: Cancellation
-    ) -> None:
-        """Try a form unless it has failed lately, as it would again."""
         if self._mode is TrialMode.FORMS:
-            if key in self._tried:
-                return  # by somebody whose turn came before
             failed = self._failures.get(key)
             if failed is not None and time.monotonic() < failed[1]:
                 raise _refused(failed[0])
-        until = time.monotonic() + _LONGEST
+        until, places = time.monotonic() + _LONGEST, self.places(kind)
         variants = list(self._variants(part))
         for number, (measurement, sql) in enumerate(variants):
             # Of two numbers of rows each is tried on a database of its own.
@@ -148,6 +107,12 @@ class StatementTrial:
                     self._failures.clear()
                 self._failures[key] = wrong, time.monotonic() + _REMEMBERED
                 raise _refused(wrong)
+        self._tried.add(key)
+
+    def is_proved(self, part: PricedMeasurement, kind: str) -> bool:
+        """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed."""
+        language = self._subject.language
+        return is_proved(part.measurement, part.sql, language, self._subject.owned_tables(kind))
 
     def _ready(self) -> Ground:
         """Return the made-up databases, which the first statement of a new form waits for."""
@@ -235,22 +200,41 @@ def _what_is_wrong(
 ) -> tuple[TrialPlace, str | None]:
     """Return what is wrong with a measurement, and where; None if nothing is in any place, `until` when all are tried."""
     text, read = ground.names.split(sql), reader(measurement)
-    whole = MeasuredNumbers(())
-    for place in places:
+
+    def numbers(place: TrialPlace, *, plainly: bool = False) -> MeasuredNumbers:
         stop_if_cancelled(cancellation)
-        ask = partial(ground.asked, text.at(place.name), cancellation)
+        return read(ground.asked(text.at(place.name), cancellation, _left(until), plainly=plainly))
+
+    with ThreadPoolExecutor(ground.at_once) as pool:
+        asked = pool.submit
+        found = [
+            (place, asked(numbers, place), asked(numbers, place, plainly=True) if place.whole else None)
+            for place in places
+        ]
         try:
-            numbers = read(ask(_left(until)))
-            if place.whole:
-                whole, plain = numbers, read(ask(_left(until), plainly=True))
-                wrong = None if numbers.same(plain) else "the engine's optimizer changes what is measured"
+            return _first_wrong(measurement, found)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_Found = tuple[TrialPlace, Future[MeasuredNumbers], Future[MeasuredNumbers] | None]
+
+
+def _first_wrong(measurement: Measured, found: Sequence[_Found]) -> tuple[TrialPlace, str | None]:
+    whole = MeasuredNumbers(())
+    for place, asked, plainly in found:
+        try:
+            numbers = asked.result()
+            if plainly is not None:
+                whole = numbers
+                wrong = None if whole.same(plainly.result()) else "the engine's optimizer changes what is measured"
             else:  # what is left of a database comes after it
                 wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
         except (GroundFailed, InternalError) as failed:
             wrong = f"it fails: {failed}"
         if wrong is not None:
             return place, wrong
-    return places[0], None
+    return found[0][0], None
 
 
 def _refused(number: str) -> TrialFailed:

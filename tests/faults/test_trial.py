@@ -1,6 +1,7 @@
 """A server that is wrong refuses: what fails its trial costs nothing, and is not asked of records; the account stays open."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -11,6 +12,12 @@ from tests.clients.site import serving
 HALF = """
 from dpsql.privacy.measurement.sums import Sums
 Sums.sensitivity = property(lambda sums: sums.bound.mass * sums.row_norm // 2)
+"""
+SLOW = """
+import time
+from dpsql.trial.duckdb_ground import DuckDbGround
+asked = DuckDbGround.asked
+DuckDbGround.asked = lambda self, sql, *words, **named: time.sleep("fare" in sql and 0.3) or asked(self, sql, *words, **named)
 """
 COUNT = "SELECT count(*) FROM trips"
 
@@ -60,3 +67,24 @@ def test_nothing_is_tried_where_trials_are_off(config: Path) -> None:
     with serving(config, before=HALF) as site, psycopg.connect(site.dsn, autocommit=True) as session:
         assert "Trial" not in _told(session, COUNT)
         assert session.execute(COUNT).fetchall()
+
+
+def test_nobody_waits_for_a_trial_but_who_asked(config: Path) -> None:
+    """The same user's other sessions go on, and what waits for a turn can be cancelled."""
+    with (
+        serving(config, before=SLOW) as site,
+        psycopg.connect(site.dsn, autocommit=True) as first,
+        psycopg.connect(site.dsn, autocommit=True) as second,
+        psycopg.connect(site.dsn, autocommit=True) as third,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        first.execute(COUNT)
+        trying = threads.submit(_told, first, f"{COUNT} WHERE fare > 3")
+        waiting = threads.submit(_told, second, f"{COUNT} WHERE tip > 3")
+        third.execute(COUNT)
+        third.execute(f"EXPLAIN {COUNT}")
+        assert not trying.done()
+        second.cancel_safe()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            waiting.result()
+        assert "made-up databases, in" in trying.result()

@@ -22,7 +22,7 @@ from dpsql.engines.postgres import pool
 from dpsql.gateway import measuring
 from dpsql.gateway.measuring import Measuring, PaidPlan, ReadyPlan
 from dpsql.policy.model import Privacy
-from dpsql.trial.trial import StatementTrial, Tried
+from dpsql.trial.trial import StatementTrial
 
 
 def not_durable(patch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def lost_ledgers_are_new(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_is_tried(patch: pytest.MonkeyPatch) -> None:
     """Believe the engine, and every proof."""
-    patch.setattr(StatementTrial, "see", lambda *_: Tried())
+    patch.setattr(StatementTrial, "see", lambda *_: None)
 
 
 def all_optimizers(patch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,13 @@ from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
+from dpsql.trial.begun import BegunTrial, Tried
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import Ground
 from dpsql.trial.postgres_ground import PostgresGround
 from dpsql.trial.spark_ground import SparkGround
 from dpsql.trial.subject import TrialSubject
-from dpsql.trial.trial import StatementTrial, Tried
+from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
 from tests.support.fix_world import World
 from tests.support.served import Filled
@@ -71,7 +72,9 @@ class Court:
         Raises:
             TrialFailed: it fails.
         """
-        return self.trial.see(priced.measurements, self.policy.roles[role].protects, Cancellation())
+        begun = BegunTrial(self.trial, self.policy.roles[role].protects, Cancellation())
+        begun.see(priced.measurements)
+        return begun.told()
 
 
 def court(

@@ -5,6 +5,7 @@ import pytest
 from dpsql.errors import QueryCanceled
 from dpsql.policy.model import Policy
 from dpsql.question import Cancellation
+from dpsql.trial.begun import BegunTrial
 from dpsql.trial.duckdb_ground import DuckDbGround
 from tests.support.fix_engines import Engines
 from tests.support.fix_world import World
@@ -45,7 +46,7 @@ def test_who_cancels_is_told_so(engine: str, policy: Policy, world: World, tiny:
     """A trial that somebody cancels is no failure of the statement."""
     one, cancellation = court(policy, world, tiny[engine]), Cancellation()
     parts = one.priced(f"{COUNT} a JOIN rides b USING (rider) JOIN rides c USING (rider)", "owner").measurements
-    one.trial.see(parts, "passenger", Cancellation())
+    BegunTrial(one.trial, "passenger", Cancellation()).see(parts)
     cancellation.cancel()
     with pytest.raises(QueryCanceled):
-        one.trial.see(parts, "passenger", cancellation)
+        BegunTrial(one.trial, "passenger", cancellation).see(parts)

@@ -10,6 +10,7 @@ from dpsql.errors import DpsqlError, TrialFailed
 from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.question import Cancellation
+from dpsql.trial.begun import BegunTrial
 from tests.properties import test_lemma_mutants as of_lemmas
 from tests.properties import test_mutants as of_the_heart
 from tests.support.exactness import key_searches
@@ -102,7 +103,7 @@ def test_a_wrong_search_is_caught(mutant: Break, policy: Policy, world: World, t
         for sql in (of_the_heart.FOUND, "SELECT DISTINCT note FROM rides"):
             for search in key_searches(sql, one.policy, world, one.engine, "explorer"):
                 part = PricedMeasurement(search, search.sql(one.emitter), sql)
-                one.trial.see([part], "passenger", Cancellation())
+                BegunTrial(one.trial, "passenger", Cancellation()).see([part])
 
     searched()
     with pytest.MonkeyPatch.context() as patch:

@@ -28,7 +28,7 @@ from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
-from dpsql.trial.trial import Tried
+from dpsql.trial.begun import Tried
 
 _NODE = "Private Answer"
 

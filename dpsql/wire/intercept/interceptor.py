@@ -199,6 +199,8 @@ class Interceptor:
             if trial.is_wanted(begun):
                 made = begun.stand_ins()
                 await trial.see(lambda: self._workers.planning.run(user, partial(next, made, None), cancellation))
+            if begun.trial is not None:
+                await self._workers.trying.run(user, begun.trial, cancellation)
             return await self._workers.measuring.run(user, begun, cancellation)
         except (DpsqlError, ShadowRefusedError, ShadowLostError):
             raise

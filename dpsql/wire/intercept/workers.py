@@ -21,15 +21,18 @@ _MEASURED = 4
 class Workers:
     """Those for each kind of work."""
 
-    def __init__(self, planning: Executor, measuring: Executor) -> None:
-        """`planning` are threads that compute, `measuring` those that wait for engines and draw noise."""
+    def __init__(self, planning: Executor, trying: Executor, measuring: Executor) -> None:
+        """`planning` are threads that compute, `measuring` those that wait for engines and draw noise.
+
+        `trying` are those for trials on made-up people: they are free, so that they may not keep others waiting.
+        """
         self.reading, self.planning = Turns(planning, 1), Turns(planning, 1)
-        self.measuring = Turns(measuring, _MEASURED)
+        self.trying, self.measuring = Turns(trying, 1), Turns(measuring, _MEASURED)
 
     @property
     def waiting(self) -> Mapping[str, int]:
         """Return how many statements wait, for each kind of work."""
-        kinds = {"reading": self.reading, "planning": self.planning, "measuring": self.measuring}
+        kinds = {"reading": self.reading, "planning": self.planning, "trying": self.trying, "measuring": self.measuring}
         return {name: turns.waiting for name, turns in kinds.items()}
 
 

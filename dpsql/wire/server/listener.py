@@ -24,6 +24,8 @@ from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor, UserEntry
 from dpsql.wire.server.siblings import Post, Siblings
 
 _WORKERS = 16
+_TRIED = 2
+"""Statements that are tried on made-up people at once."""
 _EVERY = 1.0  # seconds between two checks for overdue statements
 _LAST_TURNS = 0.02  # seconds
 _LAST_WORDS = 2.0  # seconds for cancelled statements to report it
@@ -62,6 +64,7 @@ class Listener:
         """Port 0 lets the system choose one; `port` tells which. `secret` is the same after a restart."""
         self.host, self.port, self._shadow = host, port, shadow
         self._planning = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-plan")
+        self._trying = ThreadPoolExecutor(_TRIED, thread_name_prefix="dpsql-try")
         self._measuring = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-measure")
         self._registry = ConnectionRegistry(
             answers,
@@ -70,6 +73,7 @@ class Listener:
             shadow=ShadowDoor(self._open_shadow, shadow.secret, watched),
             secret=secret,
             planning=self._planning,
+            trying=self._trying,
             measuring=self._measuring,
             tls=tls,
             limits=limits,
@@ -132,7 +136,7 @@ class Listener:
         if self._watch is not None:
             self._watch.cancel()
         await asyncio.sleep(_LAST_TURNS)  # in which closed connections are cleaned up
-        for threads in (self._planning, self._measuring):
+        for threads in (self._planning, self._trying, self._measuring):
             threads.shutdown(wait=False, cancel_futures=True)
 
     async def suspend(self, reason: ShuttingDown, grace: float = 10.0) -> None:

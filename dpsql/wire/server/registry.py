@@ -117,6 +117,7 @@ class ConnectionRegistry:
         shadow: ShadowDoor,
         secret: bytes,
         planning: Executor,
+        trying: Executor,
         measuring: Executor,
         tls: Certificate | None,
         limits: Limits,
@@ -128,7 +129,7 @@ class ConnectionRegistry:
             ValueError: when a verifier is none.
         """
         self.database = database
-        self.workers = Workers(planning, measuring)
+        self.workers = Workers(planning, trying, measuring)
         self.tls = tls
         self.limits = limits
         self.trail = trail

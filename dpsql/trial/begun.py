@@ -1,0 +1,70 @@
+"""The trial of one statement that is being asked, step by step, and what became of it."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.question import Cancellation
+from dpsql.trial.trial import StatementTrial
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What became of a statement's trial."""
+
+    forms: int = 0
+    """How many forms of measurements it has."""
+    new: int = 0
+    """How many of them were tried now."""
+    databases: int = 0
+    """In how many made-up databases."""
+    seconds: float = 0.0
+    proved: int = 0
+    """Of how many measurements the price was proved by a second reading, where it was looked for."""
+    measurements: int = 0
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        how = f"in {self.seconds * 1000:,.0f} ms" if self.new else "before"
+        price = f"{self.proved} of {self.measurements} prices" if self.measurements > 1 else "the price"
+        proved = f"; {price} proved by a second reading" if self.proved else ""
+        return f"passed on {self.databases} made-up databases, {how}{proved}"
+
+
+class BegunTrial:
+    """The trial of one statement: it may be asked in several steps, and no form is tried twice."""
+
+    def __init__(self, trial: StatementTrial, kind: str, cancellation: Cancellation) -> None:
+        """Begin with nothing tried."""
+        self._trial, self._kind, self._cancellation = trial, kind, cancellation
+        self._keys, self._new, self._seconds = set[str](), 0, 0.0
+
+    def is_due(self, parts: Iterable[PricedMeasurement]) -> bool:
+        """Return whether any measurement has a form that is to be tried; quick."""
+        return any(not self._trial.has_passed(key) for key in self._untried(parts))
+
+    def see(self, parts: Iterable[PricedMeasurement]) -> None:
+        """Try those that have a new form.
+
+        Raises:
+            TrialFailed: one of them does not hold what it claims.
+            QueryCanceled: somebody cancelled, or it takes too long.
+        """
+        since = time.monotonic()
+        for key, part in self._untried(parts).items():
+            if not self._trial.has_passed(key):
+                self._trial.see(key, part, self._kind, self._cancellation)
+                self._new += 1
+            self._keys.add(key)
+        self._seconds += time.monotonic() - since
+
+    def told(self, parts: Sequence[PricedMeasurement] = ()) -> Tried:
+        """Return what became of it; of which of these `parts` the price is proved is looked for, too."""
+        proved = sum(self._trial.is_proved(part, self._kind) for part in parts)
+        places = len(self._trial.places(self._kind))
+        return Tried(len(self._keys), self._new, places, self._seconds, proved, len(parts))
+
+    def _untried(self, parts: Iterable[PricedMeasurement]) -> dict[str, PricedMeasurement]:
+        """Return those that this statement has not seen yet, by their forms."""
+        return {key: part for part in parts if (key := self._trial.key(part, self._kind)) not in self._keys}
