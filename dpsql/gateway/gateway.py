@@ -80,7 +80,7 @@ class Gateway(PlannedQuestions):
         trial = self._trial(request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
             explained = partial(self._explained, priced, analyzed.statement.prefix, request, trial)
-            first = self._tried_first(trial, priced)
+            first = self._tried_first(trial, priced, request)
             return explained() if first is None else Unpaid(explained, partial(iter, ()), trial=first)
         if not priced.measurements:
             return self._reply(priced, {}, request)
@@ -95,7 +95,7 @@ class Gateway(PlannedQuestions):
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         measured = partial(self._measured, priced, releases, read_off, request, epoch, trial)
-        return Unpaid(measured, made_up, tried, is_tried(analyzed), self._tried_first(trial, priced))
+        return Unpaid(measured, made_up, tried, is_tried(analyzed), self._tried_first(trial, priced, request))
 
     def _read(
         self,
@@ -130,7 +130,7 @@ class Gateway(PlannedQuestions):
         )
         tried = None
         if trial is not None:
-            self._try(trial, priced)
+            self._try(trial, priced, request)
             tried = trial.told(priced.measurements)
         return Reply(explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free, tried))
 
@@ -196,7 +196,7 @@ class Gateway(PlannedQuestions):
         """
         measuring, reading, times = self._measuring, self._reading(request), self._deps.times
         if trial is not None:
-            self._try(trial, priced)
+            self._try(trial, priced, request)
         with ExitStack() as held:
             with times.timed("ready and charge"):
                 ready = held.enter_context(measuring.ready(priced, request, epoch))
@@ -217,11 +217,15 @@ class Gateway(PlannedQuestions):
             return None
         return BegunTrial(self._deps.trial, self._deps.policy.roles[request.asker.role].protects, request.cancellation)
 
-    def _tried_first(self, trial: BegunTrial | None, priced: PricedPlan) -> Work[None] | None:
+    def _tried_first(self, trial: BegunTrial | None, priced: PricedPlan, request: Request) -> Work[None] | None:
         """Return the work of a trial, None if there is nothing left to try."""
-        return partial(self._try, trial, priced) if trial is not None and trial.is_due(priced.measurements) else None
+        return (
+            partial(self._try, trial, priced, request)
+            if trial is not None and trial.is_due(priced.measurements)
+            else None
+        )
 
-    def _try(self, trial: BegunTrial, priced: PricedPlan) -> None:
+    def _try(self, trial: BegunTrial, priced: PricedPlan, request: Request) -> None:
         """Try what of a statement has a new form.
 
         Raises:
@@ -229,6 +233,7 @@ class Gateway(PlannedQuestions):
         """
         with self._deps.times.timed("trial"):
             trial.see(priced.measurements)
+        request.receipt.trial = trial.verdict
 
     def _taken(self, request: Request) -> Reply:
         """Return the reply to who takes the profile, once it is paid for."""

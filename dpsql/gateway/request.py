@@ -49,6 +49,8 @@ class Receipt:
     cost: Privacy = UNCHARGED
     releases: tuple[str, ...] = ()
     """The keys of stored and of paid releases."""
+    trial: str | None = None
+    """What the trial says of what was measured."""
 
     def note(self, keys: Iterable[str], cost: Privacy | None = None) -> None:
         """Note releases, and what was charged for them."""

@@ -72,6 +72,8 @@ class AuditRecord:
     seconds: float | None = None
     releases: tuple[str, ...] = ()
     """The keys of the releases that it was answered from, or has paid for."""
+    trial: str | None = None
+    """What the trial on made-up people says of what was measured for it."""
     about: str | None = None
     """What a start served; how many more there were."""
 
@@ -95,6 +97,7 @@ class AuditRecord:
             "delta": None if cost is None else show_up(cost.delta),
             "milliseconds": None if self.seconds is None else round(self.seconds * 1000, 1),
             "releases": [key[:RELEASE_DIGITS] for key in self.releases] or None,
+            "trial": self.trial,
             "about": self.about,
         }
         return {name: value for name, value in every.items() if value is not None}

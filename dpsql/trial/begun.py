@@ -59,6 +59,14 @@ class BegunTrial:
             self._keys.add(key)
         self._seconds += time.monotonic() - since
 
+    @property
+    def verdict(self) -> str:
+        """Return what holds of the forms that were tried, for the audit trail."""
+        proved = sum(map(self._trial.was_proved, self._keys))
+        if 0 < proved < len(self._keys):
+            return f"tried, {proved} of {len(self._keys)} proved"
+        return "tried and proved" if proved else "tried"
+
     def told(self, parts: Sequence[PricedMeasurement] = ()) -> Tried:
         """Return what became of it; of which of these `parts` the price is proved is looked for, too."""
         proved = sum(self._trial.is_proved(part, self._kind) for part in parts)

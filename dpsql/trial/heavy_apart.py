@@ -1,26 +1,29 @@
 """Heavy units' rows, weighed apart from all rows in full: that none is missed, and that no unit has more than its share."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.trial.column_bounds import NotProvedError, without_parens
+from dpsql.trial.marks import HeavyMarks
 from dpsql.trial.statement_parts import (
     FULL_WEIGHT,
     RowsRead,
-    conditions_of,
-    every_condition,
     grouped_by,
     is_by_first,
     is_column,
-    listed_above,
     names_in,
     projected,
     see_that_it_is_plain,
     weight_of,
 )
-from dpsql.trial.summed import NotProvedError, Summed, is_text, without_parens
+from dpsql.trial.summed import RowNorm, Summed, is_text
+
+_LONG = 2**62
+_SUMMED = f"CAST(least(sum(coalesce({{value}}, {{most}})), {_LONG}) AS BIGINT)"
+_MEAN = "CAST(sum(coalesce({value}, {most})) // count(*) AS BIGINT) + 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,74 +36,95 @@ class HeavyApart:
     select: exp.Select
     """What is added for them."""
     keys: Sequence[str]
-    read: Callable[[exp.Expr], RowsRead]
-    """Reads the rows of a subquery."""
+    norm: RowNorm
+    marks: HeavyMarks
 
-    def mass(self) -> tuple[Fraction, Collection[str] | None]:
-        """Return how many rows' worth a unit has, and which sums weigh v, None if there is no such weight.
+    def moved(self) -> Fraction:
+        """Return how far a unit moves all groups together.
 
         Raises:
             NotProvedError: it can't be seen.
         """
-        heavy, parts, weights = (self.ctes.get(name) for name in ("heavy", "p", "h"))
-        if heavy is None or parts is None or weights is None:
+        parts, weights = self.ctes.get("p"), self.ctes.get("h")
+        if weights is None or set(self.ctes) - {"heavy", "p", "h"}:
             raise NotProvedError
+        if parts is None:
+            return self._row_by_row(weights) * self.norm.largest(())
         for one in (parts, weights, inner_of(weights)):
             see_that_it_is_plain(one)
         see_that_it_is_plain(self.select, joins=True)
-        self._see_that_none_is_missed(heavy, parts)
+        listed = self.marks.above(parts.args["from_"].this, self._needed)
         self._see_that_the_same_is_summed(parts, inner_of(weights))
         by_v = {name for name, weight in self._weighed() if weight == "v"}
         inner = inner_of(weights)
         most, least, number = weight_of(projected(inner)["w"])
-        if not any(is_text(number, one) for one in ("n", "CAST(SUM(n) AS BIGINT)")):
+        if not any(is_text(number, one) for one in ("n", "CAST(SUM(n) AS BIGINT)")) and not (
+            is_text(number, f"CAST(least(sum(n), {_LONG}) AS BIGINT)")
+        ):
             raise NotProvedError
-        norm = 1 if is_text(projected(parts)["n"], "count(*)") else self._norm(parts)
-        if most != least * FULL_WEIGHT or least % norm or least // norm < listed_above(heavy):
+        counted = is_text(projected(parts)["n"], "count(*)")
+        norm = 1 if counted else self._center(projected(parts)["n"], set(self.sums), _SUMMED)[1]
+        if most != least * FULL_WEIGHT or least % norm or least // norm < listed:
             raise NotProvedError
         if by_v:
             self._see_second_weight(weights, inner, parts, by_v)
-        return Fraction(most, norm), by_v or None
+        return Fraction(most, norm) * self.norm.largest(by_v)
 
-    def _norm(self, parts: exp.Select) -> int:
-        """Return the most of a column whose values are added up in the place of rows, where nothing else is summed.
+    @property
+    def _needed(self) -> Collection[str]:
+        """Return the columns that are read of rows."""
+        return {*self.keys, *(column for one in self.sums.values() for column in one.columns)}
 
-        With Σ at least what the unit's values add up to, w·Σ ≤ M·S: in rows of the most, S, that is M.
+    def _row_by_row(self, weights: exp.Select) -> Fraction:
+        """Return how many rows' worth a unit has where heavy units' rows are weighed one by one.
+
+        WITH h AS (SELECT … AS hu, CAST(M // greatest(count(*), C) AS …) AS w FROM … GROUP BY 1) …
+        SELECT k0, sum(w * f0) AS s0 FROM (…) AS r JOIN (SELECT hu, w - W AS w FROM h) AS h ON u = hu GROUP BY k0
         """
-        if any(len(one.columns) != 1 for one in self.sums.values()):
+        see_that_it_is_plain(self.select, joins=True)
+        (join,) = self.select.args.get("joins") or [exp.Join()]
+        less = f"SELECT hu, w - {FULL_WEIGHT}{self.marks.overlap()} AS w FROM h"  # noqa: S608  # only compared
+        if join.side or not is_text(join.args.get("on"), "u = hu") or not is_text(_unnamed(join.this), less):
             raise NotProvedError
-        columns = {one.columns[0] for one in self.sums.values()}
-        if len(columns) != 1:
+        most, least, number = weight_of(projected(weights)["w"])
+        counted = exp.Subquery(this=_of_first(weights))
+        listed = {
+            self.marks.above(self.select.args["from_"].this, self._needed),
+            self.marks.above(counted, ()),
+        }
+        grouped = is_by_first(weights) and [one.sql() for one in grouped_by(self.select)] == [*self.keys]
+        if not grouped or not is_text(number, "count(*)") or most != least * FULL_WEIGHT or least < max(listed):
+            raise NotProvedError
+        added = projected(self.select)
+        if list(added) != [*self.keys, *self.sums] or not all(is_column(added[key], key) for key in self.keys):
+            raise NotProvedError
+        for name, summed in self.sums.items():
+            if Summed.of(added[name], self.rows.columns) != summed or names_in(added[name]) & {"w", "v"} != {"w"}:
+                raise NotProvedError
+        return Fraction(most)
+
+    def _center(self, text: exp.Expr, sums: Collection[str], form: str) -> tuple[int, int]:
+        """Return from where, and up to how far from there, values are added up in the place of rows; see the claim.
+
+        With ρ = |f − z| ≤ S of each row, S for NULL, what a row adds to the coordinates of these sums is at most ρ / S of the
+        most: it is nothing at z, and between z and either end it rises no faster than a straight line.
+        """
+        columns = {column for name in sums for column in self.sums[name].columns}
+        if len(columns) != 1 or any(len(self.sums[name].columns) > 1 for name in sums):
             raise NotProvedError
         (column,) = columns
         bounds = self.rows.columns[column]
-        text = f"CAST(LEAST(SUM(COALESCE(CAST({column} AS BIGINT), {bounds.high})), 4611686018427387904) AS BIGINT)"
-        if bounds.low < 0 or not is_text(projected(parts)["n"], text):
+        if not bounds.is_known:
             raise NotProvedError
-        return bounds.high
-
-    def _see_that_none_is_missed(self, heavy: exp.Select, parts: exp.Select) -> None:
-        """See that a unit with more rows than count is listed, and that all its rows, and no others, are weighed apart."""
-        below = parts.args["from_"].this
-        inner = below.this
-        marks = [one for one in every_condition(inner) if one.find(exp.Select)]
-        if len(marks) != 1 or not isinstance(marks[0], exp.In):
-            raise NotProvedError
-        mark, listed = marks[0], marks[0].args.get("query")
-        if listed is None or not is_text(without_parens(listed), "SELECT u FROM heavy"):
-            raise NotProvedError
-        plain = below.copy()
-        next(one for one in every_condition(plain.this) if one.find(exp.Select)).replace(exp.true())
-        rows = self.read(plain)
-        needed = {*self.keys, *(name for one in self.sums.values() for name in one.columns)}
-        if not rows.same_rows(self.rows) or any(rows.definitions[n] != self.rows.definitions[n] for n in needed):
-            raise NotProvedError
-        of = projected(heavy)["u"]
-        if mark.this.sql() != of.sql() or {one.sql() for one in of.find_all(exp.Column)} != {self.rows.unit}:
-            raise NotProvedError
-        tables = " ".join(one.sql() for one in (heavy.args["from_"], *(heavy.args.get("joins") or ())))
-        if tables != self.rows.text or not conditions_of(heavy) <= self.rows.conditions or not is_by_first(heavy):
-            raise NotProvedError
+        low, high = int(bounds.low), int(bounds.high)
+        for z, most in ((0, high), ((low + high) // 2, (high - low) // 2)):
+            value = f"CAST({column} AS BIGINT)" if z == 0 else f"abs(CAST({column} AS BIGINT) - {z})"
+            fits = low >= 0 and (z == 0 or (low, high) == (0, 2 * z))
+            if fits and any(is_text(text, form_.format(value=value, most=most), lang) for form_, lang in _forms(form)):
+                if not self.norm.is_nothing_at(column, z, sums):
+                    raise NotProvedError
+                return z, most
+        raise NotProvedError
 
     def _see_that_the_same_is_summed(self, parts: exp.Select, inner: exp.Select) -> None:
         """See that what is added is of the same rows, columns and groups, each once, and weighed by all the unit's rows."""
@@ -126,13 +150,13 @@ class HeavyApart:
 
     def _weighed(self) -> Iterator[tuple[str, str]]:
         """Yield which weight each sum has in what is added: of (w − W)·s it is w."""
-        added = [one for one in self.select.expressions if without_parens(one).find(exp.Sub)]
+        added = [one for one in self.select.expressions if without_parens(one.unalias()).find(exp.Sub)]
         for name, one in zip(self.sums, added, strict=True):
             product = without_parens(one.unalias())
             for weight in ("w", "v"):
                 if (
                     isinstance(product, exp.Mul)
-                    and is_text(product.this, f"({weight} - {FULL_WEIGHT})")
+                    and is_text(product.this, f"({weight} - {FULL_WEIGHT}{self.marks.overlap()})")
                     and names_in(product.expression) == {name}
                 ):
                     yield name, weight
@@ -144,20 +168,37 @@ class HeavyApart:
         self, weights: exp.Select, inner: exp.Select, parts: exp.Select, by_v: Collection[str]
     ) -> None:
         """See that sums weigh no more than keeps them below what the count may move, in each group."""
-        columns = {term for name in by_v for term in self.sums[name].columns}
-        if len(columns) != 1 or any(len(self.sums[name].columns) != 1 for name in by_v):
+        _, most = self._center(projected(parts)["c"], by_v, _MEAN)
+        over_all = "max(c)" if len(grouped_by(parts)) > 1 else "c"
+        own = [
+            f"greatest(w, CAST(least((CAST(w AS BIGINT) * {most} {sign} c), {FULL_WEIGHT}) AS {type_}))"
+            for sign, type_ in (("//", "INTEGER"), ("/", "BIGINT"))
+        ]
+        found, in_duckdb, in_postgres = projected(weights)["v"], *own
+        if not is_text(projected(inner)["c"], over_all) or not (
+            is_text(found, in_duckdb) or is_text(found, in_postgres, "postgres")
+        ):
             raise NotProvedError
-        (column,) = columns
-        most = self.rows.columns[column].high
-        if self.rows.columns[column].low < 0:
-            raise NotProvedError
-        above = f"CAST(SUM(COALESCE(CAST({column} AS BIGINT), {most})) // COUNT(*) AS BIGINT) + 1"
-        over_all = "MAX(c)" if len(grouped_by(parts)) > 1 else "c"
-        if not is_text(projected(parts)["c"], above) or not is_text(projected(inner)["c"], over_all):
-            raise NotProvedError
-        own = f"GREATEST(w, CAST(LEAST((CAST(w AS BIGINT) * {most} // c), {FULL_WEIGHT}) AS INTEGER))"
-        if not is_text(projected(weights)["v"], own):
-            raise NotProvedError
+
+
+def _forms(form: str) -> Iterator[tuple[str, str]]:
+    """Yield a form as each engine has it."""
+    yield form, "duckdb"
+    if form == _MEAN:
+        yield "CAST(div(sum(coalesce({value}, {most})), count(*)) AS BIGINT) + 1", "postgres"
+
+
+def _unnamed(tree: exp.Expr) -> exp.Expr:
+    """Return a subquery without its name."""
+    return tree.this if isinstance(tree, exp.Subquery) else tree
+
+
+def _of_first(weights: exp.Select) -> exp.Select:
+    """Return the rows that weights are made of, with their units alone."""
+    plain = weights.copy()
+    plain.set("group", None)
+    plain.set("expressions", [exp.alias_(plain.expressions[0].unalias(), "u")])
+    return plain
 
 
 def inner_of(weights: exp.Select) -> exp.Select:

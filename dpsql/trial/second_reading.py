@@ -1,8 +1,8 @@
 """A second opinion on the price: the engine's text is read again, and it is proved from it how far one unit can move.
 
 It shares nothing with what has written the text, and believes no claim of a measurement. What it reads: sums and counts over
-one protected table and public ones joined to it, with each unit kept to its bound in one of these ways. Everything else is
-`NotProvedError`, and rests on the trial alone.
+one protected table and public ones beside it, or over what its units come to, with each unit kept to its bound in one of
+these ways. Everything else is `NotProvedError`, and rests on the trial alone.
 
     rows of one unit each:  SELECT count(*) FROM (SELECT … AS u FROM trips GROUP BY 1) AS r
     all rows weighed:       WITH h AS (… M // greatest(count(*), C) AS w … GROUP BY 1) SELECT sum(w * f) FROM r JOIN h …
@@ -14,7 +14,7 @@ weigh v ≥ w beside a count, v·r ≤ w·S·n in each group, since v ≤ max(w,
 of the unit in the group add up to.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,9 +23,12 @@ from sqlglot import exp
 
 from dpsql.policy.model import MechanismName
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.trial.column_bounds import NotProvedError, column_bounds, without_parens
 from dpsql.trial.heavy_apart import HeavyApart
+from dpsql.trial.marks import HeavyMarks, KeptUnits
 from dpsql.trial.statement_parts import (
     FULL_WEIGHT,
+    ONE_ROW,
     RowsRead,
     conditions_of,
     is_by_first,
@@ -37,25 +40,34 @@ from dpsql.trial.statement_parts import (
     weight_of,
     without_group,
 )
-from dpsql.trial.summed import NotProvedError, Summed, column_bounds, is_text, largest, without_parens
+from dpsql.trial.summed import RowNorm, Summed, is_text
 
 _LONGEST = 20_000
 """Characters of a text that is read again: it takes a tenth of a second."""
-_CUT = ("limit", "offset", "qualify", "sample", "laterals")
+_CUT = ("limit", "qualify", "sample", "laterals")
 _CHANGING = frozenset({"random", "uuid", "gen_random_uuid", "nextval", "clock_timestamp", "setseed"})
 
 
-def is_proved(measurement: object, sql: str, dialect: str, tables: Mapping[str, str | None]) -> bool:
-    """Return whether no unit can move a measurement further than its noise is made for, as its own text proves.
+@dataclass(frozen=True, slots=True)
+class UnitTables:
+    """Whose rows an engine's tables have, for a kind of units; tables are called as the engine's SQL is read here."""
 
-    `tables` has the engine's names of tables with the column that names the unit, None for public ones.
-    """
+    owners: Mapping[str, str | None]
+    """By table the column that names the unit; None for public ones. Others are somebody's through other tables."""
+    kept: Mapping[str, KeptUnits]
+    """What is kept of heavy units, by the name of the rows that are summed in full."""
+    unique: Mapping[str, Collection[str]]
+    """Columns of public tables that have each whole number once."""
+
+
+def is_proved(measurement: object, sql: str, dialect: str, tables: UnitTables) -> bool:
+    """Return whether no unit can move a measurement further than its noise is made for, as its own text proves."""
     if not isinstance(measurement, Sums) or measurement.mechanism is not MechanismName.CUBE or measurement.delta:
         return False
     if len(sql) > _LONGEST:
         return False
     try:
-        moved = _Reading(sqlglot.parse_one(sql, dialect=dialect), tables).moved(measurement)
+        moved = _Reading(sqlglot.parse_one(sql, dialect=dialect), tables, dialect).moved(measurement)
     except Exception:  # noqa: BLE001  (whatever it stumbles over, nothing is proved)
         return False
     return moved <= measurement.sensitivity and measurement.scale * measurement.epsilon >= moved
@@ -66,7 +78,8 @@ class _Reading:
     """A statement, and whose rows tables have."""
 
     tree: exp.Expr
-    tables: Mapping[str, str | None]
+    tables: UnitTables
+    language: str
 
     def moved(self, measurement: Sums) -> Fraction:
         """Return how far one unit moves all groups together at most, in the norm of the noise.
@@ -81,31 +94,36 @@ class _Reading:
             raise NotProvedError
         see_that_it_is_plain(final, joins="h" in ctes and not isinstance(source.this, exp.Union))
         if isinstance(source.this, exp.Union):
-            outputs = [summed_column(one) for one in final.expressions if one.find(exp.Sum, exp.Count)]
-            full, heavy = self.select(source.this.left), self.select(source.this.right)
-            see_that_it_is_plain(full)
-            if source.this.args.get("distinct"):
-                raise NotProvedError
-            rows, named = self._in_full(full, outputs)
-            keys = [name for name in projected(full) if name not in named]
-            if not all(is_column(projected(full)[key], key) for key in keys):
-                raise NotProvedError
-            mass, beside = HeavyApart(ctes, rows, named, heavy, keys, self.rows).mass()
-            return mass * largest(measurement.reader(), measurement.blocks, named, beside)
-        rows = self.rows(source)
-        sums = [Summed.of(one, rows.columns) for one in final.expressions if one.find(exp.Sum, exp.Count)]
-        return self._mass(final, ctes, rows) * largest(measurement.reader(), measurement.blocks, sums, None)
+            return self._apart(final, source.this, ctes, measurement)
+        rows = self.rows(source, distinct="h" in ctes)
+        sums = {str(n): Summed.of(one, rows.columns) for n, one in enumerate(final.expressions) if _is_sum(one)}
+        return self._mass(final, ctes, rows) * RowNorm(measurement.reader(), measurement.blocks, sums).largest(())
+
+    def _apart(self, final: exp.Select, both: exp.Union, ctes: Mapping[str, exp.Select], measurement: Sums) -> Fraction:
+        """Return how far a unit moves the sums where heavy units' rows are weighed apart."""
+        outputs = [summed_column(one) for one in final.expressions if _is_sum(one)]
+        full, heavy = self.select(both.left), self.select(both.right)
+        see_that_it_is_plain(full)
+        if both.args.get("distinct"):
+            raise NotProvedError
+        rows, named = self._in_full(full, outputs)
+        keys = [name for name in projected(full) if name not in named]
+        if not all(is_column(projected(full)[key], key) for key in keys):
+            raise NotProvedError
+        marks = HeavyMarks(ctes.get("heavy"), rows, self.rows, self.tables.kept)
+        norm = RowNorm(measurement.reader(), measurement.blocks, named)
+        return HeavyApart(ctes, rows, named, heavy, keys, norm, marks).moved()
 
     def _mass(self, final: exp.Select, ctes: Mapping[str, exp.Select], rows: RowsRead) -> Fraction:
         """Return how many rows' worth a unit has where each row is weighed, or is its unit's only one."""
         if not ctes:
-            if "one row a unit" not in rows.conditions:
+            if ONE_ROW not in rows.conditions:
                 raise NotProvedError
             return Fraction(1)
         weights = ctes.get("h")
         if set(ctes) != {"h"} or weights is None or weights.args.get("group") is None:
             raise NotProvedError
-        summed = [one for one in final.expressions if one.find(exp.Sum, exp.Count)]
+        summed = [one for one in final.expressions if _is_sum(one)]
         if any("w" not in names_in(one) for one in summed):
             raise NotProvedError
         (join,) = final.args["joins"]
@@ -133,64 +151,112 @@ class _Reading:
             raise NotProvedError
         return rows, found
 
-    def rows(self, source: exp.Expr, unit: str = "u", also: str = "") -> RowsRead:
-        """Return the rows of a subquery; nothing but public rows may stand beside the unit's own."""
+    def rows(self, source: exp.Expr, unit: str = "u", also: str = "", *, distinct: bool = False) -> RowsRead:
+        """Return the rows of a subquery; nothing but public rows may stand beside the unit's own.
+
+        A `distinct` SELECT may leave out some of a unit's rows.
+        """
         if not isinstance(source, exp.Subquery):
             raise NotProvedError
         select = self.select(source.this)
         inner = select.args["from_"].this
+        if not isinstance(inner, exp.Subquery) or select.args.get("joins"):
+            return self._of_tables(select, unit, also, distinct=distinct)
         own = projected(select)
-        if isinstance(inner, exp.Subquery) and not select.args.get("joins"):
-            below = self.rows(inner)
-            names = own if not select.is_star else {name: exp.column(name) for name in ("u", *below.columns)}
-            columns = {name: column_bounds(one, below.columns) for name, one in names.items() if name != "u"}
-            made = {n: _defined(one, below.definitions) for n, one in names.items()}
-            if not is_column(names.get("u"), "u") or select.args.get("group") or select.args.get("distinct"):
-                raise NotProvedError
-            return RowsRead(below.text, below.conditions | conditions_of(select), below.unit, columns, made)
+        below = self._by_unit(inner, own.get(unit)) or self.rows(inner)
+        names = own if not select.is_star else {name: exp.column(name) for name in ("u", *below.columns)}
+        columns = {name: column_bounds(one, below.columns) for name, one in names.items() if name != "u"}
+        made = {n: _defined(one, below.definitions) for n, one in names.items()}
+        if not is_text(names.get("u"), below.named) or select.args.get("group") or select.args.get("distinct"):
+            raise NotProvedError
+        return RowsRead(
+            below.text, below.conditions | conditions_of(select), below.unit, columns, made, once=below.once
+        )
+
+    def _by_unit(self, inner: exp.Subquery, unit: exp.Expr | None) -> RowsRead | None:
+        """Return the rows of which each is all that a unit has, whatever is computed of it; None if they are others.
+
+        (SELECT s0."rider" AS "rider", count(*) AS "count" FROM rides AS s0 WHERE s0."rider" IS NOT NULL … GROUP BY 1) AS s0
+        """
+        select = self.select(inner.this)
+        if not isinstance(unit, exp.Column) or unit.table != inner.alias or not is_by_first(select):
+            return None
+        named = select.expressions[0]
+        if named.alias_or_name != unit.name:
+            return None
+        self._see_tables(select, named.unalias())
+        if not _is_asked(named.unalias().sql(), conditions_of(select)):
+            raise NotProvedError
+        return RowsRead(select.sql(), frozenset({ONE_ROW}), named.unalias().sql(), {}, {}, unit.sql())
+
+    def _of_tables(self, select: exp.Select, unit: str, also: str, *, distinct: bool) -> RowsRead:
+        own = projected(select)
         self._see_tables(select, own.get(unit))
-        grouped = select.args.get("group") is not None
-        once = grouped or select.args.get("distinct") is not None
-        if once and (len(own) > 1 or (grouped and not is_by_first(select))):
+        grouped, apart = select.args.get("group") is not None, select.args.get("distinct") is not None
+        if grouped and (len(own) > 1 or not is_by_first(select)):
+            raise NotProvedError
+        if apart and len(own) > 1 and not distinct:
             raise NotProvedError
         columns = {n: column_bounds(one, {}) for n, one in own.items() if n not in (unit, also)}
         tables = " ".join(one.sql() for one in (select.args["from_"], *(select.args.get("joins") or ())))
         named = own[unit].sql()
-        known = conditions_of(select) | (frozenset({"one row a unit"}) if once else frozenset())
-        if f"NOT {named} IS NULL" not in known:
+        known = conditions_of(select) | (frozenset({ONE_ROW}) if grouped or (apart and len(own) == 1) else frozenset())
+        if not _is_asked(named, known):
             raise NotProvedError
-        return RowsRead(tables, known, named, columns, {n: one.sql() for n, one in own.items()})
+        once = all(map(self._adds_none, select.args.get("joins") or ()))
+        return RowsRead(tables, known, named, columns, {n: one.sql() for n, one in own.items()}, once=once)
+
+    def _adds_none(self, join: exp.Join) -> bool:
+        """Return whether a join makes no two rows of one: it is of a public table, by numbers that this has once each."""
+        condition, table = join.args.get("on"), join.this
+        if not isinstance(table, exp.Table) or condition is None:
+            return False
+        unique, condition = self.tables.unique.get(_name_of(table), ()), without_parens(condition)
+        for part in condition.flatten() if isinstance(condition, exp.And) else (condition,):
+            sides = [without_parens(side) for side in (part.this, part.expression)] if isinstance(part, exp.EQ) else []
+            for own, other in (sides, sides[::-1]) if sides else ():
+                of = {column.table for column in other.find_all(exp.Column)}
+                if (
+                    isinstance(own, exp.Column)
+                    and own.table == table.alias
+                    and own.name in unique
+                    and own.table not in of
+                ):
+                    return True
+        return False
 
     def _see_tables(self, select: exp.Select, unit: exp.Expr | None) -> None:
         """See that one table is somebody's, that the unit is its, and that all others are public."""
         joins = select.args.get("joins") or []
-        sources = [select.args["from_"].this, *(join.this for join in joins)]
-        if any(not isinstance(one, exp.Table) for one in sources) or any(
-            join.side not in ("", "LEFT") for join in joins
-        ):
+        first, *others = (select.args["from_"].this, *(join.this for join in joins))
+        if any(join.side not in ("", "LEFT") for join in joins) or not isinstance(first, exp.Table):
             raise NotProvedError
-        owned = [one for one in sources if self._owner(one) is not None]
-        if owned != sources[:1] or not isinstance(unit, exp.Column):
+        if not isinstance(unit, exp.Column) or unit.table != first.alias or unit.name != self._owner(first):
             raise NotProvedError
-        if unit.table != sources[0].alias or unit.name != self._owner(sources[0]):
-            raise NotProvedError
-        if any(one.find(exp.Select) for one in (select.args.get("where"), *joins) if one is not None):
+        beside = (
+            table
+            for one in (*others, *joins, select.args.get("where"))
+            if one is not None
+            for table in one.find_all(exp.Table)
+        )
+        if any(self._owner(table) is not None for table in beside):
             raise NotProvedError
         if select.find(exp.Rand, exp.Window, exp.TableSample) or _called(select) & _CHANGING:
             raise NotProvedError  # it need not be the same in two scans
 
     def _owner(self, table: exp.Table) -> str | None:
-        plain = table.copy()
-        plain.set("alias", None)
-        name = plain.sql()
-        if name not in self.tables:
+        name = _name_of(table)
+        if name not in self.tables.owners:
             raise NotProvedError
-        return self.tables[name]
+        return self.tables.owners[name]
 
     @staticmethod
     def select(tree: exp.Expr) -> exp.Select:
         """Return a plain SELECT."""
         if not isinstance(tree, exp.Select) or any(tree.args.get(part) for part in _CUT):
+            raise NotProvedError
+        offset = tree.args.get("offset")
+        if offset is not None and offset.expression.name != "0":
             raise NotProvedError
         return tree
 
@@ -199,6 +265,21 @@ def _defined(tree: exp.Expr, below: Mapping[str, str]) -> str:
     """Return how a column is computed, with those that it is computed of in their places."""
     columns = [one.name for one in tree.find_all(exp.Column)]
     return f"{tree.sql()} of {[below.get(name, '') for name in columns]}"
+
+
+def _name_of(table: exp.Table) -> str:
+    plain = table.copy()
+    plain.set("alias", None)
+    return str(plain.sql())
+
+
+def _is_asked(named: str, conditions: Collection[str]) -> bool:
+    """Return whether rows of nobody are left out; each engine's parser reads that in one of two ways."""
+    return f"NOT {named} IS NULL" in conditions or f"{named} IS NOT NULL" in conditions
+
+
+def _is_sum(output: exp.Expr) -> bool:
+    return output.find(exp.Sum, exp.Count) is not None
 
 
 def _called(tree: exp.Expr) -> set[str]:

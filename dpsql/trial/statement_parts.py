@@ -5,10 +5,14 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.trial.summed import ColumnBounds, NotProvedError, is_text, without_parens
+from dpsql.trial.column_bounds import ColumnBounds, NotProvedError, without_parens
+from dpsql.trial.summed import is_text
 
 FULL_WEIGHT = 2**16
 """W: the weight of a row of a unit that keeps to its bound."""
+
+ONE_ROW = "one row a unit"
+"""Stands among the conditions of rows of which each unit has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,10 @@ class RowsRead:
     columns: Mapping[str, ColumnBounds]
     definitions: Mapping[str, str]
     """By the name of a column how it is computed, all the way down."""
+    named: str = "u"
+    """How the unit is called in what is around them."""
+    once: bool = False
+    """Whether each row of the table that names the unit is one of them at most."""
 
     def same_rows(self, other: "RowsRead") -> bool:
         """Return whether another SELECT has the same rows, of the same units."""

@@ -13,7 +13,9 @@ from dpsql.engines.base import Engine
 from dpsql.policy.model import Policy
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.trial.marks import KeptUnits
 from dpsql.trial.records import MadeUpRecords, made_up_records
+from dpsql.trial.second_reading import UnitTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +44,25 @@ class TrialSubject:
         records = made_up_records(policy, public, unique)
         return cls(policy, public, types, names.__getitem__, kept.__getitem__, records, language)
 
-    def owned_tables(self, kind: str) -> Mapping[str, str | None]:
-        """Return the engine's names of tables, plainly written, with the column that names units of a kind; None: public.
-
-        Tables whose rows are somebody's through other tables are not among them.
-        """
-        found: dict[str, str | None] = {}
+    def unit_tables(self, kind: str) -> UnitTables:
+        """Return whose rows the engine's tables have, for a kind of units, and what it keeps of heavy ones."""
+        owners: dict[str, str | None] = {}
+        kept: dict[str, KeptUnits] = {}
+        unique: dict[str, list[str]] = {}
         for name, table in self.policy.tables.items():
-            read = f"SELECT 1 FROM {self.named(name)}"  # noqa: S608  # a name of the engine's
-            written = sqlglot.parse_one(read, dialect=self.language).args["from_"].this.sql()
             bound = table.units.get(kind)
             if table.public:
-                found[written] = None
+                owners[own := self._read(self.named(name))] = None
+                rows_of = {c.name: self.public[name][c.name] for c in table.columns.values() if c.type.is_integer}
+                unique[own] = [column for column, values in rows_of.items() if len(set(values)) == len(values)]
             elif bound is not None and bound.through is None:
-                found[written] = bound.column
-        return found
+                owners[self._read(self.named(name))] = bound.column
+                if (rows := self.kept(name).heavy_rows.get(bound.column)) is not None:
+                    in_full = self._read(rows.in_full)
+                    owners[in_full], kept[in_full] = bound.column, KeptUnits(rows, bound.column)
+        return UnitTables(owners, kept, unique)
+
+    def _read(self, named: str) -> str:
+        """Return a table's name as the parser writes it."""
+        read = sqlglot.parse_one(f"SELECT 1 FROM {named}", dialect=self.language)  # noqa: S608  # a name of the engine's
+        return str(read.args["from_"].this.sql())

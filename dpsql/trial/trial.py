@@ -81,6 +81,10 @@ class StatementTrial:
         """Return whether a form needs no trial any more."""
         return self._mode is not TrialMode.ALWAYS and key in self._tried
 
+    def was_proved(self, key: str) -> bool:
+        """Return whether the price of a form was proved when it was tried."""
+        return _of_proof(key) in self._tried
+
     def places(self, kind: str) -> Sequence[TrialPlace]:
         """Return where statements are tried for a kind."""
         return [place for place in self._places if place.kind == kind]
@@ -108,11 +112,17 @@ class StatementTrial:
                 self._failures[key] = wrong, time.monotonic() + _REMEMBERED
                 raise _refused(wrong)
         self._tried.add(key)
+        if self.is_proved(part, kind):
+            self._tried.add(_of_proof(key))
 
     def is_proved(self, part: PricedMeasurement, kind: str) -> bool:
-        """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed."""
-        language = self._subject.language
-        return is_proved(part.measurement, part.sql, language, self._subject.owned_tables(kind))
+        """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed.
+
+        Where C will be chosen, or an inner answer is awaited, that is of the texts that are tried.
+        """
+        tables = self._subject.unit_tables(kind)
+        texts = self._variants(part)
+        return all(is_proved(measurement, sql, self._subject.language, tables) for measurement, sql in texts)
 
     def _ready(self) -> Ground:
         """Return the made-up databases, which the first statement of a new form waits for."""
@@ -176,6 +186,11 @@ class StatementTrial:
         shown = {name: own[:_SHOWN] for name, own in rows.items()}
         _LOG.error("trial %s: %s, in %s; made-up rows: %s; statement: %s", number, wrong, place.name, shown, sql)
         return number
+
+
+def _of_proof(key: str) -> str:
+    """Return what stands for a form whose price was proved."""
+    return hashlib.sha256(f"proved {key}".encode()).hexdigest()
 
 
 def _left(until: float) -> float:

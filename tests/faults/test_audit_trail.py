@@ -134,6 +134,13 @@ def test_each_statement_and_log_in_has_its_line(config: Path, site: Site) -> Non
         ("SELEKT 1", None, "refused", "42601", None, None),
         ("SELECT 1 / 0", None, "refused", "22012", None, None),
     ]
+    trials = [(line["statement"], line["trial"]) for line in _of(config, user="ana") if "trial" in line]
+    assert trials == [
+        (text, "tried and proved"),
+        ("EXPLAIN SELECT count(*) FROM trips", "tried and proved"),
+        ("SELECT count(*) FROM trips WHERE fare < $1", "tried and proved"),
+        ("SELECT sum(tip) FROM trips", "tried and proved"),
+    ]
     (executed,) = _of(config, execute="EXECUTE q(1 + 3.5)")
     assert executed["verdict"] == "answered"
     assert {line.get("application") for line in _of(config, statement=text)} == {"report"}

@@ -56,6 +56,7 @@ _AUDIT = {
     "line": "bigint", "made_at": "timestamp with time zone", "event": "text", "user_name": "text", "role_name": "text",
     "address": "text", "application": "text", "statement": "text", "parameters": "text[]", "verdict": "text",
     "sqlstate": "text", "rule": "text", "epsilon": "numeric", "delta": "numeric", "releases": "text[]",
+    "trial": "text",
 }  # fmt: skip
 _PROFILE = {
     "table_name": "text", "column_name": "text", "what": "text", "value": "double precision", "margin": "double precision",
@@ -72,7 +73,7 @@ _DIGITS = 4
 """Digits of what a profile tells."""
 _FIELDS = (
     "time", "event", "user", "role", "address", "application", "statement", "parameters", "verdict", "code", "rule",
-    "epsilon", "delta", "releases",
+    "epsilon", "delta", "releases", "trial",
 )  # fmt: skip
 _MOST_READ = 64 * 2**20
 """Bytes of the trail that are read; then no more of it."""

@@ -78,6 +78,7 @@ class SessionAudit:
             cost=cost,
             seconds=time.monotonic() - statement.since,
             releases=statement.receipt.releases,
+            trial=statement.receipt.trial,
         )
 
     def refused(self, text: str, error: DpsqlError) -> None:
@@ -112,6 +113,7 @@ class SessionAudit:
         cost: Privacy | None = None,
         seconds: float | None = None,
         releases: tuple[str, ...] = (),
+        trial: str | None = None,
     ) -> AuditRecord:
         return AuditRecord(
             self.trail.now(),
@@ -129,6 +131,7 @@ class SessionAudit:
             cost,
             seconds,
             releases,
+            trial,
         )
 
 

@@ -12,6 +12,7 @@ from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import ShadowAddress
 from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.trail.trail import Trail
+from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
@@ -63,18 +64,15 @@ class Listener:
     ) -> None:
         """Port 0 lets the system choose one; `port` tells which. `secret` is the same after a restart."""
         self.host, self.port, self._shadow = host, port, shadow
-        self._planning = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-plan")
-        self._trying = ThreadPoolExecutor(_TRIED, thread_name_prefix="dpsql-try")
-        self._measuring = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-measure")
+        kinds = {"plan": _WORKERS, "try": _TRIED, "measure": _WORKERS}
+        self._threads = [ThreadPoolExecutor(n, thread_name_prefix=f"dpsql-{kind}") for kind, n in kinds.items()]
         self._registry = ConnectionRegistry(
             answers,
             users,
             database,
             shadow=ShadowDoor(self._open_shadow, shadow.secret, watched),
             secret=secret,
-            planning=self._planning,
-            trying=self._trying,
-            measuring=self._measuring,
+            workers=Workers(*self._threads),
             tls=tls,
             limits=limits,
             trail=trail,
@@ -136,7 +134,7 @@ class Listener:
         if self._watch is not None:
             self._watch.cancel()
         await asyncio.sleep(_LAST_TURNS)  # in which closed connections are cleaned up
-        for threads in (self._planning, self._trying, self._measuring):
+        for threads in self._threads:
             threads.shutdown(wait=False, cancel_futures=True)
 
     async def suspend(self, reason: ShuttingDown, grace: float = 10.0) -> None:

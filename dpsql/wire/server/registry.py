@@ -8,7 +8,6 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -116,9 +115,7 @@ class ConnectionRegistry:
         *,
         shadow: ShadowDoor,
         secret: bytes,
-        planning: Executor,
-        trying: Executor,
-        measuring: Executor,
+        workers: Workers,
         tls: Certificate | None,
         limits: Limits,
         trail: Trail,
@@ -129,7 +126,7 @@ class ConnectionRegistry:
             ValueError: when a verifier is none.
         """
         self.database = database
-        self.workers = Workers(planning, trying, measuring)
+        self.workers = workers
         self.tls = tls
         self.limits = limits
         self.trail = trail
