@@ -13,7 +13,7 @@ from dpsql.canaries.auditing import ALL, AuditedQuestion, audited
 from dpsql.canaries.questions import questions_of
 from dpsql.engines.open import open_engine
 from dpsql.gateway.catalogue.public_tables import read_public
-from dpsql.policy.config import Config
+from dpsql.policy.config import Config, EngineConfig, PostgresServer, SparkServer
 from dpsql.policy.load import load
 from dpsql.policy.model import Privacy
 from dpsql.privacy.measurement.sums import Sums
@@ -26,16 +26,21 @@ def config(tmp_path: Path) -> Config:
     return load(configure(tmp_path))
 
 
-def _audit(config: Config, minutes: float) -> Iterator[AuditedQuestion]:
+def _audit(config: Config, minutes: float, like: EngineConfig | None = None) -> Iterator[AuditedQuestion]:
     role = replace(config.policy.roles["analyst"], per_query=Privacy(Fraction(1)))
-    return audited(config, role, read_public(config.policy, open_engine(config)).rows, minutes, lambda _: None)
+    public = read_public(config.policy, open_engine(config)).rows
+    return audited(replace(config, engine=like or config.engine), role, public, minutes, lambda _: None)
 
 
-def test_the_first_person(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every question is asked, and pays what it is to pay; a few seconds prove nothing that is wrong."""
+ENGINES = {"duckdb": None, "postgres": PostgresServer(""), "spark": SparkServer("")}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_first_person(engine: str, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every question is asked, of each engine, and pays what it is to pay; a few seconds prove nothing that is wrong."""
     monkeypatch.setattr(auditing, "_FEWEST", 4)
     asked = [*questions_of(config.policy, "passenger")]
-    found = [*islice(_audit(config, 0.01), len(asked) + 1)]
+    found = [*islice(_audit(config, 0.01, ENGINES[engine]), len(asked) + 1)]
     assert [one.question for one in found] == [*asked, ALL]
     assert [one.paid for one in found] == pytest.approx([1.0] * len(asked) + [len(asked)])
     assert not any(one.broken for one in found)

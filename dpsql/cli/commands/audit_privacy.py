@@ -42,8 +42,9 @@ def audit_privacy(
 ) -> None:
     """Guess from whole answers whether a made-up person was there, and say which ε they prove, beside what was paid.
 
-    Servers of its own answer, over made-up people of the policy's shape in DuckDB; of the records only public tables are
-    read. It ends with 1 where more was given away than paid for; that happens by chance once in a million audits.
+    Servers of its own answer, over made-up people of the policy's shape, in an engine of the same kind (a DuckDB file, a
+    PostgreSQL of its own, or Sail for Spark); of the records only public tables are read. It ends with 1 where more was
+    given away than paid for; that happens by chance once in a million audits.
     """
     if picture is not None:
         need_plots()

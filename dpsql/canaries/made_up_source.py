@@ -1,0 +1,163 @@
+"""Made-up people in an engine of the kind that a configuration names: a file, a PostgreSQL or a Spark of our own."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+import psycopg
+
+from dpsql.errors import ConfigError
+from dpsql.policy.config import DuckDbFile, EngineConfig, PostgresServer, SparkServer
+from dpsql.policy.model import Column, Policy, SqlType
+from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.trial.cells import MadeUpCell
+from dpsql.trial.ground import public_texts
+from dpsql.trial.records import MadeUpRecords
+
+_READER, _DATABASE = "dpsql_reader", "people"
+_TEXTS = (SqlType.TEXT, SqlType.CHARACTER, SqlType.ENUM)
+_IN_DUCKDB: Mapping[SqlType, str] = {
+    SqlType.NUMERIC: "DECIMAL(38, 6)",
+    SqlType.REAL: "FLOAT",
+    SqlType.DOUBLE: "DOUBLE",
+}
+"""The types of DuckDB's columns, where PostgreSQL's name of the declared one is not theirs."""
+_SAIL = """
+import sys
+from pysail.spark import SparkConnectServer
+server = SparkConnectServer("127.0.0.1", 0)
+server.start(background=True)
+print(server.listening_address[1], flush=True)
+sys.stdin.read()
+server.stop()
+"""
+"""It serves until its input is closed, or we are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpPeople:
+    """A made-up database of a policy's shape, without one unit if that is given."""
+
+    policy: Policy
+    public: PublicRows
+    records: MadeUpRecords
+    without: int | None
+
+    def tables(self) -> Iterator[tuple[str, Sequence[Column], Sequence[Sequence[MadeUpCell]]]]:
+        """Yield each table with its columns and their cells, as texts."""
+        tables = self.policy.tables
+        for name, names, cells in public_texts(self.policy, self.public):
+            yield name, [tables[name].columns[column] for column in names], cells
+        for name, made in self.records.tables.items():
+            owners = made.owners.get(self.records.kind, (None,) * len(made.rows))
+            rows = [
+                row
+                for row, owner in zip(made.rows, owners, strict=True)
+                if self.without is None or owner != self.without
+            ]
+            columns = [tables[name].columns[column] for column in made.columns]
+            yield name, columns, [[row[n] for row in rows] for n in range(len(columns))]
+
+
+@contextmanager
+def made_up_source(people: MadeUpPeople, like: EngineConfig, directory: Path) -> Iterator[EngineConfig]:
+    """Give an engine of the same kind that holds made-up people, for as long as the block runs.
+
+    Raises:
+        ConfigError: there is none on this machine.
+    """
+    match like:
+        case PostgresServer():
+            with _in_postgres(people, directory / "source") as engine:
+                yield engine
+        case SparkServer():
+            files = _write(people, directory / "records.duckdb", parquet=True)
+            with _sail() as remote:
+                yield SparkServer(remote, files)
+        case _:
+            _write(people, directory / "records.duckdb", parquet=False)
+            yield DuckDbFile(directory / "records.duckdb")
+
+
+def _write(people: MadeUpPeople, file: Path, *, parquet: bool) -> Mapping[str, str]:
+    """Write the tables into a DuckDB file, and each into one of Parquet besides; return where Spark has the latter."""
+    written: dict[str, str] = {}
+    with duckdb.connect(file) as connection:
+        for name, columns, cells in people.tables():
+            lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quoted(column.name)}" for column in columns)
+            casts = ", ".join(f"TRY_CAST({quoted(c.name)} AS {_duckdb_type(c)}) AS {quoted(c.name)}" for c in columns)
+            connection.execute(
+                f"CREATE TABLE {quoted(name)} AS SELECT {casts} FROM (SELECT {lists})",  # noqa: S608
+                [list(column) for column in cells],
+            )
+            if parquet:
+                place = file.parent / f"{len(written)}.parquet"
+                connection.execute(f"COPY {quoted(name)} TO '{place}' (FORMAT parquet)")
+                written[name] = f"parquet:{place}"
+    return written
+
+
+def _duckdb_type(column: Column) -> str:
+    if column.in_numbers:
+        return "BIGINT"
+    return "VARCHAR" if column.type in _TEXTS else _IN_DUCKDB.get(column.type, column.type.value)
+
+
+@contextmanager
+def _in_postgres(people: MadeUpPeople, directory: Path) -> Iterator[PostgresServer]:
+    server = Postgres.start(directory)
+    try:
+        with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
+            owner.execute(f"CREATE DATABASE {_DATABASE}")
+            owner.execute(f"CREATE ROLE {_READER} LOGIN PASSWORD '{server.address.secret}'")
+        with psycopg.connect(server.dsn(_DATABASE), autocommit=True) as owner:
+            for name, columns, cells in people.tables():
+                _table(owner, name, columns, cells)
+            owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {_READER}")
+        yield PostgresServer(server.dsn(_DATABASE, _READER))
+    finally:
+        server.stop()
+
+
+def _table(
+    owner: psycopg.Connection, name: str, columns: Sequence[Column], cells: Sequence[Sequence[MadeUpCell]]
+) -> None:
+    lists, names = ", ".join(["%s::text[]"] * len(columns)), ", ".join(quoted(column.name) for column in columns)
+    types = ["bigint" if c.in_numbers else "text" if c.type in _TEXTS else c.type.value for c in columns]
+    casts = ", ".join(
+        f"CASE WHEN pg_catalog.pg_input_is_valid({quoted(c.name)}, '{type_}') THEN {quoted(c.name)}::{type_} END"
+        f" AS {quoted(c.name)}"
+        for c, type_ in zip(columns, types, strict=True)
+    )
+    owner.execute(
+        f"CREATE TABLE {quoted(name)} AS SELECT {casts} FROM unnest({lists}) AS t ({names})".encode(),  # noqa: S608
+        [list(column) for column in cells],
+    )
+
+
+@contextmanager
+def _sail() -> Iterator[str]:
+    """Start Sail, which is a Spark Connect server without Java; give its address."""
+    if find_spec("pysail") is None:
+        raise ConfigError(
+            "made-up people of a Spark engine need a server of their own, and Sail is not installed",
+            hint="pip install pysail",
+        )
+    pipe = subprocess.PIPE
+    with subprocess.Popen(  # noqa: S603  # our own text
+        [sys.executable, "-c", _SAIL], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        with closing(server.stdin):
+            port = server.stdout.readline().strip()
+            if not port:
+                raise ConfigError("Sail, which is to serve made-up people, does not start")
+            yield f"sc://127.0.0.1:{port}"
