@@ -3,13 +3,16 @@
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS
 from dpsql.engines.postgres.pool import Pool
-from dpsql.errors import DpsqlError, InternalError
+from dpsql.engines.spark.client import SparkConnection
+from dpsql.engines.spark.engine import SparkEngine
+from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.policy.config import Resources
 from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
@@ -19,6 +22,7 @@ from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, TrialPlace, trial_places
 from dpsql.trial.moves import MeasuredNumbers, reader
 from dpsql.trial.postgres_ground import PostgresGround
+from dpsql.trial.spark_ground import SparkGround
 from dpsql.trial.subject import TrialSubject
 from tests.support.fix_world import World
 from tests.support.served import Filled
@@ -85,6 +89,8 @@ class Admission:
     court: Court
     ways: Mapping[str, Way]
     places: Sequence[TrialPlace]
+    all_taken: bool = True
+    """Whether the engine takes every statement that is written for it: Sail has not all of Spark's SQL."""
 
     def differences(self, sql: str, role: str) -> Iterator[str]:
         """Yield what is found otherwise than by the first way, for what a statement measures.
@@ -101,6 +107,8 @@ class Admission:
                             name: self._found(way, text, reader(measurement), place) for name, way in self.ways.items()
                         }
                         first = next(iter(found.values()))
+                        if not self.all_taken and not any(isinstance(one, MeasuredNumbers) for one in found.values()):
+                            raise EngineFailed
                         yield from (
                             f"{name}, in {place.name}: {one} instead of {first}: {text}"
                             for name, one in found.items()
@@ -124,8 +132,12 @@ def admission(
     engine: Filled,
     directory: Path,
     optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS),
+    others: Mapping[str, str] = {},
 ) -> Admission:
-    """Return the ways of an engine, the plainest first; `optimizers` are DuckDB's, its files in a directory."""
+    """Return the ways of an engine, the plainest first.
+
+    `optimizers` are DuckDB's, its files in a directory; `others` the addresses of more servers of Spark's, by what they do.
+    """
     subject = TrialSubject.of(policy, world.public.rows, engine)
     places = [place for place in trial_places(subject.records) if place.whole or place.unit == 0]
     if engine.dialect.name == "duckdb":
@@ -136,6 +148,10 @@ def admission(
             "no optimizer, several threads": (DuckDbGround(subject, optimizers, _MANY), True),
             "several threads": (divided, False),
         }
+    elif isinstance(engine, SparkEngine):
+        sessions = {"one partition": engine.another_session}
+        sessions |= {how: partial(SparkConnection.of, remote) for how, remote in others.items()}
+        ways = {how: (SparkGround(subject, connect), False) for how, connect in sessions.items()}
     else:
         alone_there, parallel = Planned(world, subject, _ALONE), Planned(world, subject, _PARALLEL)
         ways = {
@@ -143,7 +159,7 @@ def admission(
             "one process": (alone_there, False),
             "several processes": (parallel, False),
         }
-    return Admission(court(policy, world, engine), ways, places)
+    return Admission(court(policy, world, engine), ways, places, all_taken=not isinstance(engine, SparkEngine))
 
 
 def refused_or_differing(one: Admission, sql: str, role: str) -> list[str] | None:

@@ -27,11 +27,16 @@ server.stop()
 
 
 @contextmanager
-def sail() -> Iterator[str]:
-    """Start Sail; give its address."""
+def sail(**options: str) -> Iterator[str]:
+    """Start Sail with options of its own, by the names of their variables; give its address."""
     command = [sys.executable, "-c", _SERVE]
     with subprocess.Popen(  # noqa: S603
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **options},
     ) as server:
         assert server.stdout is not None
         port = server.stdout.readline().strip()

@@ -1,7 +1,8 @@
 """An engine's version is admitted where all golden statements and 2,000 made-up ones find the same integers in every way.
 
 In DuckDB: with the optimizers that are allowed and without any, by one thread and by several; in PostgreSQL as it plans, by
-loops and sorting, and by several processes. `make test` asks a few, of the versions that are installed.
+loops and sorting, and by several processes; in Sail, which has no other switches, by one partition and by several, small
+batches, and joins in an order of its own. `make test` asks a few, of the versions that are installed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,10 +19,13 @@ from tests.support import clusters
 from tests.support.admission import Admission, admission, refused_or_differing
 from tests.support.fix_shop import PUBLIC, paying, read_shop
 from tests.support.fix_shop import USERS as SHOPPERS
+from tests.support.fix_spark import sail
 from tests.support.fix_world import USERS, running
 from tests.support.golden import load
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_directory
+from tests.support.records import ZONES
+from tests.support.sailing import Sailing
 from tests.support.samples import slow
 from tests.support.served import Filled, Served
 from tests.support.shop_generator import written
@@ -32,23 +36,35 @@ MADE_UP, PARTS, FEW = 2000, 10, 12
 GOLDEN = [one for one in load() if one.verdict == "answered"]
 MAJORS = {found.major for found in (*binaries._in_wheel(), *binaries._of_debian()) if found.major > 15}
 """Of PostgreSQL; a trial needs 16 or later, which can say what is a number without failing."""
-ENGINES = ("duckdb", *(f"postgres {major}" for major in sorted(MAJORS)))
+ENGINES = ("duckdb", *(f"postgres {major}" for major in sorted(MAJORS)), "sail")
+_ALONE = {"SAIL_EXECUTION__DEFAULT_PARALLELISM": "1"}
+_PARALLEL = {
+    "SAIL_EXECUTION__DEFAULT_PARALLELISM": "4",
+    "SAIL_EXECUTION__BATCH_SIZE": "8",
+    "SAIL_OPTIMIZER__ENABLE_JOIN_REORDER": "true",
+}
 Admissions = Mapping[str, Admission]
 
 
 def _opened(policy: Policy, engine: str, users: Mapping[str, str], until: ExitStack) -> Admission:
     """Return the ways of an engine over a world; a PostgreSQL of a version holds the shadow, too."""
-    memory = Memory(policy, public=PUBLIC) if "customers" in policy.tables else Memory(policy)
+    public = PUBLIC if "customers" in policy.tables else {"zones": ZONES}
+    memory = Memory(policy, public=public)
     with pytest.MonkeyPatch.context() as patch:
-        if engine != "duckdb":
+        if engine.startswith("postgres"):
             patch.setattr(binaries, "_PREFERRED", (int(engine.split()[1]),))
             patch.setattr(clusters, "start", lambda directory, *_: Postgres.start(directory))
         world = until.enter_context(running(policy, users, memory))
     found: Filled = memory
-    if engine != "duckdb":
-        found = Served(world, "admitted", PUBLIC) if "customers" in policy.tables else Served(world, "admitted")
+    others = {}
+    if engine == "sail":
+        remotes = [until.enter_context(sail(**options)) for options in (_ALONE, _PARALLEL)]
+        found, others = Sailing(remotes[0], world.policy, public), {"several partitions": remotes[1]}
         until.callback(found.close)
-    return admission(world.policy, world, found, until.enter_context(quick_directory()))
+    elif engine != "duckdb":
+        found = Served(world, "admitted", public)
+        until.callback(found.close)
+    return admission(world.policy, world, found, until.enter_context(quick_directory()), others=others)
 
 
 @pytest.fixture(scope="module", params=ENGINES)
