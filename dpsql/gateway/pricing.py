@@ -109,7 +109,7 @@ def _staged(plan: StatementPlan, scopes: Iterator[PricedScope], role: Role, sett
 def _read_by(inner: PricedPlan, role: Role, settings: Settings) -> str:
     """Return a text of all that an inner answer depends on, beside what is released."""
     read = [
-        (scope.types, one.plan.outputs, one.plan.hides_empty)
+        (scope.types, one.plan.outputs, one.plan.hides_empty, one.plan.units)
         for scope, one in zip(inner.plan.scopes, inner.scopes, strict=True)
     ]
     return repr(

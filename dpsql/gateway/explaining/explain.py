@@ -185,6 +185,9 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
 
 
 def _left_out(plan: MeasurementPlan) -> Iterator[str]:
+    if plan.units is not None:
+        told = f"can't be shown to have {plan.units.least:,} units (min_units), whose number is measured for it"
+        yield f"     Left out: groups that {told}" if plan.groups.keys else f"     NULL where they {told}"
     least = within_noise(plan, len(plan.groups.grouped)) if plan.hides_empty else None
     if least is not None:
         along = "; COUNT(*) is measured along for it" if plan.counted_along else ""

@@ -11,12 +11,12 @@ from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.accuracy.margin import first_width, largest_share
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import units_needed
-from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.plan import LeastUnits, MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.doubtful import empty_groups, hidden
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.postprocess import CanHaveRows
+from dpsql.privacy.release.postprocess import CanHaveRows, too_few
 from dpsql.privacy.release.target import is_aimed, is_met, lasting
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.translate.rows.aggregates import Moment
@@ -36,6 +36,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     draws = [drawn[part.identity] for part in scope.parts]
     yield from map(_uncomputed, scope.plan.unanswered)
     yield from map(_unseen, filter(_selects, scope.parts))
+    yield from _too_few(scope.plan, draws, possible)
     yield from _empty(scope.plan, draws, possible)
     yield from (text for draw in draws if (text := _cut(draw)) is not None)
     if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
@@ -46,6 +47,21 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
         # Of others nobody can tell.
         if is_declared(part) and is_aimed(scope.plan, place):
             yield from _missed(scope.plan, place, draws[place], priced.aim)
+
+
+def _too_few(plan: MeasurementPlan, draws: list[Draws], possible: CanHaveRows | None) -> Iterator[str]:
+    """Yield how many groups are left out because they can't be shown to have as many units as they have to."""
+    if plan.units is None or not draws:
+        return
+    few, groups = too_few(plan, draws, possible)
+    if few and plan.groups.keys:
+        yield f"{few:,} of {groups:,} groups are left out: {_of_units(plan.units)}"
+    elif few:
+        yield f"the answer is NULL: {_of_units(plan.units)}"
+
+
+def _of_units(units: LeastUnits) -> str:
+    return f"they can't be shown to have {units.least:,} units (min_units), by their noisy number"
 
 
 def _missed(plan: MeasurementPlan, place: int, draws: Draws, aim: AimedPrice) -> Iterator[str]:

@@ -142,6 +142,7 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Dat
         preview=shape.preview,
         mechanism=shape.mechanism,
         max_groups=shape.max_groups,
+        min_units=shape.min_units,
         noise=None if shape.per_query is None else shape.per_query.noise,
         owner=shape.owner,
         least=None if shape.per_query is None else shape.per_query.least,

@@ -27,7 +27,6 @@ def _text(read: Callable[[str], object]) -> PlainValidator:
 
 
 def _schema(kind: str, **limits: object) -> WithJsonSchema:
-    """Describe a value to editors, which read YAML's numbers as numbers."""
     return WithJsonSchema({"type": kind, **limits})
 
 
@@ -52,7 +51,6 @@ Scalar = Annotated[str, _text(str), WithJsonSchema({"type": ["string", "number",
 
 
 def _require(schema: dict[str, Any], kind: type[BaseModel]) -> None:
-    """Tell editors which keys must be there."""
     if issubclass(kind, StrictShape) and kind.required:
         schema["required"] = list(kind.required)
 
@@ -148,6 +146,8 @@ class RoleShape(StrictShape):
     """Which noise the role's statistics get."""
     max_groups: CountText = 100_000
     """The most groups that one statement may have."""
+    min_units: CountText | None = None
+    """How many units a group has to have to be shown, which is told by their noisy number."""
     limits: LimitsShape = LimitsShape()
     """What the role may have the engine do in a day."""
     owner: Flag = False

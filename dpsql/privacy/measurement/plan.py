@@ -1,9 +1,11 @@
 """The plan of one scope as values: its groups, its measurements, and how each output is read off them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
 from dpsql.privacy.features.readout import Readout
@@ -128,6 +130,15 @@ class AddedUp:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class LeastUnits:
+    """How many units a group has to have to be shown, and where their number is read off."""
+
+    least: int
+    counted: StatisticOutput | DistinctCountOutput
+    """Rows are counted where each unit has one."""
+
+
+@dataclass(frozen=True, slots=True)
 class MeasurementPlan:
     """What one scope needs: its groups, its measurements, and how each aggregate is read off them."""
 
@@ -143,6 +154,8 @@ class MeasurementPlan:
     """Whether groups that may be empty are left out."""
     counted_along: bool = False
     """Whether their rows are counted for that alone."""
+    units: LeastUnits | None = None
+    """What groups have to have, where the role's answers are about no fewer units."""
     unanswered: tuple[str, ...] = ()
     """The columns that say whose a row is and of which something was to be computed: that is NULL."""
     added_up: AddedUp | None = None
@@ -150,6 +163,22 @@ class MeasurementPlan:
     by_units: "MeasurementPlan | None" = None
     """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
     on what the statement pays."""
+
+    def with_nulls(self, of_units: Sequence[str | None]) -> "MeasurementPlan":
+        """Return the plan with NULL in the places of what was to be computed of columns that name units."""
+        measured = iter(self.outputs)
+        outputs = tuple(next(measured) if name is None else QuantileOutput(None, (), array=False) for name in of_units)
+        by_units = None if self.by_units is None else self.by_units.with_nulls(of_units)
+        unanswered = tuple(dict.fromkeys(filter(None, of_units)))
+        return replace(self, outputs=outputs, unanswered=unanswered, by_units=by_units)
+
+    def told_by_last(self, least: int) -> "MeasurementPlan":
+        """Return the plan whose last output says how many units a group has, of which it has to have some to be shown."""
+        *outputs, counted = self.outputs
+        if not isinstance(counted, (StatisticOutput, DistinctCountOutput)):
+            raise InternalError
+        by_units = None if self.by_units is None else self.by_units.told_by_last(least)
+        return replace(self, outputs=tuple(outputs), units=LeastUnits(least, counted), by_units=by_units)
 
     @property
     def finder(self) -> Sums | KeySearch | None:

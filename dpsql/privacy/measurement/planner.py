@@ -13,8 +13,15 @@ from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.limits import check_extremes, check_not_of_units, check_scope, names_unit
-from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, QuantileOutput, StatisticOutput
+from dpsql.privacy.measurement.limits import (
+    check_extremes,
+    check_not_of_units,
+    check_scope,
+    computes,
+    inputs,
+    names_unit,
+)
+from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
@@ -67,6 +74,8 @@ def measure(
         Unsupported: an aggregate, or so much of it, can't be answered.
         AccessDenied: the keys would show single units.
     """
+    if context.role.min_units is not None:
+        return _of_enough(relation, keys, sets, aggregates, context, context.role.min_units)
     of_units = [_unit_computed(one, relation) for one in aggregates]
     if all(of_units) or not any(of_units):
         plan = _measured(context, relation, keys, aggregates, sets)
@@ -74,7 +83,31 @@ def measure(
             plan if sets is not None else compared_once(plan, relation, keys, aggregates, partial(_measured, context))
         )
     others = [one for one, name in zip(aggregates, of_units, strict=True) if name is None]
-    return _with_nulls(_measured(context, relation, keys, others, sets), of_units)
+    return _measured(context, relation, keys, others, sets).with_nulls(of_units)
+
+
+def _of_enough(
+    relation: Relation,
+    keys: Sequence[Expr],
+    sets: tuple[Set, ...] | None,
+    aggregates: Sequence[Aggregate],
+    context: PlanningContext,
+    least: int,
+) -> MeasurementPlan:
+    """Return the plan that also counts each group's units: those of which too few can be told are not shown.
+
+    That is read off released numbers, as all that is shown: units, or rows where each unit has one.
+    """
+    if sets is not None:
+        raise Unsupported(
+            f"GROUPING SETS, ROLLUP and CUBE are not answered where groups need {least:,} units (min_units)",
+            because="grouping-sets-of-few",
+            hint="Ask for each grouping with a GROUP BY of its own.",
+        )
+    relation, bound = contribution_bound(relation, context)
+    counted = _ROWS if bound.form is Form.UNIQUE else asked.Distinct(bound.unit)
+    free = replace(context, role=replace(context.role, min_units=None))
+    return measure(relation, keys, sets, (*aggregates, counted), free).told_by_last(least)
 
 
 def _measured(
@@ -87,7 +120,7 @@ def _measured(
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)
-    check_not_of_units(relation, [e for a in aggregates if _computes(a) for e in inputs(a)[1:]], exprs)
+    check_not_of_units(relation, [e for a in aggregates if computes(a) for e in inputs(a)[1:]], exprs)
     env = narrowed(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
         return _impossible(relation, keys, sets, aggregates, bound, context)
@@ -116,16 +149,7 @@ def _measured(
 def _unit_computed(aggregate: Aggregate, relation: Relation) -> str | None:
     """Return the column that says whose a row is, if an aggregate computes with such a one; None if it does not."""
     found = (one for one in inputs(aggregate)[1:] if isinstance(one, Ref) and names_unit(relation, one))
-    return next((one.name for one in found), None) if _computes(aggregate) else None
-
-
-def _with_nulls(plan: MeasurementPlan, of_units: Sequence[str | None]) -> MeasurementPlan:
-    """Return the plan with NULL in the places of what was to be computed of units."""
-    measured = iter(plan.outputs)
-    outputs = tuple(next(measured) if name is None else QuantileOutput(None, (), array=False) for name in of_units)
-    by_units = None if plan.by_units is None else _with_nulls(plan.by_units, of_units)
-    unanswered = tuple(dict.fromkeys(filter(None, of_units)))
-    return replace(plan, outputs=outputs, unanswered=unanswered, by_units=by_units)
+    return next((one.name for one in found), None) if computes(aggregate) else None
 
 
 def _is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:
@@ -224,30 +248,6 @@ def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
         if isinstance(part, Histogram):
             check_extremes(part, part.relation.expected_rows)
     return replace(plan, parts=parts)
-
-
-def _computes(aggregate: Aggregate) -> bool:
-    """Return whether an aggregate computes with its arguments' values, and does not only count."""
-    match aggregate:
-        case asked.Moment(name=name):
-            return name != "count"
-        case asked.Quantile() | asked.Extreme() | asked.OfDistinct():
-            return True
-        case asked.Margin() | asked.Distinct() | asked.Vote() | asked.GroupingCall():
-            return False
-
-
-def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
-    """Return the row-level expressions that an aggregate reads."""
-    match aggregate:
-        case asked.Moment():
-            return (aggregate.where, *aggregate.args)
-        case asked.Margin():
-            return inputs(aggregate.of)
-        case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.OfDistinct() | asked.Vote():
-            return (aggregate.where, aggregate.arg)
-        case asked.GroupingCall():
-            return aggregate.keys
 
 
 def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Relation, Bound]:

@@ -7,6 +7,7 @@ from dpsql.errors import InternalError
 from dpsql.policy.model import Value
 from dpsql.privacy.accuracy.emptiness import emptiness
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
+from dpsql.privacy.accuracy.noise_quantile import LEVEL
 from dpsql.privacy.accuracy.point_margin import point_half_width
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.features.known_statistics import statistic
@@ -30,10 +31,14 @@ from dpsql.privacy.release.draws import Draws, Found
 from dpsql.privacy.release.exact import KeyRow
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.named.grouping import Set
+from dpsql.rewrite.translate.rows.aggregates import Moment
 
 CanHaveRows = Callable[[KeyRow], bool]
 """Returns whether a group can have rows."""
 _HALF = 0.5
+_UNITS = Readout(Moment("count", ()), ONE)
+_ONE_SIDED = 2 * LEVEL - 1
+"""What is above the lower end of this interval in 95 of 100 cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +70,39 @@ def rows(
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
     nothing = replace(plan, parts=())
     for line in _lines(plan, draws, possible):
+        if not _has_enough(plan, line):
+            if not plan.groups.keys:
+                yield [None] * len(plan.outputs)
+            continue
         # The total of no groups is that of no rows, whatever was measured for groups that there might have been.
         read = plan if line.found else nothing
         yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
+
+
+def too_few(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None = None) -> tuple[int, int]:
+    """Return how many groups can't be shown to have as many units as they have to, and of how many."""
+    plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
+    lines = list(_lines(plan, draws, possible))
+    return sum(not _has_enough(plan, line) for line in lines), len(lines)
+
+
+def _has_enough(plan: MeasurementPlan, line: _Line) -> bool:
+    """Return whether a group has as many units as it has to with 95 %.
+
+    Of one that has a unit less, or fewer, it is said with 5 % at most, as noise is as often too low as too high.
+    """
+    if plan.units is None:
+        return True
+    counted = plan.units.counted
+    if counted.part is None or not plan.parts:
+        return False
+    found, readout = line.found[counted.part], _UNITS
+    if isinstance(counted, StatisticOutput):
+        margins, readout = line.margins[counted.part], counted.readout
+    else:
+        margins = Margins.of(_sums(plan, counted.part))
+    number, width = _estimate(readout, found, clamp=False), margins.half_width(readout, found, _ONE_SIDED)
+    return number is not None and width is not None and number - width > plan.units.least - 1
 
 
 def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None) -> Iterator[_Line]:
