@@ -12,6 +12,7 @@ from dpsql.rewrite.syntax.forms.compared import tie_compared
 from dpsql.rewrite.syntax.forms.laterals import without_laterals
 from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows
 from dpsql.rewrite.syntax.forms.public_left import as_answers
+from dpsql.rewrite.syntax.forms.quantified import exist_instead
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct
 from dpsql.rewrite.syntax.named.columns import from_items
 
@@ -23,6 +24,7 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
             make_distinct(query, ctes, policy)
         case exp.Select():
             _put_below(query)
+            exist_instead(query, ctes, policy)
             without_laterals(query, ctes, policy)
             lead_with_private_rows(query, ctes, policy)
             as_answers(query, ctes, policy)

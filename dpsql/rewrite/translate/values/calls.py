@@ -4,7 +4,8 @@ date_part('year', day)  →  extract('year' FROM date_to_timestamp(day))
 shared::int             →  CASE WHEN shared THEN 1 WHEN shared IS FALSE THEN 0 ELSE NULL END
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 
 from sqlglot import exp
 
@@ -89,6 +90,19 @@ def _nullif(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         return Apply("nullif", (a, b), a.type)
     same = compare(t, "eq", a, b, node)
     return Apply("case", (same, Const(None, a.type), a), a.type)
+
+
+def _counting(*, nulls: bool) -> _Call:
+    """Return how the arguments that are NULL, or those that are not, are counted."""
+
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Operand:
+        del node
+        null, other = exp.Literal.number(int(nulls)), exp.Literal.number(int(not nulls))
+        tests = (exp.If(this=exp.Is(this=arg, expression=exp.null()), true=null.copy()) for arg in args)
+        ones: Iterator[exp.Expr] = (exp.Case(ifs=[test], default=other.copy()) for test in tests)
+        return t.operand(reduce(lambda a, b: exp.Add(this=a, expression=b), ones))
+
+    return handler
 
 
 def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
@@ -199,6 +213,8 @@ _CALLS: Mapping[str, _Call] = {
     "least": _any("least"),
     "coalesce": _any("coalesce"),
     "nullif": _nullif,
+    "num_nulls": _counting(nulls=True),
+    "num_nonnulls": _counting(nulls=False),
     "width_bucket": _bucket,
     "date_trunc": _trunc_date,
     "date_bin": date_bin,

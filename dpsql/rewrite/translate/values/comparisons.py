@@ -5,7 +5,7 @@ CASE paid WHEN 'cash' THEN 1 END  →  CASE WHEN paid = 'cash' THEN 1 ELSE NULL 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -157,8 +157,21 @@ def checked(t: Translator, node: exp.Expr) -> Expr:
     return condition
 
 
+def row_parts(node: exp.Expr | None) -> Sequence[exp.Expr] | None:
+    """Return the parts of `(a, b)` or `ROW (a, b)`; None of anything else."""
+    if isinstance(node, exp.Tuple):
+        return node.expressions
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "row":
+        return node.expressions
+    return None
+
+
 def _is(t: Translator, node: exp.Expr) -> Expr:
-    arg, what = t.expression(node.this), node.expression
+    """Translate IS NULL and its kin; of a row all parts have to be NULL, or not to be."""
+    what, parts = node.expression, row_parts(node.this)
+    if parts is not None and isinstance(what, exp.Null):
+        return both(*(_is(t, exp.Is(this=one, expression=what, negate=node.args.get("negate"))) for one in parts))
+    arg = t.expression(node.this)
     if isinstance(what, exp.Null):
         result: Expr = Apply("is_null", (arg,), BOOL)
     elif isinstance(what, exp.Boolean):

@@ -1,19 +1,29 @@
 """Comparisons with lists and arrays, and of rows of several values.
 
 zone <> ALL ('{1,2}')            →  NOT zone IN (1, 2)
-seats > ANY (ARRAY[1, 2])        →  seats > 1 OR seats > 2
+seats > ANY (ARRAY[1, 2])        →  seats > 1
+seats <= ALL (SELECT zone_id …)  →  seats <= 1
 (seats, paid) < (1, 'cash')      →  seats < 1 OR seats = 1 AND paid < 'cash'
 note LIKE ANY (ARRAY['a%', 'b'])  →  note LIKE 'a%' OR note LIKE 'b'
 """
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from sqlglot import exp
 
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both
 from dpsql.rewrite.syntax.read.literals import literal_text
 from dpsql.rewrite.translate.values.clock import is_time, is_time_column
-from dpsql.rewrite.translate.values.comparisons import BOOL, as_whole, at_one_clock, compare, compare_nodes, like
+from dpsql.rewrite.translate.values.comparisons import (
+    BOOL,
+    as_whole,
+    at_one_clock,
+    compare,
+    compare_nodes,
+    like,
+    row_parts,
+)
 from dpsql.rewrite.translate.values.context import Handler, Translator, refused
 from dpsql.rewrite.translate.values.durations import is_interval
 from dpsql.rewrite.translate.values.subqueries import values_of
@@ -31,8 +41,9 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
     found = _quantified(right)
     if found is not None:
         array, every = found
-        return _of_array(t, node.this, t.constants.items(array), node, op=op, every=every)
-    left, other = _row(node.this), _row(right)
+        items = values_of(t, array) if isinstance(array, exp.Query) else t.constants.items(array)
+        return _of_array(t, node.this, items, node, op=op, every=every)
+    left, other = row_parts(node.this), row_parts(right)
     if left is None and other is None:
         return compare_nodes(t, op, node.this, node.expression, node)
     if left is None or other is None or op not in _STRICT:  # PostgreSQL compares the others value by value
@@ -61,7 +72,19 @@ def _of_array(
     if (op, every) in {("eq", False), ("ne", True)}:
         return _listed(t, left, items, node, op)
     x = t.expression(left)
-    return _joined([compare(t, op, x, item, node) for item in dict.fromkeys(items)], every=every)
+    return _joined([compare(t, op, x, item, node) for item in _telling(items, op, every=every)], every=every)
+
+
+def _telling(items: Sequence[Const], op: str, *, every: bool) -> Sequence[Const]:
+    """Return those that decide: of numbers, or times, the least or the greatest, and NULL if that is among them."""
+    known = {item.value: item for item in items if item.value is not None}
+    ordered = all(isinstance(value, (int, Fraction)) and not isinstance(value, bool) for value in known)
+    if op not in _STRICT or not known or not ordered or len({item.type for item in known.values()}) > 1:
+        return tuple(dict.fromkeys(items))
+    most = (max if (op in ("gt", "ge")) == every else min)(
+        value for value in known if isinstance(value, (int, Fraction))
+    )
+    return known[most], *[item for item in items if item.value is None][:1]
 
 
 def _listed(t: Translator, left: exp.Expr, items: Sequence[Const], node: exp.Expr, op: str = "eq") -> Expr:
@@ -100,15 +123,6 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
 def _is_span(t: Translator, node: exp.Expr) -> bool:
     """Return whether a node is a time of the day or an interval, whose constants are no values by themselves."""
     return is_time(node) or is_time_column(t, node) or is_interval(t.operand(node))
-
-
-def _row(node: exp.Expr | None) -> Sequence[exp.Expr] | None:
-    """Return the parts of `(a, b)` or `ROW (a, b)`; None of anything else."""
-    if isinstance(node, exp.Tuple):
-        return node.expressions
-    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "row":
-        return node.expressions
-    return None
 
 
 def _rows(t: Translator, op: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], node: exp.Expr) -> Expr:
