@@ -15,13 +15,14 @@ from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.gateway import Gateway
+from dpsql.gateway.plans.conditions import with_checked_conditions
 from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Settings
-from dpsql.rewrite.bind.binder import Binder, PlanningShadow
+from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow.contents import build
@@ -55,14 +56,19 @@ def servable(file: Path, served: Policy | None = None) -> Config:
         ConfigError: it can't be.
     """
     config = load(file)
-    known = served is not None and (served.tables, served.views) == (config.policy.tables, config.policy.views)
-    if config.policy.views and not known:
-        _try_views(config)
+    known = served is not None and _read_by_shadows(served) == _read_by_shadows(config.policy)
+    if not known and (config.policy.views or any(role.where for role in config.policy.roles.values())):
+        _try_in_shadow(config)
     return config
 
 
-def _try_views(config: Config) -> None:
-    """See that the views can be made, and asked about, in a shadow of their own without rows."""
+def _read_by_shadows(policy: Policy) -> object:
+    """Return what only a shadow can tell whether it is right."""
+    return policy.tables, policy.views, [role.where for role in policy.roles.values()]
+
+
+def _try_in_shadow(config: Config) -> None:
+    """See that views can be made, and asked about, and conditions, in a shadow of their own without rows."""
     with TemporaryDirectory(prefix="dpsql-check-") as made:
         Path(made).chmod(0o711)  # for the shadow's account
         where = config.shadow
@@ -78,15 +84,21 @@ def _try_views(config: Config) -> None:
 
 
 def make_database(
-    shadow: Postgres, policy: Policy, users: Mapping[str, str], rows: build.Rows, oracle: Binder, *, epoch: str = ""
+    shadow: Postgres,
+    policy: Policy,
+    users: Mapping[str, str],
+    rows: build.Rows,
+    oracle: PlanningShadow,
+    *,
+    epoch: str = "",
 ) -> Policy:
     """See that the shadow's database is as a policy says, and return the policy with its views as the shadow has them.
 
     Raises:
-        ConfigError: some of the views can't be made, read or asked about.
+        ConfigError: some of the views or of the roles' conditions can't be made, read or asked about.
     """
     build.ensure_shadow(shadow, policy, users, rows, epoch=epoch)
-    return with_checked_views(build.with_views(shadow, policy), oracle)
+    return with_checked_conditions(with_checked_views(build.with_views(shadow, policy), oracle), oracle)
 
 
 def gateway_of(

@@ -63,7 +63,19 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 FIXTURES = [
     f"tests.support.fix_{name}"
-    for name in ("policy", "world", "dirty", "engines", "spark", "wide", "shop", "types", "ledger", "ledger_server")
+    for name in (
+        "policy",
+        "world",
+        "rights",
+        "dirty",
+        "engines",
+        "spark",
+        "wide",
+        "shop",
+        "types",
+        "ledger",
+        "ledger_server",
+    )
 ]
 pytest.register_assert_rewrite(*FIXTURES)  # which a room's conftest.py may import first
 _TEMPORARY = pytest.StashKey[Scratch | None]()

@@ -22,6 +22,7 @@ from dpsql.gateway.catalogue.virtual_tables import (
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.explaining.explain import Free, explain
 from dpsql.gateway.explaining.notices import notices
+from dpsql.gateway.explaining.rights import rights
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.measuring import Measuring, PaidReleases, Releases, account, read_draws
 from dpsql.gateway.planned_questions import PlannedQuestions
@@ -44,6 +45,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     untold,
 )
 from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.translate.rows.granted import require_columns, require_probed
 from dpsql.trial.begun import BegunTrial
 
 
@@ -74,7 +76,9 @@ class Gateway(PlannedQuestions):
         if (preview := self._made_up(analyzed, request)) is not None:
             return preview
         columns = _refused_or_empty(analyzed)
-        if columns is not None:
+        if columns is not None and analyzed.statement is not None:
+            role = self._deps.policy.roles[request.asker.role]
+            require_probed(role, (query.tree for query in analyzed.statement.queries))
             return Reply(columns, tuple(untold(analyzed)))
         priced = self.priced(analyzed, request)
         trial = self._trial(request)
@@ -128,11 +132,11 @@ class Gateway(PlannedQuestions):
             stored if priced.aim is None else frozenset(),
             tuple(self._reading_off.neighbours(priced, {*stored, *read_off.told}, request, epoch)),
         )
-        tried = None
+        further = list(rights(self._deps.policy.roles[request.asker.role], priced))
         if trial is not None:
             self._try(trial, priced, request)
-            tried = trial.told(priced.measurements)
-        return Reply(explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free, tried))
+            further.append(f"Trial: {trial.told(priced.measurements)}")
+        return Reply(explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free, further))
 
     def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:
         """Return the reply to a statement that reads dpsql's own tables, or takes the profile."""
@@ -151,6 +155,7 @@ class Gateway(PlannedQuestions):
         preview, role = analyzed.preview, self._deps.policy.roles[request.asker.role]
         if preview is None or role.preview is not Preview.MADE_UP or not role.may_use(preview.table.name):
             return None
+        require_columns(role, preview.table.name, sorted(preview.columns))
         rows = MadeUp(self._deps.policy, self._deps.rows).item(preview.table, preview.most)
         return Reply(preview.text(rows), (told_of(preview.table),))
 

@@ -122,11 +122,13 @@ def profile_plan(policy: Policy, role: Role, planned: Callable[[str], PricedPlan
     tables = [table for table in policy.tables.values() if kind in table.units]
     each = equal_share(epsilon, sum(1 + bool(_bounded(table)) for table in tables))
     usable = [table for table in tables if role.may_use(table.name)]
-    return ProfilePlan({table.name: _scope(table, planned, each, emitter) for table in usable})
+    return ProfilePlan({table.name: _scope(table, role, planned, each, emitter) for table in usable})
 
 
-def _scope(table: Table, planned: Callable[[str], PricedPlan], each: Fraction, emitter: Emitter) -> PricedScope:
-    """Return what is measured of a table: over what its rows are counted with, whatever leads to their units."""
+def _scope(
+    table: Table, role: Role, planned: Callable[[str], PricedPlan], each: Fraction, emitter: Emitter
+) -> PricedScope:
+    """Return what is measured of a table: over the rows that the role is told of, whatever leads to their units."""
     every = f"SELECT count(*) FROM {quoted_name(table.name)}"  # noqa: S608  # a name only
     (scope,) = planned(every).scopes
     counted = scope.parts[0].measurement
@@ -137,7 +139,8 @@ def _scope(table: Table, planned: Callable[[str], PricedPlan], each: Fraction, e
         further = replace(counted.bound, up_to=max(ladder, counted.bound.rows + 1))
         declared = counted.bound.rows if counted.bound.up_to is None else 1
         found.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))
-    columns = [Ref(0, table.name, name, table.columns[name]) for name in _bounded(table)]
+    names = [name for name in _bounded(table) if role.may_name(table.name, name)]
+    columns = [Ref(0, table.name, name, table.columns[name]) for name in names]
     return replace(scope, parts=(*found, *([outside_of(counted, columns, each, emitter)] if columns else [])))
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from dpsql.hashed import HashedOnce, hashed_once
 from dpsql.policy.choices import EmptyGroups, Preview, Reuse
 from dpsql.policy.interval import Interval
+from dpsql.policy.row_condition import RowCondition
 from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
 from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
 from dpsql.policy.view import View
@@ -244,10 +245,18 @@ class Role:
     """Whether it sees made-up rows where a tool previews a protected table."""
     shares: Mapping[str, Fraction] = field(default_factory=dict)
     """By user: the most ε of its budget that this one may spend in its period; all of it for who is not here."""
+    columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By protected table: the columns that it may name; all of the tables that are not here."""
+    where: Mapping[str, RowCondition] = field(default_factory=dict)
+    """By protected table: what holds of the rows that it is told of; all rows of the tables that are not here."""
 
     def may_use(self, table: str) -> bool:
         """Return whether it may use a protected table or view."""
         return self.tables is None or table in self.tables
+
+    def may_name(self, table: str, column: str) -> bool:
+        """Return whether it may name a column of a table."""
+        return table not in self.columns or column in self.columns[table]
 
     @property
     def least_epsilon(self) -> Fraction:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpsql.policy.config import User
+from dpsql.policy.load.config_shape import ConfigShape
 from dpsql.policy.load.document import Document, Tree, parse_document
 from dpsql.policy.load.expand import expand
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.shapes import ConfigShape
 
 _BLOCK = re.compile(r"^users:.*\n?(?:(?:[ \t].*|#.*|)(?:\n|\Z))*", re.MULTILINE)
 """From the key to the next line that begins with something else than a space or a comment."""

@@ -10,6 +10,7 @@ from tests.support import (
     lemma_mutants,
     mutants,
     noise_mutants,
+    rights_mutants,
     shop_mutants,
     unit_mutants,
     word_mutants,
@@ -61,6 +62,7 @@ FILES: Mapping[ModuleType, Sequence[str]] = {
     unit_mutants: _UNITS,
     word_mutants: _WORDS,
     noise_mutants: _LAWS,
+    rights_mutants: ("attack/test_rights.py", "queries/test_rights.py"),
     ledger_mutants: _LEDGER,
 }
 """By the module of a mistake."""

@@ -28,7 +28,6 @@ from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
-from dpsql.trial.begun import Tried
 
 _NODE = "Private Answer"
 
@@ -65,17 +64,17 @@ def explain(
     edition: Edition | None = None,
     profile: Profile = NOTHING_KNOWN,
     free: Free = ALL_TO_PAY,
-    tried: Tried | None = None,
+    further: Sequence[str] = (),
 ) -> str:
     """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
 
-    `edition` is the copy of the records that would be asked.
+    `edition` is the copy of the records that would be asked, `further` what else is said in the end.
     It is named and typed as EXPLAIN's own output is. FORMAT TEXT has a line a row. The others have one value,
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
     """
     options = prefix.lower()
     lines = [*_lines(priced, edition, statements="verbose" in options), *_known(priced, profile), *_free(priced, free)]
-    lines += [] if tried is None else [f"Trial: {tried}"]
+    lines += further
     copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
     node = {"Node Type": _NODE, **copy, **plan_values(priced), **_left(priced, free), "Details": lines}
     if "json" in options:

@@ -3,7 +3,7 @@
 What PostgreSQL has to say of their queries it has said when the shadow made them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -14,10 +14,12 @@ from dpsql.policy.view import View
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.whose.meanings import Unique
 from dpsql.rewrite.analysis.whose.owners import owners
-from dpsql.rewrite.bind.binder import Binder
+from dpsql.rewrite.bind.binder import Binder, PlanningShadow
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, analyze
 from dpsql.rewrite.syntax.whole.found import Kind
@@ -75,7 +77,7 @@ def _unanswerable(view: View, policy: Policy, shadow: _OnlyBound) -> str | None:
     for kind in sorted({role.protects for role in policy.roles.values()}):
         role = next(role for role in policy.roles.values() if role.protects == kind)
         try:
-            _ask(view, replace(policy, roles={}), replace(role, tables=None), shadow)
+            _ask(view, replace(policy, roles={}), replace(role, tables=None, columns={}, where={}), shadow)
         except _ValueNeededError:
             return None
         except DpsqlError as failed:
@@ -95,25 +97,35 @@ def _ask(view: View, policy: Policy, role: Role, shadow: _OnlyBound) -> None:
     ):
         analyzed = analyze(text, policy, BoundReader(shadow))
         if analyzed is not None and analyzed.kind is Kind.ANSWER:
-            _follow(analyzed, policy, role, shadow)
+            for relation, _ in tracked_relations(analyzed, policy, role, shadow):
+                owners(relation, role.protects, policy.tables, _unique(policy))
             return
         if analyzed is not None and analyzed.refusal is not None:
             raise analyzed.refusal.error()
     raise InternalError
 
 
-def _follow(analyzed: AnalyzedStatement, policy: Policy, role: Role, shadow: _OnlyBound) -> None:
+def _unique(policy: Policy) -> Unique:
+    return {table.name: table.keys for table in policy.tables.values()}.__getitem__
+
+
+def tracked_relations(
+    analyzed: AnalyzedStatement, policy: Policy, role: Role, shadow: PlanningShadow
+) -> Iterator[tuple[Relation, Declared]]:
+    """Yield what a statement reads, with what is declared of it: of public tables nothing is known.
+
+    Raises:
+        DpsqlError: it can't be followed.
+    """
     unknown = {
         (table.name, name): Facts(nullable=True, interval=None)
         for table in policy.tables.values()
         if table.public
         for name in table.columns
     }
-    keys = {table.name: table.keys for table in policy.tables.values()}
-    unique = keys.__getitem__
-    context = PlanningContext(role, Declared(unknown), {}, unique, policy.tables)
+    declared = Declared(unknown)
+    context = PlanningContext(role, declared, {}, _unique(policy), policy.tables)
     planner = Planner(policy, context, shadow)
     resolved = planner.resolve(analyzed, ())
     for _, scopes in planner.track(resolved, ()).queries:
-        for scope in scopes:
-            owners(scope.relation, role.protects, policy.tables, unique)
+        yield from ((scope.relation, declared) for scope in scopes)

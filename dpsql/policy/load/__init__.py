@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dpsql.errors import InternalError
 from dpsql.policy.config import Config
+from dpsql.policy.load.config_shape import ConfigShape
 from dpsql.policy.load.document import Document, read_document
 from dpsql.policy.load.expand import expand
 from dpsql.policy.load.fingerprint import fingerprint
@@ -17,10 +18,8 @@ from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_
 from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.shapes import ConfigShape
-from dpsql.policy.load.table_shapes import TableShape
+from dpsql.policy.load.table_shapes import TableShape, ViewShape
 from dpsql.policy.load.tables import Schemas, tables_of
-from dpsql.policy.load.view_shapes import ViewShape
 from dpsql.policy.load.views import ViewFile
 from dpsql.policy.model import Policy
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from dpsql.policy.load.shapes import ConfigShape, StrictShape
-from dpsql.policy.load.table_shapes import TableShape
-from dpsql.policy.load.view_shapes import ViewShape
+from dpsql.policy.load.config_shape import ConfigShape
+from dpsql.policy.load.shapes import StrictShape
+from dpsql.policy.load.table_shapes import TableShape, ViewShape
 
 FILES: dict[str, type[StrictShape]] = {
     "config.schema.json": ConfigShape,

@@ -21,17 +21,10 @@ from dpsql.policy.config import (
     SqliteLedgerConfig,
     Tls,
 )
+from dpsql.policy.load.config_shape import ConfigShape, ListenShape, MetricsShape, ShadowShape, TlsShape, WebShape
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path
-from dpsql.policy.load.shapes import (
-    ConfigShape,
-    EngineShape,
-    ListenShape,
-    MetricsShape,
-    ShadowShape,
-    TlsShape,
-    WebShape,
-)
+from dpsql.policy.load.shapes import EngineShape
 
 _STATE = ".dpsql"
 _RESOURCES = frozenset({"memory", "threads", "spill"})

@@ -6,11 +6,13 @@ from fractions import Fraction
 
 from dpsql.policy.choices import Accounting
 from dpsql.policy.config import User
+from dpsql.policy.load.config_shape import ConfigShape
 from dpsql.policy.load.disclosure import MEMBERSHIP_RISK, epsilon_for
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
+from dpsql.policy.load.rights import Rights
 from dpsql.policy.load.scalars import identifier
-from dpsql.policy.load.shapes import AmountShape, BudgetShape, ConfigShape, RoleShape
+from dpsql.policy.load.shapes import AmountShape, BudgetShape, RoleShape
 from dpsql.policy.load.tables import Schemas
 from dpsql.policy.model import DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
 from dpsql.policy.stay import periods_touched
@@ -61,7 +63,7 @@ def budgets_of(access: Access) -> dict[str, DatasetBudget]:
 
 def read_roles(access: Access, budgets: Mapping[str, DatasetBudget]) -> dict[str, Role]:
     """Check the roles."""
-    built = [_role(name, shape, access, budgets) for name, shape in (access.shape.roles or {}).items()]
+    built = (_role(name, shape, access, budgets) for name, shape in (access.shape.roles or {}).items())
     return {role.name: role for role in built if role is not None}
 
 
@@ -117,6 +119,7 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Dat
     access.check_name(path)
     _check_protects(shape, path, access)
     _check_tables(shape, path, access)
+    rights = Rights(shape, path, access.document, access.schemas, access.mistakes)
     total = None if shape.budget is None else _share_of_period(shape.budget, (*path, "budget"), access)
     if shape.budget is not None and total is not None:
         _check_accounting(shape.budget, (*path, "budget"), total, access)
@@ -147,6 +150,8 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Dat
         owner=shape.owner,
         least=None if shape.per_query is None else shape.per_query.least,
         limits=RoleLimits(shape.limits.runs, shape.limits.failures),
+        columns=rights.columns(),
+        where=rights.conditions(),
     )
 
 
@@ -174,8 +179,7 @@ def _check_tables(shape: RoleShape, path: Path, access: Access) -> None:
         table = access.schemas.tables.get(name)
         if table is None:
             if access.schemas.complete and name not in access.schemas.views:
-                known = [other.name for other in access.schemas.tables.values() if not other.public]
-                known += access.schemas.views
+                known = [*access.schemas.protected, *access.schemas.views]
                 access.wrong(place, f'is "{name}", which is no declared table{suggestion(name, known)}')
         elif table.public:
             access.wrong(place, f'is "{name}", a public table, which everybody may use')

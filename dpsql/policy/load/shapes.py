@@ -1,4 +1,4 @@
-"""The shape of `config.yaml`: which keys there are, and what each value looks like; `table_shapes` are of schema files.
+"""What values look like in YAML, and the shapes of what `config.yaml` says of roles, users and the engine.
 
 Every key is optional; `required` has those that must be there, so that a missing one does not hide mistakes beside it.
 """
@@ -9,13 +9,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from dpsql.policy.choices import Accounting, EmptyGroups, Preview, Reuse, TrialMode
-from dpsql.policy.config import DecimalMark, EngineKind, SandboxNeed
+from dpsql.policy.choices import Accounting, EmptyGroups, Preview, Reuse
+from dpsql.policy.config import DecimalMark, EngineKind
 from dpsql.policy.load import scalars
 from dpsql.policy.model import MechanismName, NoiseLevel, Period, SqlType
 
 
-def _text(read: Callable[[str], object]) -> PlainValidator:
+def scalar_text(read: Callable[[str], object]) -> PlainValidator:
     """Read a value that stands in YAML as text."""
 
     def validate(value: object) -> object:
@@ -26,28 +26,35 @@ def _text(read: Callable[[str], object]) -> PlainValidator:
     return PlainValidator(validate)
 
 
-def _schema(kind: str, **limits: object) -> WithJsonSchema:
+def shown_to_editors(kind: str, **limits: object) -> WithJsonSchema:
+    """Describe a value to editors, which read YAML's numbers as numbers."""
     return WithJsonSchema({"type": kind, **limits})
 
 
-Positive = Annotated[Fraction, _text(scalars.positive), _schema("number", exclusiveMinimum=0)]
-Share = Annotated[Fraction, _text(scalars.probability), _schema("number", exclusiveMinimum=0, exclusiveMaximum=1)]
-Delta = Annotated[Fraction, _text(scalars.delta), _schema("number", minimum=0, exclusiveMaximum=1)]
-CountText = Annotated[int, _text(scalars.whole_count), _schema("integer", minimum=1)]
-Days = Annotated[int, _text(scalars.days), _schema("string", pattern="^[0-9]{1,5} days?$")]
-Threads = Annotated[int, _text(scalars.threads), _schema("integer", minimum=1, maximum=1024)]
-Memory = Annotated[str, _text(scalars.memory), _schema("string")]
-Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum=65535)]
-Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
-Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
+Positive = Annotated[Fraction, scalar_text(scalars.positive), shown_to_editors("number", exclusiveMinimum=0)]
+Share = Annotated[
+    Fraction, scalar_text(scalars.probability), shown_to_editors("number", exclusiveMinimum=0, exclusiveMaximum=1)
+]
+Delta = Annotated[Fraction, scalar_text(scalars.delta), shown_to_editors("number", minimum=0, exclusiveMaximum=1)]
+CountText = Annotated[int, scalar_text(scalars.whole_count), shown_to_editors("integer", minimum=1)]
+Days = Annotated[int, scalar_text(scalars.days), shown_to_editors("string", pattern="^[0-9]{1,5} days?$")]
+Threads = Annotated[int, scalar_text(scalars.threads), shown_to_editors("integer", minimum=1, maximum=1024)]
+Memory = Annotated[str, scalar_text(scalars.memory), shown_to_editors("string")]
+Port = Annotated[int, scalar_text(scalars.port), shown_to_editors("integer", minimum=0, maximum=65535)]
+Flag = Annotated[bool, scalar_text(scalars.flag), shown_to_editors("boolean")]
+Name = Annotated[str, scalar_text(scalars.identifier), shown_to_editors("string", minLength=1)]
 _ONE = {"type": "string", "minLength": 1}
 _SEVERAL = {"type": "array", "items": _ONE, "minItems": 1, "uniqueItems": True}
 OneOrMore = Annotated[tuple[str, ...], PlainValidator(scalars.names), WithJsonSchema({"anyOf": [_ONE, _SEVERAL]})]
-Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
-VerifierText = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
-Typed = Annotated[tuple[SqlType, str], _text(scalars.column_type), _schema("string")]
-Refresh = Annotated[Period, _text(scalars.refresh_period), WithJsonSchema({"enum": list(scalars.REFRESHES)})]
-Scalar = Annotated[str, _text(str), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Dataset = Annotated[
+    str, scalar_text(scalars.dataset), shown_to_editors("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")
+]
+VerifierText = Annotated[
+    str, scalar_text(scalars.verifier), shown_to_editors("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")
+]
+Typed = Annotated[tuple[SqlType, str], scalar_text(scalars.column_type), shown_to_editors("string")]
+Refresh = Annotated[Period, scalar_text(scalars.refresh_period), WithJsonSchema({"enum": list(scalars.REFRESHES)})]
+Scalar = Annotated[str, scalar_text(str), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
 
 def _require(schema: dict[str, Any], kind: type[BaseModel]) -> None:
@@ -134,6 +141,10 @@ class RoleShape(StrictShape):
     """What one statement may spend."""
     tables: list[Name] | None = None
     """The protected tables and views that the role may use; all unless given."""
+    columns: dict[str, list[Name]] | None = None
+    """By protected table: the columns that the role may name, in views, too; all of the tables that are not here."""
+    where: dict[str, Scalar] | None = None
+    """By protected table: a condition, in SQL, over its columns, that holds of all rows that the role is told of."""
     clamp: Flag = False
     """Whether answers are clamped to their possible range."""
     empty_groups: EmptyGroups = EmptyGroups.AUTO
@@ -205,96 +216,3 @@ class EngineShape(StrictShape):
     """Whether questions are answered from a copy of the declared columns, which dpsql makes at the start of each epoch."""
     unverified: Flag = False
     """Whether the engine may be of a version that nobody has tried."""
-
-
-class TlsShape(StrictShape):
-    """The server's certificate."""
-
-    required: ClassVar = ("certificate", "key")
-
-    certificate: Scalar | None = None
-    """A PEM file with the certificate chain."""
-    key: Scalar | None = None
-    """A PEM file with the private key."""
-
-
-class AddressShape(StrictShape):
-    """Where somebody connects."""
-
-    host: Name = "127.0.0.1"
-    """The address to listen on."""
-    port: Port = 0
-    """The port; 0 is any free one."""
-    tls: TlsShape | None = None
-    """The certificate; without one connections are not encrypted."""
-
-
-class ListenShape(AddressShape):
-    """Where clients connect."""
-
-    port: Port = 5439
-    """The port; 0 is any free one."""
-    processes: Annotated[int, _text(scalars.processes), _schema("integer", minimum=1, maximum=64)] = 1
-    """How many processes accept clients there, 1 to 64; each has an engine and a shadow of its own."""
-
-
-class WebShape(AddressShape):
-    """Where the pages are."""
-
-    port: Port = Field(8439, description="The port; 0 is any free one.")
-
-
-class MetricsShape(AddressShape):
-    """Where Prometheus reads the figures of the server, of several processes each at the next port."""
-
-    port: Port = Field(9439, description="The port; 0 is any free one.")
-
-
-class ShadowShape(StrictShape):
-    """Where the PostgreSQL is that holds the declared tables without records."""
-
-    directory: Scalar | None = None
-    """A directory in which dpsql runs its own."""
-    account: Name | None = None
-    """The account that it runs as when dpsql is root; dpsql-shadow, made if there is none, unless given."""
-    sandbox: SandboxNeed = SandboxNeed.AVAILABLE
-    """Whether it may run where the kernel has no sandbox: available or required."""
-    dsn: Scalar | None = None
-    """The connection string of a dedicated server."""
-
-
-class ConfigShape(StrictShape):
-    """The configuration of one data set."""
-
-    required: ClassVar = ("dataset", "engine", "schemas", "budget", "roles")
-
-    dataset: Dataset | None = None
-    """The data set's name, which clients give as the database."""
-    engine: EngineShape | None = None
-    """Where the records are."""
-    schemas: Scalar | None = None
-    """The directory of the schema files, one a table."""
-    trial: TrialMode = TrialMode.FORMS
-    """Which statements are tried on made-up people before they run on records: those of a new form, always, or off."""
-    refresh: Refresh = Period.NEVER
-    """When the epoch advances and answers are measured anew: daily, weekly, monthly or never (UTC)."""
-    listen: ListenShape = ListenShape()
-    """Where clients connect; 127.0.0.1:5439 unless given."""
-    metrics: MetricsShape | None = None
-    """Where Prometheus reads the figures of the server (the extra `metrics`); off unless given."""
-    web: WebShape | None = None
-    """Where the pages are; off unless given."""
-    state: Scalar | None = None
-    """The directory for what dpsql writes itself: ledger, shadow and spills; .dpsql beside the configuration unless given."""
-    shadow: ShadowShape | None = None
-    """The PostgreSQL without records; shadow in the state's directory unless given."""
-    ledger: Scalar | None = None
-    """What was spent: sqlite:///file or postgresql://…; <dataset>/ledger.db in the state's directory unless given."""
-    audit: Scalar | None = None
-    """The directory of the audit trail, a line for each statement and log-in; beside the ledger unless given."""
-    budget: dict[str, DatasetBudgetShape] | None = None
-    """What all roles together may spend, per unit kind."""
-    roles: dict[str, RoleShape] | None = None
-    """Who asks."""
-    users: dict[str, UserShape] = {}
-    """Who may log in."""

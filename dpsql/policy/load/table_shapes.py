@@ -1,4 +1,4 @@
-"""The shape of a schema file that declares a table."""
+"""The shapes of schema files: of those that declare a table, and of those that declare a view."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -134,3 +134,27 @@ class TableShape(StrictShape):
     """Whose rows these are, by unit kind."""
     columns: Annotated[dict[str, ColumnShape], Field(min_length=1)] | None = None
     """The columns."""
+
+
+class ViewColumnShape(StrictShape):
+    """One column of a view."""
+
+    type: Typed | None = None
+    """The type that the column is cast to; as the query has it unless given."""
+    description: Scalar | None = None
+    """What the column means, for those who ask."""
+
+
+class ViewShape(StrictShape):
+    """One view: a query over declared tables and other views, which stands for it wherever it is read."""
+
+    required: ClassVar = ("table", "view")
+
+    table: Name | None = None
+    """The view's name."""
+    view: Scalar | None = None
+    """The query: SELECT … FROM …"""
+    description: Scalar | None = None
+    """What a row is, for those who ask."""
+    columns: dict[str, ViewColumnShape] | None = None
+    """The columns of which more is said than the query does."""

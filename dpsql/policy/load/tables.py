@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dpsql.policy.load.columns import bounds_of, declared_values
+from dpsql.policy.load.columns import bounds_of, declared_values, misfit, own_step
 from dpsql.policy.load.references import check_key, joint_references, reference_of
 from dpsql.policy.load.schema_file import SchemaFile
-from dpsql.policy.load.steps import misfit, own_step
 from dpsql.policy.load.units import unit_of
 from dpsql.policy.load.views import ViewFile, views_of
 from dpsql.policy.model import Column, Reference, SqlType, Table
@@ -27,6 +26,11 @@ class Schemas:
     complete: bool
     """Whether every file could be read: if not, an unknown name may be in one that could not."""
     views: Mapping[str, View] = field(default_factory=dict)
+
+    @property
+    def protected(self) -> list[str]:
+        """Return the names of the tables with private rows."""
+        return [table.name for table in self.tables.values() if not table.public]
 
 
 def tables_of(files: Iterable[SchemaFile], views: Iterable[ViewFile] = (), *, complete: bool) -> Schemas:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes
-from dpsql.policy.load.view_shapes import ViewShape
+from dpsql.policy.load.table_shapes import ViewShape
 from dpsql.policy.view import View, ViewColumn
 
 

@@ -4,7 +4,7 @@ Pass-through subqueries and CTEs disappear in it: their columns become expressio
 conditions join the others. So a question has one form, however deep a tool has wrapped it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
@@ -165,6 +165,14 @@ def awaiting(relation: Relation) -> tuple[AwaitedTable, ...]:
     own = (source.table for source in relation.sources if isinstance(source.table, AwaitedTable))
     below = (one for source in relation.sources for inside in _below(source) for one in awaiting(inside))
     return (*own, *below)
+
+
+def tables_below(relation: Relation) -> Iterator[Table]:
+    """Yield the tables of the engine's that rows are made of, and constant ones."""
+    for source in relation.sources:
+        yield from () if source.made is not None else (source.table,)
+        for inside in _below(source):
+            yield from tables_below(inside)
 
 
 def _below(source: Source) -> tuple[Relation, ...]:

@@ -12,6 +12,7 @@ from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
 from dpsql.shadow.contents import (
+    conditions,
     costly,
     creation,
     guard,
@@ -29,7 +30,7 @@ from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 22
+_EDITION = 23
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 
@@ -93,8 +94,13 @@ def ensure_shadow(server: Postgres, policy: Policy, users: Mapping[str, str], ro
 
 
 def with_views(server: Postgres, policy: Policy) -> Policy:
-    """Return the policy with what the shadow, which is as the policy says, knows of its views."""
+    """Return the policy with what the shadow, which is as the policy says, knows of its views; it takes all conditions.
+
+    Raises:
+        ConfigError: or it does not take some.
+    """
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
+        conditions.check_conditions(connection, policy)
         return views.known_views(connection, policy)
 
 
@@ -154,7 +160,10 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
 
 
 def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
-    granted = {name: None if r.tables is None else sorted(r.tables) for name, r in policy.roles.items()}
+    granted = {
+        name: [None if r.tables is None else sorted(r.tables), {t: sorted(names) for t, names in r.columns.items()}]
+        for name, r in policy.roles.items()
+    }
     tables = [_structure(policy.tables[name]) for name in sorted(policy.tables)]
     return _Stamps(
         structure=_hash([_EDITION, policy.dataset, tables, views.structure_of_views(policy)]),

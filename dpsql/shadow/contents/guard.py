@@ -123,7 +123,7 @@ CREATE TABLE dpsql.declared (
 CREATE VIEW dpsql.columns AS
   SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description,
          NULL::double precision AS share_below, NULL::double precision AS share_above
-    FROM dpsql.declared WHERE has_table_privilege('public.' || quote_ident(table_name), 'select')
+    FROM dpsql.declared WHERE has_column_privilege('public.' || quote_ident(table_name), column_name, 'select')
    ORDER BY table_name, place;
 COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns, and which values are beyond it';
 """

@@ -168,9 +168,12 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
 
 
 def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
-    """Grant each user the protected tables and views of their role."""
+    """Grant each user the protected tables and views of their role, or the columns of them that it may name."""
     for table in policy.protected:
-        for user, role in users.items():
-            if policy.roles[role].may_use(table):
-                name = Identifier("public", table)
-                connection.execute(SQL("GRANT SELECT ON {} TO {}").format(name, Identifier(user)))
+        for user, name in users.items():
+            role = policy.roles[name]
+            if role.may_use(table):
+                names = SQL(", ").join(map(Identifier, sorted(role.columns.get(table, ()))))
+                columns = SQL("({})").format(names) if table in role.columns else SQL("")
+                granted = SQL("GRANT SELECT {} ON {} TO {}")
+                connection.execute(granted.format(columns, Identifier("public", table), Identifier(user)))

@@ -33,6 +33,8 @@ class TablePreview:
     behind: str
     most: int | None
     """How many rows it looks at, where that is a constant."""
+    columns: frozenset[str] = frozenset()
+    """The columns that it names."""
 
     def text(self, rows: str) -> str:
         """Return the statement over other rows, which are something that may stand in FROM."""
@@ -55,10 +57,11 @@ def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
     alias = item.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name, quoted=True))
     item.replace(exp.Table(this=exp.to_identifier(_READ_AS, quoted=True), alias=alias.copy()))
     _drop_unread(tree)
-    if any(fold(one.this) not in table.columns for one in tree.find_all(exp.Column)):
+    columns = frozenset(fold(one.this) for one in tree.find_all(exp.Column))
+    if not columns <= table.columns.keys():
         return None
     before, behind = statement.text([render(tree)]).split(f'"{_READ_AS}"')
-    return TablePreview(table, before, behind, _most(tree))
+    return TablePreview(table, before, behind, _most(tree), columns)
 
 
 def _read(tree: exp.Expr, clauses: set[str], ctes: Mapping[str, exp.CTE] = MappingProxyType({})) -> exp.Table | None:

@@ -11,7 +11,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import Policy, Role
+from dpsql.policy.model import Policy, Role, Table
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.join_order import with_joins_moved
@@ -36,7 +36,7 @@ from dpsql.rewrite.translate.public.public_queries import (
 )
 from dpsql.rewrite.translate.rows.existence import nothing_in_from, where_of
 from dpsql.rewrite.translate.rows.fan_out import fanned_out
-from dpsql.rewrite.translate.rows.granted import require_table
+from dpsql.rewrite.translate.rows.granted import bound_tree, require_column, require_table
 from dpsql.rewrite.translate.rows.inner_answers import with_inner_answers
 from dpsql.rewrite.translate.rows.join_sides import is_right, join_side, protected_left, require_left, require_plain
 from dpsql.rewrite.translate.rows.per_unit import Around, is_grouped, per_unit
@@ -101,7 +101,7 @@ class Tracker:
         first = from_.this
         joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
         relation, alias = self._item(first, ctes)
-        names = Names({alias: relation.columns})
+        names = self._names({alias: relation.columns})
         before = next((i for i, join in enumerate(joins) if not self._is_public(join.this, ctes)), 0)
         if before and not relation.private:
             relation, names = self._publics_first((relation, alias), joins[: before + 1], ctes)
@@ -128,11 +128,11 @@ class Tracker:
         for public, alias in publics:
             public = renumbered(public, len(relation.sources))  # noqa: PLW2901  # where it stands
             relation, tables[alias] = inner_joined(relation, public, TRUE), public.columns
-        names = Names({first[1]: tables[first[1]]})
+        names = self._names({first[1]: tables[first[1]]})
         for join, alias in zip(joins, [*(alias for _, alias in publics[1:]), last], strict=True):
             if join_side(join) is not Join.INNER:
                 raise protected_left()
-            both_sides = Names({**names.tables, alias: tables[alias]})
+            both_sides = self._names({**names.tables, alias: tables[alias]})
             t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
             relation, names = filtered(relation, _condition(t, join, names, tables[alias])), both_sides
         return relation, names
@@ -148,8 +148,8 @@ class Tracker:
         right, alias = self._item(join.this, ctes)
         if right.protected.public:
             join_side(join)  # which refuses RIGHT JOIN
-        relation, names = self._attach(right, Names({alias: right.columns}), first, join, ctes)
-        return relation, Names({name: names.tables[name] for name in (first[1], alias)})
+        relation, names = self._attach(right, self._names({alias: right.columns}), first, join, ctes)
+        return relation, self._names({name: names.tables[name] for name in (first[1], alias)})
 
     def _item(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, str]:
         """Return one element of FROM with its alias."""
@@ -180,7 +180,18 @@ class Tracker:
         if table is None:
             raise not_beside(item)
         require_table(self.role, table, item)
-        return scan(table)
+        return self._rows(table)
+
+    def _rows(self, table: Table) -> Relation:
+        """Return the rows of a table that the role may read: no other are in anything that is made of it."""
+        relation, condition = scan(table), self.role.where.get(table.name)
+        if condition is None:
+            return relation
+        t = translator(Names({table.name: relation.columns}), self.constants, self.known, lambda _: None)
+        return filtered(relation, checked(t, bound_tree(condition)))
+
+    def _names(self, tables: Mapping[str, Mapping[str, Expr]]) -> Names:
+        return Names(tables, require=partial(require_column, self.role))
 
     def _query(self, query: exp.Expr, ctes: Mapping[str, exp.CTE]) -> Relation:
         """Return a pass-through query as a relation."""
@@ -226,7 +237,7 @@ class Tracker:
             require_left(relation, right)
             require_plain(right)
         right = renumbered(right, len(relation.sources), optional=side is Join.LEFT)
-        both_sides = Names({**names.tables, alias: right.columns})
+        both_sides = self._names({**names.tables, alias: right.columns})
         t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
         on = _condition(t, join, names, right.columns)
         return (left_joined if side is Join.LEFT else inner_joined)(relation, right, on), both_sides
@@ -239,7 +250,8 @@ def _condition(t: Translator, join: exp.Join, left: Names, right: Mapping[str, E
         return TRUE if on is None else checked(t, on)
     pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
     before = left.all()
-    return both(*(compare(t, "eq", before[name], right[name], node) for name, node in pairs.items()))
+    named = {name: (t.names.named(before[name]), t.names.named(right[name])) for name in pairs}
+    return both(*(compare(t, "eq", *named[name], node) for name, node in pairs.items()))
 
 
 def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:

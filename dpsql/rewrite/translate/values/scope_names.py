@@ -6,9 +6,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.expr import Expr, Ref, with_refs
+from dpsql.rewrite.ir.expr import Expr, Ref, refs, with_refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.identifiers import fold
+
+
+def every_column(ref: Ref) -> None:
+    """Let any column be named."""
+    del ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,8 @@ class Names:
     tables: Mapping[str, Mapping[str, Expr]]
     around: "Names | None" = None
     """What the query around this one offers: for names that nothing here has."""
+    require: Callable[[Ref], None] = every_column
+    """Checks that whoever asks may name a column of a table."""
 
     def behind(self, sources: int, around: "Names") -> "Names":
         """Return what the names mean where so many other sources stand before theirs, which `around` offers."""
@@ -48,7 +55,17 @@ class Names:
                 because="column-not-found",
                 hint="\\d and dpsql.columns show what there is.",
             )
-        return place[name]
+        return self.named(place[name])
+
+    def named(self, expr: Expr) -> Expr:
+        """Return what a name stands for, if whoever asks may name all that it is made of.
+
+        Raises:
+            AccessDenied: it is made of a column that they may not.
+        """
+        for one in refs(expr):
+            self.require(one)
+        return expr
 
     def all(self) -> Mapping[str, Expr]:
         """Return what `*` stands for."""

@@ -1,0 +1,18 @@
+"""What EXPLAIN says of rows that a role is not told of."""
+
+from collections.abc import Iterator
+
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.policy.model import Role
+from dpsql.rewrite.ir.relation import tables_below
+
+
+def rights(role: Role, priced: PricedPlan) -> Iterator[str]:
+    """Yield for each table that a plan reads in part, which rows of it the role is told of."""
+    if not role.where:
+        return
+    relations = (part.measurement.relation for part in priced.measurements)
+    for name in sorted({table.name for relation in relations for table in tables_below(relation)}):
+        if name in role.where:
+            text = " ".join(role.where[name].text.split())
+            yield f'Rows: of {name} those for which {text}, all that the role "{role.name}" is told of'

@@ -1,0 +1,15 @@
+"""Which rows of a table a role is told of, as the owner of the data wrote it."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """A condition over the columns of one table."""
+
+    text: str
+    """As it was written, in SQL."""
+    place: str = field(default="", compare=False)
+    """Where it stands, as messages name it: file, line and key."""
+    tree: object = field(default=None, compare=False, repr=False)
+    """As it is put into statements; None until it was read (`rewrite.syntax.whole.conditions`)."""
