@@ -39,8 +39,9 @@ from dpsql.trail.chain import ChainedLine
 from dpsql.trail.trail import Trail
 from dpsql.trial.opening import open_trial
 from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.server.directory import Directory
+from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.listener import Listener
-from dpsql.wire.server.registry import UserEntry
 from dpsql.wire.server.siblings import Post
 from dpsql.wire.server.tls import certificate_of
 
@@ -180,6 +181,7 @@ def listener_of(
         trail=watched[1],
         secret=kept_secret(secret_file(config.shadow, config.file.parent)),
         tls=certificate_of(config.listen.tls),
+        directory=None if config.ldap is None else Directory(config.ldap),
         limits=Limits(
             unauthenticated=shares.unauthenticated,
             connections=shares.connections,

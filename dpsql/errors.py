@@ -9,6 +9,7 @@
     ├── BudgetExhausted   53400  says when it renews
     ├── AccountClosed     55000  measurements have failed, and the owner has to look
     ├── AuthFailed        28P01  one text for every cause
+    ├── DirectoryAway     57P03  the directory that knows passwords can't be asked: fixed text
     ├── EncryptionRequired 28000 there is a certificate, and the client does not use it
     ├── ProtocolError     08P01  malformed frames
     ├── InvalidText       22021  bytes or an encoding that can't be read
@@ -169,6 +170,15 @@ class _FixedError(DpsqlError, sqlstate="XX000"):
 
 class AuthFailed(_FixedError, sqlstate="28P01", text="password authentication failed"):
     """The log-in failed, for whatever reason."""
+
+
+class DirectoryAway(
+    _FixedError,
+    sqlstate="57P03",
+    text="the directory that knows passwords can't be asked now",
+    advice=f"Try again in a moment. {_TELL}",
+):
+    """Whether a password is right is not known; nothing is counted against anybody."""
 
 
 class LedgerFull(

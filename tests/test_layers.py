@@ -161,10 +161,14 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "hang_up": "ends connections that nobody answers on",
         "control": "takes commands of the operator's, from processes of this machine",
         "notify": "tells systemd, by a datagram",
+        "wire.server.directory": "asks the directory that knows passwords",
     },
     "socketserver": {},
     "asyncio.start_server": {"wire.server.listener": "the only sockets"},
-    "asyncio.open_connection": {"wire.server.listener": "the only sockets"},
+    "asyncio.open_connection": {
+        "wire.server.listener": "the only sockets",
+        "wire.server.directory": "asks the directory that knows passwords",
+    },
     "asyncio.start_unix_server": {"control": "takes commands of the operator's"},
     "asyncio.open_unix_connection": {"wire.server.listener": "the only sockets"},
 }

@@ -152,13 +152,32 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
+class LdapDirectory:
+    """A directory that knows passwords; it is only ever asked over TLS, with its certificate checked."""
+
+    host: str
+    port: int
+    ldaps: bool
+    """Whether TLS begins with the connection; else by StartTLS."""
+    user_dn: str
+    """What a user binds as, with `{user}` in the place of the name."""
+    ca: Path | None = None
+    """A PEM file with the certificates that are believed; None: the system's."""
+
+    @property
+    def is_of_dns(self) -> bool:
+        """Return whether users bind by a distinguished name, in which letters are escaped, and not by a mail address."""
+        return "=" in self.user_dn
+
+
+@dataclass(frozen=True, slots=True)
 class User:
     """Somebody who may log in, and the role that pays for their questions."""
 
     name: str
     role: str
     verifier: str = field(repr=False)
-    """SCRAM-SHA-256, in PostgreSQL's format."""
+    """SCRAM-SHA-256, in PostgreSQL's format; empty where the directory knows the password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +198,8 @@ class Config:
     """Where the pages are; None: there are none."""
     metrics: Listen | None = None
     """Where Prometheus reads the figures; None: nowhere."""
+    ldap: LdapDirectory | None = None
+    """The directory that knows the passwords of users without a verifier."""
     audit: Path | None = None
     """The directory of the audit trail, where it is not beside the ledger."""
     snapshot: SnapshotConfig | None = None

@@ -39,9 +39,9 @@ def remaining_users(
         shape = given.get(name)
         named = None if shape is None else shape.role
         role = user.role if named is None or named not in {*roles, *declared} else named
-        password = user.verifier if shape is None or shape.password is None else shape.password
+        password = user.verifier if shape is None or (shape.password is None and not shape.ldap) else shape.password
         if name in written and not _is_disabled(written[name]) and role in roles:
-            left[name] = replace(user, role=role, verifier=password)
+            left[name] = replace(user, role=role, verifier=password or "")
     return left
 
 

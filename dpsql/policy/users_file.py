@@ -19,6 +19,8 @@ class WrittenUser:
     role: str
     password: str
     disabled: bool
+    ldap: bool
+    """Whether the directory knows the password."""
     epsilon: str | None
 
 
@@ -101,6 +103,7 @@ def _written(user: Mapping[str, Tree]) -> WrittenUser:
         str(user.get("role", "")),
         str(user.get("password", "")),
         str(user.get("disabled", "false")).lower() != "false",
+        str(user.get("ldap", "false")).lower() != "false",
         None if epsilon is None else str(epsilon),
     )
 

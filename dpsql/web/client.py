@@ -8,6 +8,7 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg.sql import SQL, Literal
 
+from dpsql.errors import DpsqlError
 from dpsql.web.site import Cells, Gone, LoginRefused, Refused
 
 _ANY = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 # compared with, not listened on
@@ -31,7 +32,11 @@ class Address:
             raise LoginRefused
         host = "127.0.0.1" if self.host in _ANY else self.host
         application = f"dpsql web for {visitor}"
-        if not await self.vouch(user, password, host, application):
+        try:
+            right = await self.vouch(user, password, host, application)
+        except DpsqlError as failed:
+            raise Refused(failed.message, failed.hint) from None
+        if not right:
             raise LoginRefused
         # The connection never leaves this machine, so its certificate need not be verified.
         mode = "require" if self.tls else "disable"

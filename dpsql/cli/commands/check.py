@@ -11,7 +11,7 @@ from dpsql.assembly import servable
 from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.cli.support.rehearsed import see_that_serve_would_start
+from dpsql.cli.support.rehearsed import ask_directory, see_that_serve_would_start
 from dpsql.cli.support.report import show_report
 from dpsql.engines.connect import connect_engine
 from dpsql.engines.owner import report
@@ -58,6 +58,8 @@ def check_config(
     _tell_sandbox(loaded.shadow)
     if files_only:
         return
+    if loaded.ldap is not None:
+        typer.echo(ask_directory(loaded.ldap))
     with closing(connect_engine(loaded)) as engine:
         check_tables(policy, engine)
         typer.echo("the engine has every declared table and column")

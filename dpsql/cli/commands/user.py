@@ -45,22 +45,22 @@ def add(
     config: ConfigFile = DEFAULT_CONFIG,
     *,
     generate: _Generate = False,
+    ldap: Annotated[bool, typer.Option("--ldap", help="The directory knows the password: none is asked for.")] = False,
     only_print: Annotated[bool, typer.Option("--print", help="Print the line, and change no file.")] = False,
 ) -> None:
     """Add a user; the password is asked for, and kept nowhere."""
     _see_name(name)
     share = None if epsilon is None else f"{float(amount(epsilon)):.12g}"
     if only_print:
-        typer.echo(f"  {_line(name, role, str(Verifier.of(_password(name, generate=generate))), share)}")
+        typer.echo(f"  {_line(name, _said(name, role, share, ldap=ldap, generate=generate))}")
         return
     text, roles = config.read_text(encoding="utf-8"), load(config).policy.roles
     if role not in roles:
         raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(roles)}")
     if name in users_in(text):
         raise ConfigError(f'there is a user "{name}" already', hint="dpsql user rotate gives another password.")
-    verifier = str(Verifier.of(_password(name, generate=generate)))
-    said = {"role": role, "password": verifier} | ({} if share is None else {"epsilon": share})
-    _write(config, with_user(text, name, _line(name, role, verifier, share), said))
+    said = _said(name, role, share, ldap=ldap, generate=generate)
+    _write(config, with_user(text, name, _line(name, said), said))
     typer.echo(f'user "{name}" may log in, for role "{role}"; {_NEXT}')
 
 
@@ -72,6 +72,8 @@ def rotate(name: _Name, config: ConfigFile = DEFAULT_CONFIG, *, generate: _Gener
     known = users_in(text).get(name)
     if known is not None and "${" in known.password:
         raise ConfigError(f"users.{name}.password comes from {known.password}", hint="Change it there.")
+    if known is not None and known.ldap:
+        raise ConfigError(f'the directory knows the password of "{name}"', hint="Change it there.")
     if known is None:
         with_key(text, name, "password", "", "")  # which tells who there is
     verifier = str(Verifier.of(_password(name, generate=generate)))
@@ -133,9 +135,16 @@ def _see_name(name: str) -> None:
         raise ConfigError(f'"{name}" {failure}') from None
 
 
-def _line(name: str, role: str, verifier: str, share: str | None) -> str:
-    most = "" if share is None else f", epsilon: {share}"
-    return f'{yaml_name(name)}: {{role: {yaml_name(role)}, password: "{verifier}"{most}}}'
+def _said(name: str, role: str, share: str | None, *, ldap: bool, generate: bool) -> Mapping[str, str]:
+    """Return what the configuration says of a user, whose password is asked for unless the directory knows it."""
+    secret = {"ldap": "true"} if ldap else {"password": str(Verifier.of(_password(name, generate=generate)))}
+    return {"role": role, **secret} | ({} if share is None else {"epsilon": share})
+
+
+def _line(name: str, said: Mapping[str, str]) -> str:
+    written = {"role": yaml_name, "password": '"{}"'.format}
+    values = ", ".join(f"{key}: {written.get(key, str)(value)}" for key, value in said.items())
+    return f"{yaml_name(name)}: {{{values}}}"
 
 
 def _password(name: str, *, generate: bool) -> str:

@@ -1,5 +1,6 @@
 """What else `serve` needs beside the engine, tried without a trace: certificates, addresses, and the ledger, in a copy."""
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -12,10 +13,11 @@ from dpsql import control
 from dpsql.accounting.mark import mark_path, read_mark
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger, place_of_ledger, place_of_trail, rehearse_ledger
-from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
+from dpsql.policy.config import Config, LdapDirectory, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.private_files import open_private, see_directory
 from dpsql.served_metrics import see_that_there_is_a_client
 from dpsql.wire.server.acceptor import listen
+from dpsql.wire.server.directory import Directory
 from dpsql.wire.server.tls import certificate_of
 
 
@@ -84,3 +86,22 @@ def _copy(path: Path, copy: Path) -> None:
             ledger.backup(copied)
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
+
+
+def ask_directory(config: LdapDirectory) -> str:
+    """Ask the directory that knows passwords for nobody, and return what to tell of it.
+
+    Raises:
+        ConfigError: it can't be asked: its users could not log in.
+    """
+
+    async def wrong() -> str | None:
+        return await Directory(config).wrong()
+
+    why = asyncio.run(wrong())
+    if why is not None:
+        raise ConfigError(
+            f"ldap: the directory {config.host} can't be asked: {why}",
+            hint="dpsql serves without it, but its users can't log in.",
+        )
+    return f"the directory {config.host} answers, over TLS"

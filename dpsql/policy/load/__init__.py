@@ -14,7 +14,7 @@ from dpsql.policy.load.document import Document, read_document
 from dpsql.policy.load.expand import expand
 from dpsql.policy.load.fingerprint import fingerprint
 from dpsql.policy.load.mistakes import Mistakes
-from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_of, shadow_of, snapshot_of
+from dpsql.policy.load.operation import Operation, engine_of, ldap_of, ledger_of, listen_of, shadow_of, snapshot_of
 from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
@@ -93,6 +93,7 @@ def _config(path: Path, access: Access) -> Config | None:
         unverified=shape.engine is not None and shape.engine.unverified,
         web=None if shape.web is None else listen_of(shape.web, ("web",), operation),
         metrics=None if shape.metrics is None else listen_of(shape.metrics, ("metrics",), operation),
+        ldap=ldap_of(operation),
         audit=None if shape.audit is None else path.parent / shape.audit,
         snapshot=snapshot_of(operation),
     )

@@ -80,6 +80,19 @@ class ShadowShape(StrictShape):
     """The connection string of a dedicated server."""
 
 
+class LdapShape(StrictShape):
+    """The directory that knows the passwords of users with `ldap: true`."""
+
+    required: ClassVar = ("url", "user_dn")
+
+    url: Scalar | None = None
+    """ldaps://host, or ldap://host, where TLS begins by StartTLS; a port may follow."""
+    user_dn: Scalar | None = None
+    """What users bind as: "uid={user},ou=people,dc=example,dc=org", or "{user}@example.org"."""
+    ca: Scalar | None = None
+    """A PEM file with the certificates that are believed to be an authority's; the system's unless given."""
+
+
 class ConfigShape(StrictShape):
     """The configuration of one data set."""
 
@@ -113,5 +126,7 @@ class ConfigShape(StrictShape):
     """What all roles together may spend, per unit kind."""
     roles: dict[str, RoleShape] | None = None
     """Who asks."""
+    ldap: LdapShape | None = None
+    """The directory that knows the passwords of users with `ldap: true`."""
     users: dict[str, UserShape] = Field(default_factory=dict)
     """Who may log in."""

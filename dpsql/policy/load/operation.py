@@ -1,5 +1,6 @@
 """The part of a configuration that a server needs: engine, shadow, ledger, addresses."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path as File
 
@@ -10,6 +11,7 @@ from dpsql.policy.config import (
     EmbeddedShadow,
     EngineConfig,
     EngineKind,
+    LdapDirectory,
     LedgerConfig,
     Listen,
     PostgresLedgerConfig,
@@ -27,6 +29,9 @@ from dpsql.policy.load.mistakes import Mistakes, Path
 from dpsql.policy.load.shapes import EngineShape
 
 _STATE = ".dpsql"
+_DIRECTORY = re.compile(r"(ldaps?)://(\[[0-9a-f:.]+\]|[^/:?#@\s\[\]]+)(?::([0-9]{1,5}))?/?", re.IGNORECASE)
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_OWN = frozenset({"127.0.0.1", "::1", "localhost"})
 _RESOURCES = frozenset({"memory", "threads", "spill"})
 _ENGINE_KEYS = {
     EngineKind.DUCKDB: frozenset({"database", "tables", "csv", "snapshot"}) | _RESOURCES,
@@ -160,6 +165,41 @@ def listen_of(shape: ListenShape | MetricsShape | WebShape, path: Path, operatio
     """Check an address, and that the certificate's files are there."""
     tls = None if shape.tls is None else _tls(shape.tls, (*path, "tls"), operation)
     return Listen(shape.host, shape.port, tls, shape.processes if isinstance(shape, ListenShape) else 1)
+
+
+def ldap_of(operation: Operation) -> LdapDirectory | None:
+    """Check where the directory is, and that passwords are never sent in the clear on their way there."""
+    shape = operation.shape.ldap
+    if shape is None or shape.url is None or shape.user_dn is None:
+        return None
+    found = _DIRECTORY.fullmatch(shape.url)
+    if found is None or int(found[3] or 1) not in range(1, 2**16):
+        operation.wrong(
+            ("ldap", "url"), f'is "{shape.url}"; it must be ldaps://host or ldap://host, with or without :port'
+        )
+        return None
+    if shape.user_dn.count("{user}") != 1 or not shape.user_dn.replace("{user}", "").strip():
+        operation.wrong(("ldap", "user_dn"), 'must have {user} once, as in "uid={user},ou=people,dc=example,dc=org"')
+    _check_ways_of_passwords(operation)
+    ldaps = found[1].lower() == "ldaps"
+    port = int(found[3] or (636 if ldaps else 389))
+    ca = None if shape.ca is None else operation.base / shape.ca
+    directory = LdapDirectory(found[2].strip("[]"), port, ldaps, shape.user_dn, ca)
+    for name, user in operation.shape.users.items():
+        if user.ldap and not directory.is_of_dns and not _PLAIN_NAME.fullmatch(name):
+            operation.wrong(("users", name, "ldap"), "is for a name that can't stand in ldap.user_dn, which is no DN")
+    return directory
+
+
+def _check_ways_of_passwords(operation: Operation) -> None:
+    """The directory wants the password itself, so clients may send it over TLS only."""
+    shape = operation.shape
+    if shape.listen.tls is None and not operation.mistakes.touch(operation.document, ("listen",)):
+        operation.wrong(("ldap",), "needs listen.tls: clients send the directory's password as it is")
+    if shape.web is not None and shape.web.tls is None and shape.web.host not in _OWN:
+        operation.wrong(
+            ("web",), "needs web.tls, or a host of this machine alone: browsers send the directory's password"
+        )
 
 
 def _tls(shape: TlsShape, path: Path, operation: Operation) -> Tls | None:

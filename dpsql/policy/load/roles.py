@@ -12,7 +12,7 @@ from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
 from dpsql.policy.load.rights import Rights
 from dpsql.policy.load.scalars import identifier
-from dpsql.policy.load.shapes import AmountShape, BudgetShape, RoleShape
+from dpsql.policy.load.shapes import AmountShape, BudgetShape, RoleShape, UserShape
 from dpsql.policy.load.tables import Schemas
 from dpsql.policy.model import DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
 from dpsql.policy.stay import periods_touched
@@ -99,9 +99,21 @@ def users_of(access: Access) -> dict[str, User]:
         access.check_name(("users", name))
         if shape.role is not None and not access.document.has(("roles", shape.role)):
             access.wrong(("users", name, "role"), f'is "{shape.role}", which is no role{suggestion(shape.role, known)}')
-        elif shape.role is not None and shape.password is not None and not shape.disabled:
-            users[name] = User(name, shape.role, shape.password)
+        _check_password(name, shape, access)
+        if shape.role is not None and (shape.ldap or shape.password is not None) and not shape.disabled:
+            users[name] = User(name, shape.role, "" if shape.ldap else shape.password or "")
     return users
+
+
+def _check_password(name: str, shape: UserShape, access: Access) -> None:
+    """A user's password is known by its verifier, or by the directory."""
+    path, document = ("users", name), access.document
+    if shape.ldap and shape.password is not None:
+        access.wrong((*path, "ldap"), "can't be given together with password, which the directory knows then")
+    elif shape.ldap and not document.has(("ldap",)):
+        access.wrong((*path, "ldap"), "needs a directory; add ldap: {url: …, user_dn: …}")
+    elif not shape.ldap and not document.has((*path, "password")) and document.has(path):
+        access.wrong(path, 'lacks the key "password" (or "ldap: true")')
 
 
 def shared(roles: Mapping[str, Role], access: Access) -> dict[str, Role]:

@@ -168,12 +168,14 @@ class RoleShape(StrictShape):
 class UserShape(StrictShape):
     """Somebody who may log in."""
 
-    required: ClassVar = ("role", "password")
+    required: ClassVar = ("role",)
 
     role: Name | None = None
     """The role that pays."""
     password: VerifierText | None = None
     """A SCRAM verifier, as `dpsql user` makes it; never the password itself."""
+    ldap: Flag = False
+    """Instead of `password`: whether the directory knows it."""
     epsilon: Positive | None = None
     """The most ε of the role's budget that this user may spend in its period; all of it unless given."""
     disabled: Flag = False

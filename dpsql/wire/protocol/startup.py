@@ -12,7 +12,7 @@ from dpsql.wire.protocol.messages import Frames, Limits, message, text, uint32
 from dpsql.wire.protocol.scram import BOUND, MECHANISM, Exchange, Verifier
 from dpsql.wire.protocol.transport import ClientTransport
 
-_SASL, _SASL_CONTINUE, _SASL_FINAL, _OK = 10, 11, 12, 0
+_CLEAR, _SASL, _SASL_CONTINUE, _SASL_FINAL, _OK = 3, 10, 11, 12, 0
 _VERSION = 3
 
 
@@ -128,6 +128,31 @@ async def authenticate(
         raise AuthFailed
     final = exchange.conclude(last)
     transport.write(_authentication(_SASL_FINAL, final) + _authentication(_OK))
+
+
+async def password_in_clear(transport: ClientTransport, incoming: Frames, limits: Limits) -> str:
+    """Ask for the password itself, which nobody else may read on its way.
+
+    Raises:
+        AuthFailed: without TLS, or it is no text.
+        ProtocolError: the client sends something else.
+        EOFError: it goes.
+    """
+    if not transport.is_encrypted:
+        raise AuthFailed
+    transport.write(_authentication(_CLEAR))
+    body = await _password_message(incoming, limits)
+    if not body.endswith(b"\0"):
+        raise ProtocolError("expected a password message")
+    try:
+        return body[:-1].decode()
+    except UnicodeDecodeError:
+        raise AuthFailed from None
+
+
+def let_in(transport: ClientTransport) -> None:
+    """Tell a client that its password is right."""
+    transport.write(_authentication(_OK))
 
 
 async def _password_message(incoming: Frames, limits: Limits) -> bytes:

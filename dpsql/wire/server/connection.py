@@ -17,13 +17,13 @@ from dpsql.wire.intercept.session import Session
 from dpsql.wire.intercept.settings import started_with
 from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
-from dpsql.wire.protocol.startup import Cancel
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server import session_ends
 from dpsql.wire.server.half_closed import try_client
+from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.login import log_in, session_options
 from dpsql.wire.server.opening import open_backend
-from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey, UserEntry
+from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey
 from dpsql.wire.server.unheard import UnheardCancel
 
 _LOG = logging.getLogger("dpsql.wire")
@@ -151,7 +151,7 @@ class Connection:
         async with asyncio.timeout(self._registry.limits.login_timeout):
             shown = self._registry.tls  # which a renewal replaces for those who come later
             opened = await startup.open_with(self._transport, self._incoming, shown, self._registry.limits)
-            if isinstance(opened, Cancel):
+            if isinstance(opened, startup.Cancel):
                 await self._registry.cancel_anywhere(opened.process, opened.key)
                 return
             self._user, self._entry = await log_in(self._registry, self._transport, self._incoming, opened, shown)

@@ -21,12 +21,14 @@ from dpsql.wire.server import session_ends
 from dpsql.wire.server.acceptor import Acceptor, Silence
 from dpsql.wire.server.audited_log_in import LogInAudit
 from dpsql.wire.server.connection import Connection
-from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor, UserEntry
+from dpsql.wire.server.directory import Directory
+from dpsql.wire.server.known_users import UserEntry
+from dpsql.wire.server.login import is_password
+from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor
 from dpsql.wire.server.siblings import Post, Siblings
 
-_WORKERS = 16
-_TRIED = 2
-"""Statements that are tried on made-up people at once."""
+_POOLS = (("plan", 16), ("try", 2), ("measure", 16))
+"""What is done on threads, and how many statements at once: planned, tried on made-up people, measured."""
 _EVERY = 1.0  # seconds between two checks for overdue statements
 _LAST_TURNS = 0.02  # seconds
 _LAST_WORDS = 2.0  # seconds for cancelled statements to report it
@@ -61,11 +63,11 @@ class Listener:
         tls: Certificate | None = None,
         limits: Limits = Limits(),  # noqa: B008 # a frozen value
         silence: Silence = Silence(),  # noqa: B008
+        directory: Directory | None = None,
     ) -> None:
         """Port 0 lets the system choose one; `port` tells which. `secret` is the same after a restart."""
         self.host, self.port, self._shadow = host, port, shadow
-        kinds = {"plan": _WORKERS, "try": _TRIED, "measure": _WORKERS}
-        self._threads = [ThreadPoolExecutor(n, thread_name_prefix=f"dpsql-{kind}") for kind, n in kinds.items()]
+        self._threads = [ThreadPoolExecutor(number, f"dpsql-{work}") for work, number in _POOLS]
         self._registry = ConnectionRegistry(
             answers,
             users,
@@ -76,6 +78,7 @@ class Listener:
             tls=tls,
             limits=limits,
             trail=trail,
+            directory=directory,
         )
         self._acceptor = Acceptor(
             self._registry.pending,
@@ -103,7 +106,7 @@ class Listener:
         The pages ask, and log in from there themselves: for whoever guesses on them no log-in fails here, where all that
         use them have one address.
         """
-        right = await asyncio.to_thread(self._registry.verifier(user).is_of, password)
+        right = await is_password(self._registry, user, password)
         if right:
             self._registry.attempts.succeeded(user, address)
         else:

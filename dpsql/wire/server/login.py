@@ -1,5 +1,6 @@
 """Log-in: the password, the database, and the start options."""
 
+import asyncio
 import logging
 from functools import partial
 
@@ -11,7 +12,9 @@ from dpsql.wire.protocol.messages import Frames
 from dpsql.wire.protocol.startup import Start
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server.audited_log_in import LogInAudit
-from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
+from dpsql.wire.server.directory import Directory
+from dpsql.wire.server.known_users import UserEntry
+from dpsql.wire.server.registry import ConnectionRegistry
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 _OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
@@ -31,6 +34,7 @@ async def log_in(
 
     Raises:
         AuthFailed: when the password is not the user's, or too many were tried.
+        DirectoryAway: when the directory that knows it can't be asked.
         UnknownDatabase: when another data set is wanted.
         ProtocolError: when something else is, or the client sends something else.
         AuditFailed: when the audit trail can't be written.
@@ -77,13 +81,42 @@ async def _check_password(
     barred = partial(registry.attempts.barred, user, transport.address)
     entry = registry.users.get(user)
     try:
+        if registry.directory is not None and registry.known.is_of_directory(user):
+            await _ask_directory(registry, registry.directory, transport, incoming, user)
+            return entry
         end_point = shown.end_point if shown is not None and transport.is_encrypted else None
-        await startup.authenticate(transport, incoming, registry.verifier(user), registry.limits, barred, end_point)
+        await startup.authenticate(
+            transport, incoming, registry.known.verifier(user), registry.limits, barred, end_point
+        )
     except AuthFailed:
         registry.attempts.failed(user, transport.address)
         raise
     registry.attempts.succeeded(user, transport.address)
     return entry
+
+
+async def _ask_directory(
+    registry: ConnectionRegistry, directory: Directory, transport: ClientTransport, incoming: Frames, user: str
+) -> None:
+    password = await startup.password_in_clear(transport, incoming, registry.limits)
+    async with directory.turn(user):  # else many would be tried before the first of them has failed
+        if registry.attempts.barred(user, transport.address):
+            raise AuthFailed
+        if not await directory.is_password(user, password, known=user in registry.users):
+            raise AuthFailed
+        registry.attempts.succeeded(user, transport.address)
+    startup.let_in(transport)
+
+
+async def is_password(registry: ConnectionRegistry, user: str, password: str) -> bool:
+    """Return whether a password is a user's, whoever knows it.
+
+    Raises:
+        DirectoryAway: the directory that knows it can't be asked.
+    """
+    if registry.directory is not None and registry.known.is_of_directory(user):
+        return await registry.directory.is_password(user, password, known=user in registry.users)
+    return await asyncio.to_thread(registry.known.verifier(user).is_of, password)
 
 
 def session_options(start: Start, user: str, database: str) -> dict[str, str]:

@@ -23,10 +23,11 @@ from dpsql.wire.intercept.allowance import Kept
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
-from dpsql.wire.protocol.scram import Verifier
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server.canceller import Canceller
+from dpsql.wire.server.directory import Directory
 from dpsql.wire.server.gateway_handle import GatewayHandle
+from dpsql.wire.server.known_users import KnownUsers, UserEntry
 from dpsql.wire.server.login_throttle import LoginThrottle
 from dpsql.wire.server.pending_connections import PendingConnections
 from dpsql.wire.server.siblings import Siblings
@@ -39,15 +40,6 @@ _MOST_STARTUP_PARAMETERS = 1_000  # clients choose the options, so they must not
 _NO_PROCESS = 2**22  # Linux numbers processes below this
 _KEY = 4  # bytes of a cancel key in protocol 3.0
 _PAUSE = 0.1  # seconds between two attempts to reach the shadow
-
-
-@dataclass(frozen=True, slots=True)
-class UserEntry:
-    """A user of the server: the role in the policy, and the verifier of the password."""
-
-    role: str
-    verifier: str = field(repr=False)
-    """As PostgreSQL spells it: `SCRAM-SHA-256$4096:…`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +111,9 @@ class ConnectionRegistry:
         tls: Certificate | None,
         limits: Limits,
         trail: Trail,
+        directory: Directory | None,
     ) -> None:
-        """`secret` makes the salts of unknown names; were it another after a restart, unknown names could be told from users.
+        """Begin with these users, of whom a `directory` knows some passwords; see `KnownUsers` for the `secret`.
 
         Raises:
             ValueError: when a verifier is none.
@@ -140,7 +133,7 @@ class ConnectionRegistry:
         self._beginning = 0
         self._registered: set[RegisteredConnection] = set()
         self._present: Counter[str] = Counter()
-        self._secret = secret
+        self._secret, self.directory = secret, directory
         self.answers = GatewayHandle(answers)
         self.replace_gateway(answers, users)
 
@@ -162,8 +155,12 @@ class ConnectionRegistry:
         Raises:
             ValueError: when a verifier is none.
         """
-        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in users.items()}
-        self.users = users
+        self.known = KnownUsers(users, self._secret, has_directory=self.directory is not None)
+
+    @property
+    def users(self) -> Mapping[str, UserEntry]:
+        """Return who may log in."""
+        return self.known.entries
 
     def close_shadow(self) -> None:
         """Hold up new sessions in the shadow until `replace_gateway`."""
@@ -197,10 +194,6 @@ class ConnectionRegistry:
             yield
         finally:
             self._beginning -= 1
-
-    def verifier(self, user: str) -> Verifier:
-        """Return the verifier of the user's password; for an unknown name one that no password passes."""
-        return self._verifiers.get(user) or Verifier.of_nobody(user, self._secret, self._verifiers.values())
 
     def asker(self, user: str) -> Asker:
         """Return who a known user asks as."""
