@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
+from dpsql.assembly import servable
 from dpsql.cli.main import app
 from dpsql.policy.load.document import parse_document
 from dpsql.policy.load.mistakes import Mistakes
@@ -173,6 +174,53 @@ def test_what_postgresql_knows_is_written(hospital: str, tmp_path: Path) -> None
         "departments": ("# privacy_units:", "key: department_id"),
     }.items():
         assert [line for line in lines if line not in written[table]] == []
+
+
+JOINED = """\
+view: |
+  SELECT
+    "labs"."lab_id" AS "lab_id",
+    "labs"."admission_id" AS "admission_id",
+    "labs"."test" AS "test",
+    "labs"."value" AS "value",
+    "labs"."taken" AS "taken",
+    "admissions"."patient_id" AS "patient_id",
+    "admissions"."department_id" AS "department_id",
+    "admissions"."admitted" AS "admitted",
+    "admissions"."days" AS "days",
+    "admissions"."cost" AS "cost",
+    "patients"."born" AS "born",
+    "patients"."sex" AS "sex",
+    "patients"."region" AS "region",
+    "departments"."name" AS "name"
+  FROM "labs" AS "labs"
+  JOIN "admissions" AS "admissions" ON "admissions"."admission_id" = "labs"."admission_id"
+  JOIN "patients" AS "patients" ON "patients"."patient_id" = "admissions"."patient_id"
+  JOIN "departments" AS "departments" ON "departments"."department_id" = "admissions"."department_id"
+"""
+
+
+def test_views_have_what_a_row_belongs_to(hospital: str, tmp_path: Path) -> None:
+    """Along keys, as far as they lead; they can be asked about as they are written."""
+    made = tmp_path / "schemas"
+    words = ["init", hospital, "-d", str(made), "--views", "--unit", "patient=patients.patient_id"]
+    done = RUN.invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "LEFT JOIN" in (made / "shifts_joined.yaml").read_text()
+    for file in made.glob("shifts*"):  # whose rows are nobody's that could be declared
+        file.unlink()
+    views = {path.stem for path in made.iterdir() if path.stem.endswith("_joined")}
+    assert views == {"admissions_joined", "labs_joined"}
+    assert JOINED in (made / "labs_joined.yaml").read_text()
+    departments = made / "departments.yaml"
+    departments.write_text(departments.read_text().replace("# privacy_units:", "public: true\n# privacy_units:"))
+    (tmp_path / "config.yaml").write_text(
+        f"dataset: hospital\nengine: {{kind: postgres, dsn: {hospital!r}}}\nschemas: schemas\n"
+        "budget: {patient: {epsilon: 1}}\n"
+        "roles: {analyst: {protects: patient, budget: {epsilon: 1}, per_query: {epsilon: 0.1}, tables: [labs_joined]}}\n"
+    )
+    policy = servable(tmp_path / "config.yaml").policy
+    assert {*policy.views} == views
 
 
 def test_tables_of_other_schemas_are_taken_where_that_is_said(hospital: str, tmp_path: Path) -> None:

@@ -114,9 +114,9 @@ class Superset:
                 said = failed.read().decode()[:2000]
             raise AssertionError(f"{method} {path}: {failed.code} {said}") from failed
 
-    def add_database(self, uri: str) -> int:
+    def add_database(self, uri: str, name: str = "taxi") -> int:
         """Add a database, as its page does: test the connection first."""
-        database = {"database_name": "taxi", "sqlalchemy_uri": uri}
+        database = {"database_name": name, "sqlalchemy_uri": uri}
         self.call("POST", "database/test_connection/", database)
         return int(self.call("POST", "database/", {**database, "expose_in_sqllab": True})["id"])
 
@@ -127,20 +127,23 @@ class Superset:
     def add_dashboard(self, dataset: int) -> int:
         """Make a dashboard of `CHARTS` in two rows, with a filter."""
         dashboard = int(self.call("POST", "dashboard/", {"dashboard_title": "Taxi", "published": True})["id"])
-        charts = {name: self._add_chart(name, form, dataset, dashboard) for name, form in CHARTS.items()}
+        charts = {name: self.add_chart(name, form, dataset, dashboard, [_EVER]) for name, form in CHARTS.items()}
         metadata = json.dumps({"positions": _positions(charts), "native_filter_configuration": [_filter(dataset)]})
         self.call("PUT", f"dashboard/{dashboard}", {"json_metadata": metadata})
         return dashboard
 
-    def _add_chart(self, name: str, form: dict[str, object], dataset: int, dashboard: int) -> int:
-        params = {**form, "datasource": f"{dataset}__table", "adhoc_filters": [_EVER]}
+    def add_chart(
+        self, name: str, form: dict[str, object], dataset: int, dashboard: int | None = None, filters: object = ()
+    ) -> int:
+        """Make a chart of a dataset, perhaps for a dashboard."""
+        params = {**form, "datasource": f"{dataset}__table", "adhoc_filters": filters}
         chart = {
             "slice_name": name,
             "viz_type": form["viz_type"],
             "datasource_id": dataset,
             "datasource_type": "table",
             "params": json.dumps(params),
-            "dashboards": [dashboard],
+            "dashboards": [] if dashboard is None else [dashboard],
         }
         return int(self.call("POST", "chart/", chart)["id"])
 

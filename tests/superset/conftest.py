@@ -9,12 +9,16 @@ import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dpsql.demo.generate import generate
 from tests.clients.site import Site, configure, serving
 from tests.superset.api import Superset
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 HERE = Path(__file__).parent
 PROGRAM = Path(os.environ.get("SUPERSET", ".venv/superset")).absolute() / "bin" / "superset"
@@ -81,3 +85,21 @@ def superset(place: Path) -> Iterator[Superset]:
         served.wait(30)
         rest.join()
         served.stdout.close()
+
+
+@pytest.fixture
+def page(superset: Superset) -> "Iterator[Page]":
+    """Give a browser in which the administrator has logged in."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  (only `make test-superset` installs it)
+
+    with sync_playwright() as playwright:
+        # The sandbox of the browser refuses to run as root; the pages are our own.
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": 1400, "height": 1100})
+        opened.goto(f"{superset.url}/login/")
+        opened.fill("input[name=username], #username", "admin")
+        opened.fill("input[name=password], #password", "admin")
+        opened.click("button[type=submit], input[type=submit]")
+        opened.wait_for_url("**/superset/welcome/**")
+        yield opened
+        browser.close()

@@ -1,12 +1,11 @@
 """A dashboard over protected trips, from adding the database to the picture in a browser; loaded again for nothing."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
-from playwright.sync_api import Page, Response, sync_playwright
+from playwright.sync_api import Page, Response
 
 from tests.clients.site import Site
 from tests.superset.api import CHARTS, FILTER, Superset
@@ -27,22 +26,6 @@ def database(superset: Superset, here: Site) -> int:
 def dashboard(superset: Superset, database: int) -> int:
     """Make a dataset of the trips, and a dashboard of it."""
     return superset.add_dashboard(superset.add_dataset(database, "trips"))
-
-
-@pytest.fixture
-def page(superset: Superset) -> Iterator[Page]:
-    """Give a browser in which the administrator has logged in."""
-    with sync_playwright() as playwright:
-        # The sandbox of the browser refuses to run as root; the pages are our own.
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1400, "height": 1100})
-        opened.goto(f"{superset.url}/login/")
-        opened.fill("input[name=username], #username", "admin")
-        opened.fill("input[name=password], #password", "admin")
-        opened.click("button[type=submit], input[type=submit]")
-        opened.wait_for_url("**/superset/welcome/**")
-        yield opened
-        browser.close()
 
 
 def _spent(site: Site) -> object:

@@ -12,6 +12,7 @@ from dpsql.cli.support.catalogue import Catalogue, RecordsFile, read_catalogue
 from dpsql.cli.support.catalogued import CatalogueTable
 from dpsql.cli.support.drafting import Units, draft, left_out
 from dpsql.cli.support.exit_codes import with_exit_code
+from dpsql.cli.support.joined_views import joined_view, view_name
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
@@ -39,6 +40,10 @@ def init(
         str | None,
         typer.Option("--profile", help="Refused: a profile is paid for, from a budget that must be there first."),
     ] = None,
+    *,
+    views: Annotated[
+        bool, typer.Option("--views", help="Write a view, too, of each table with what its rows point to.")
+    ] = False,
 ) -> None:
     """Write a schema file for each table of a database; only its catalogue is read, never its records."""
     if profile is not None:
@@ -49,22 +54,41 @@ def init(
     source = _source(database)
     catalogue = _catalogue(source, schema or ())
     tables, advice = catalogue.tables, _advice(catalogue, source)
-    unknown = sorted(set(table or ()) - set(tables))
+    chosen = _chosen(table, tables, advice)
+    units = None if unit is None else _units(unit, tables)
+    texts = {name: draft(name, one, units, frozenset(chosen)) for name, one in chosen.items()}
+    if views:
+        texts |= {view_name(name): text for name in chosen if (text := joined_view(name, chosen)) is not None}
+    _write(directory, texts)
+    copy = (_COPY,) if isinstance(source, PostgresServer) else ()
+    for line in (*_told(chosen), *advice, *_places(chosen), *copy, _NEXT):
+        typer.echo(line)
+
+
+def _chosen(
+    wanted: Sequence[str] | None, tables: Mapping[str, CatalogueTable], advice: Sequence[str]
+) -> Mapping[str, CatalogueTable]:
+    """Return the tables that files are written for.
+
+    Raises:
+        ConfigError: some are not there, or none is.
+    """
+    unknown = sorted(set(wanted or ()) - set(tables))
     if unknown or not tables:
         found = f"has no table {', '.join(unknown)}" if unknown else "has no tables"
         hint = " ".join((f"It has {', '.join(sorted(tables)) or 'none'}.", *advice))
         raise ConfigError(f"the database {found}", hint=hint)
-    units = None if unit is None else _units(unit, tables)
-    files = _files(directory, table or sorted(tables))
+    return {name: tables[name] for name in wanted or sorted(tables)}
+
+
+def _write(directory: Path, texts: Mapping[str, str]) -> None:
+    """Write each into a file of its own, none of which is there."""
+    files = _files(directory, texts)
     directory.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(draft(name, tables[name], units, frozenset(files)))
+            stream.write(texts[name])
         typer.echo(f"wrote {file}")
-    chosen = {name: tables[name] for name in files}
-    copy = (_COPY,) if isinstance(source, PostgresServer) else ()
-    for line in (*_told(chosen), *advice, *_places(chosen), *copy, _NEXT):
-        typer.echo(line)
 
 
 def _catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: Sequence[str]) -> Catalogue:

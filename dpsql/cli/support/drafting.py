@@ -56,14 +56,19 @@ def draft(name: str, table: CatalogueTable, units: Units | None, written: frozen
 
 def left_out(table: CatalogueTable) -> list[str]:
     """Return the columns for whose type dpsql has none, with the type."""
-    return [f"{name} ({column.kind})" for name, column in table.columns.items() if _type(column) is None]
+    return [f"{name} ({column.kind})" for name, column in table.columns.items() if not has_type(column)]
+
+
+def has_type(column: CatalogueColumn) -> bool:
+    """Return whether dpsql has a type for a column."""
+    return _type(column) is not None
 
 
 def _parts(name: str, table: CatalogueTable, units: Units | None, written: frozenset[str]) -> Iterator[str]:
     yield f"{_HEAD}table: {yaml_name(name)}\n"
     if table.description:
         yield f"description: {_text(table.description)}\n"
-    known = {column for column, one in table.columns.items() if _type(one) is not None}
+    known = {column for column, one in table.columns.items() if has_type(one)}
     if table.key and known.issuperset(table.key):
         yield f"key: {_names(table.key)}\n"
     joint = {to: pairs for to, pairs in table.references.items() if to in written and known.issuperset(pairs)}
