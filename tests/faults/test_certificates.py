@@ -1,5 +1,6 @@
 """A certificate is renewed while people work: they notice nothing, and what can't be used changes nothing."""
 
+import datetime as dt
 import hashlib
 import shutil
 import socket
@@ -8,12 +9,18 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.request import urlopen
 
 import psycopg
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
@@ -167,3 +174,63 @@ def test_renewals_under_load_break_no_session(renewed: Renewed) -> None:
         for thread in threads:
             thread.join()
     assert failed == []
+
+
+def _made(place: Path, name: str, ends: dt.datetime) -> Path:
+    """Make a certificate that is believed until then, with its key, for this machine."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    itself = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))])
+    made = x509.CertificateBuilder().subject_name(itself).issuer_name(itself).public_key(key.public_key())
+    made = made.serial_number(x509.random_serial_number()).not_valid_before(ends - dt.timedelta(days=1))
+    made = made.not_valid_after(ends).add_extension(names, critical=False)
+    signed = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(key, SHA256())
+    plain = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (place / name).write_bytes(signed.public_bytes(Encoding.PEM) + key.private_bytes(*plain))
+    return place / name
+
+
+def test_a_certificate_of_a_minutes_life_is_renewed_under_load(renewed: Renewed) -> None:
+    """Clients that check it never meet one that has ended, nor is any session broken when one does."""
+    with TemporaryDirectory() as made:
+        place, failed, over = Path(made), list[str](), threading.Event()
+        believed = place / "believed.pem"
+
+        def begin(number: int, ends: dt.datetime) -> None:
+            file = _made(place, f"{number}.pem", ends)
+            new = believed.with_suffix(".new")
+            new.write_bytes((believed.read_bytes() if believed.exists() else b"") + file.read_bytes())
+            new.replace(believed)
+            renewed.put(file, file)
+            reload(renewed.site)
+
+        def ask(stays: bool) -> None:
+            dsn = f"{renewed.dsn.replace('sslmode=require', 'sslmode=verify-full')} sslrootcert={believed}"
+            try:
+                with psycopg.connect(dsn, autocommit=True) as connection:
+                    while not over.is_set():
+                        assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+                        if not stays:
+                            psycopg.connect(dsn).close()
+            except BaseException as error:  # noqa: BLE001
+                failed.append(repr(error))
+
+        first = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1)
+        begin(0, first)
+        threads = [threading.Thread(target=ask, args=(number % 2 == 0,)) for number in range(SESSIONS)]
+        for thread in threads:
+            thread.start()
+        try:
+            over.wait((first - dt.datetime.now(dt.UTC)).total_seconds() - 15)
+            begin(1, first + dt.timedelta(minutes=1))
+            over.wait((first - dt.datetime.now(dt.UTC)).total_seconds() + 3)  # until the first has ended
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+        assert failed == []
+        old = f"{renewed.dsn.replace('sslmode=require', 'sslmode=verify-full')} sslrootcert={place / '0.pem'}"
+        renewed.put(place / "0.pem", place / "0.pem")
+        reload(renewed.site)
+        with pytest.raises(psycopg.OperationalError, match="certificate verify failed"):
+            psycopg.connect(old)
