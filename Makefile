@@ -107,7 +107,7 @@ test-spark: $(VENV)/ok
 	test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
 	$(VENV)/bin/uv pip install --quiet --python $(SPARK)/bin/python 'pyspark>=4.1,<5'
 	SPARK_HOME=$$($(SPARK)/bin/python -c 'import pyspark; print(pyspark.__path__[0])') $(PYTEST) -m 'slow or not slow' \
-	  -k 'not versions_stay' tests/engines/test_spark.py tests/engines/test_spark_stops.py tests/queries/test_spark.py
+	  -k 'not versions_stay and not versions_of_iceberg' tests/engines/test_spark.py tests/engines/test_spark_stops.py tests/queries/test_spark.py
 
 # A million trips on both engines, growth and sessions; make bench BENCH='--rows 5000000 --engine duckdb --part questions'
 bench: $(VENV)/ok

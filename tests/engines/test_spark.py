@@ -1,5 +1,6 @@
 """Spark as the engine, by Sail: sessions, what is made ready, and what is said when something fails."""
 
+import json
 import logging
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
+from dpsql.engines.spark.client import SparkConnection
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError, EngineFailed, EngineNotReady
@@ -178,6 +180,24 @@ def test_versions_stay_what_they_are(spark_server: str, tmp_path: Path, charge: 
     assert list(asked(engine, "SELECT count(*) FROM {rides}", charge)) == [(1,)]
     assert engine.is_current()
     engine.close()
+
+
+def test_versions_of_iceberg_stay_what_they_are(spark_server: str, tmp_path: Path, charge: Charge) -> None:
+    """A snapshot of a table that is named in the configuration is read whatever is written later."""
+    at = tmp_path / "rides_on_ice"
+    session = SparkConnection.of(spark_server).session
+    session.sql(f"CREATE TABLE rides_on_ice (i INT) USING iceberg LOCATION '{at}'").collect()
+    snapshots = []
+    for _ in range(3):
+        session.sql("INSERT INTO rides_on_ice VALUES (1)").collect()
+        newest = max(at.glob("metadata/v*.metadata.json"), key=lambda file: int(file.name[1:].partition(".")[0]))
+        snapshots.append(json.loads(newest.read_text())["current-snapshot-id"])
+    for rows, snapshot in enumerate(snapshots, 1):
+        engine = SparkEngine(spark_server, {"rides": f"iceberg:{at}@{snapshot}"})
+        assert engine.columns("rides") == {"i": "integer"}
+        assert list(asked(engine, "SELECT count(*) FROM {rides}", charge)) == [(rows,)]
+        assert engine.is_current()
+        engine.close()
 
 
 def test_the_tables_of_a_policy_can_be_served(dirty_spark: Sailing, policy: Policy) -> None:
