@@ -100,3 +100,8 @@ SELECT count(*) FROM trips JOIN generate_series(1, 1000000000) AS n ON n = passe
 -- a lateral function of rows
 --> refused 0A000
 SELECT count(*) FROM trips JOIN generate_series(1, passenger_count) AS n ON true;
+
+-- groups of two granularities at once, as Malloy nests them: no group that can't be
+--> answered, 1 measurement
+SELECT n, payment_type, CASE WHEN n = 1 THEN passenger_count > 2 END AS many, count(*) FROM trips
+CROSS JOIN generate_series(0, 1) AS g (n) GROUP BY 1, 2, 3;

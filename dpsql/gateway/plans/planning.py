@@ -212,10 +212,12 @@ class Planner:
     def _answered(self, tracked: TrackedStatement) -> tuple[list[tuple[str, ScopePlan]], list[exp.Query]]:
         """Return the scopes by the names that stand in their places, and the queries over these."""
         found: list[tuple[str, ScopePlan]] = []
-        trees = []
+        trees, context = [], self.context
+        if tracked.statement.wrap is Wrap.PARTS and context.empty is EmptyGroups.AUTO:
+            context = replace(context, ranked=True)  # nobody can tell what is done with the groups
         for resolved, scopes in tracked.queries:
             places = [placeholder(resolved.query, index) for index, _ in enumerate(scopes)]
-            plans = [_scope_plan(scope, self.context) for scope in scopes]
+            plans = [_scope_plan(scope, context) for scope in scopes]
             pairs = zip(scopes, plans, strict=True)
             declared = {id(one.scope.select) for one, plan in pairs if follows_from_the_policy(plan)}
             refuse_to_compare(resolved.tree, declared)

@@ -69,7 +69,7 @@ def groups(exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows
         MissingBounds: a key's values do not follow from the policy.
         Unsupported: there are more groups than `limit`.
     """
-    parts = [_part(members, exprs, relation, env, rows, limit) for members in _together(exprs, relation)]
+    parts = [_part(members, exprs, relation, env, rows, limit) for members in _together(exprs, relation, env)]
     size = math.prod(len(part.combinations) for part in parts)
     if size > limit:
         raise too_many(size, limit)
@@ -111,19 +111,31 @@ class _Part:
     combinations: Sequence[tuple[tuple[Cell, Cell], ...]]
 
 
-def _together(exprs: Sequence[Expr], relation: Relation) -> Iterator[tuple[int, ...]]:
+def _together(exprs: Sequence[Expr], relation: Relation, env: Env) -> Iterator[tuple[int, ...]]:
     """Yield the indices of keys that depend on one public source, or on common columns; every other key alone."""
     public: dict[int, list[int]] = {}
     others = []
     for index, expr in enumerate(exprs):
         source = _source_of(expr, relation)
-        if source:
+        if source and not _is_shared(source, exprs, env):
             public.setdefault(source, []).append(index)
         else:
             others.append(index)
     for members in linked([exprs[index] for index in others]):
         yield tuple(others[member] for member in members)
     yield from map(tuple, public.values())
+
+
+def _is_shared(source: int, exprs: Sequence[Expr], env: Env) -> bool:
+    """Return whether keys depend on one column of a public source, and some of them on other columns beside it.
+
+    GROUP BY n, CASE WHEN n = 1 THEN payment_type END, of n in generate_series(0, 1)  →  n is a column as any other
+    """
+    columns = {ref for ref in refs(*exprs) if ref.source == source}
+    if len(columns) != 1 or not any(columns < set(refs(expr)) for expr in exprs):
+        return False
+    (column,) = columns
+    return column.public and column in env and env[column].values is not None
 
 
 def _source_of(expr: Expr, relation: Relation) -> int:
@@ -165,9 +177,9 @@ def _twin(ref: Ref, source: int, relation: Relation) -> Ref | None:
 def _part(
     members: tuple[int, ...], exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows, limit: int
 ) -> _Part:
-    source = _source_of(exprs[members[0]], relation)
     chosen = [exprs[i] for i in members]
-    if not source:
+    source, *others = {_source_of(expr, relation) for expr in chosen}
+    if others or not source:
         return _of_columns(members, chosen, env, limit)
     cells = sorted(set(_public_cells(chosen, source, relation, env, rows)), key=lambda row: [*map(order_of, row)])
     keys = tuple(Key(e, e, {}) for e in chosen)

@@ -47,8 +47,9 @@ def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
 def occurring(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
     """Return all that keys can be together; None where that is not known, or takes too long to find out."""
     columns = refs(*exprs)
-    if any(ref.public for ref in columns) or not all(map(can_be_tried, exprs)):
-        return None
+    public = [ref.source for ref in columns if ref.public]
+    if len(set(public)) < len(public) or not all(map(can_be_tried, exprs)):
+        return None  # columns of one public table go together as its rows have them
     cases: list[Sequence[Cell]] = []
     for ref in columns:
         values = cases_of(ref, exprs, env)
