@@ -60,3 +60,33 @@ def test_null_shares_of_columns_without_null_are_free(column: str, rides: Memory
     assert client.charges == 0
     assert client.ask("SELECT count(*) FROM rides WHERE tip IS NULL").rows != [(0,)]
     assert client.charges == 1
+
+
+def test_what_is_computed_of_columns_without_bounds_is_null_in_a_profile(rides: Memory, new_client: NewClient) -> None:
+    """Where tools ask it of every column at once; who asks for one thing hears what is missing."""
+    client = new_client(rides)
+    asked = "SELECT count(*), min(number), max(number), avg(number), count(DISTINCT number), avg(fare) FROM rides"
+    question = client.gateway.examine(asked, client.asker)
+    assert question is not None
+    reply = replied(client.gateway, client.request(question))
+    (notice,) = (one for one in reply.notices if "NULL" in one)
+    assert notice.startswith("what is computed of number is NULL: it has no declared bounds")
+    ((many, low, high, mean, distinct, fare),) = client.connection.execute(reply.text.encode()).fetchall()
+    assert (low, high, mean) == (None, None, None)
+    assert None not in (many, distinct, fare)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "min(number), max(number)",
+        "count(*), avg(number), sum(number), stddev(number)",
+        "min(number), max(number), avg(number)",
+        "count(*), min(number + 1), max(number + 1), avg(number + 1)",
+        "count(*), min(number), max(number), avg(number), sum(sqrt(number))",
+    ],
+)
+def test_what_is_no_profile_says_which_bounds_are_missing(asked: str, rides: Memory, new_client: NewClient) -> None:
+    """NULL would hide it."""
+    with pytest.raises(MissingBounds, match='"number" has no declared bounds'):
+        new_client(rides).ask(f"SELECT {asked} FROM rides")

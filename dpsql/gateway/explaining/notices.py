@@ -35,6 +35,7 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
 def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: CanHaveRows | None) -> Iterator[str]:
     draws = [drawn[part.identity] for part in scope.parts]
     yield from map(_uncomputed, scope.plan.unanswered)
+    yield from map(_unbounded, scope.plan.unbounded)
     yield from map(_unseen, filter(_selects, scope.parts))
     yield from _too_few(scope.plan, draws, possible)
     yield from _empty(scope.plan, draws, possible)
@@ -103,6 +104,13 @@ def _hidden(found: tuple[Moment, int, int]) -> str:
     name = f"{moment.name}({', '.join(map(describe, moment.args))})"
     where = "is 0" if groups == 1 else f"is 0 in {number:,} of {groups:,} groups"
     return f"{name} {where}: noise is larger than it; dpsql.margin({name}) says how large it may be"
+
+
+def _unbounded(column: str) -> str:
+    return (
+        f"what is computed of {column} is NULL: it has no declared bounds, of which the owner of the data can declare some; "
+        f"count(DISTINCT {column}) is answered"
+    )
 
 
 def _selects(part: PricedMeasurement) -> bool:

@@ -11,11 +11,11 @@ from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.rewrite.analysis.joined import PublicRows, identifying
-from dpsql.rewrite.functions.table import function_of
+from dpsql.rewrite.functions.table import function_of, unwidened
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref, walk
 from dpsql.rewrite.ir.relation import Relation, naming_units
-from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
+from dpsql.rewrite.translate.rows.profiled import computes, inputs
 
 _MOST_NODES = 25_000
 """The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
@@ -125,32 +125,14 @@ def names_unit(relation: Relation, expr: Expr) -> bool:
     return isinstance(expr, Ref) and (expr.source, expr.name) in units and expr.column.bounds is None
 
 
+def unit_computed(aggregate: Aggregate, relation: Relation) -> str | None:
+    """Return the column that says whose a row is, if an aggregate computes with such a one; None if it does not."""
+    found = (one for one in map(unwidened, inputs(aggregate)[1:]) if isinstance(one, Ref) and names_unit(relation, one))
+    return next((one.name for one in found), None) if computes(aggregate) else None
+
+
 def _computed_with(expr: Expr) -> Iterator[Expr]:
     """Yield the arguments of arithmetic in an expression."""
     for part in walk(expr):
         if isinstance(part, Apply) and function_of(part).needs_bounds:
             yield from part.args
-
-
-def computes(aggregate: Aggregate) -> bool:
-    """Return whether an aggregate computes with its arguments' values, and does not only count."""
-    match aggregate:
-        case asked.Moment(name=name):
-            return name != "count"
-        case asked.Quantile() | asked.Extreme() | asked.OfDistinct():
-            return True
-        case asked.Margin() | asked.Distinct() | asked.Vote() | asked.GroupingCall():
-            return False
-
-
-def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
-    """Return the row-level expressions that an aggregate reads."""
-    match aggregate:
-        case asked.Moment():
-            return (aggregate.where, *aggregate.args)
-        case asked.Margin():
-            return inputs(aggregate.of)
-        case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.OfDistinct() | asked.Vote():
-            return (aggregate.where, aggregate.arg)
-        case asked.GroupingCall():
-            return aggregate.keys

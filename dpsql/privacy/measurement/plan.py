@@ -158,19 +158,22 @@ class MeasurementPlan:
     """What groups have to have, where the role's answers are about no fewer units."""
     unanswered: tuple[str, ...] = ()
     """The columns that say whose a row is and of which something was to be computed: that is NULL."""
+    unbounded: tuple[str, ...] = ()
+    """The columns without bounds that were to be profiled beside others: what is computed of them is NULL, too."""
     added_up: AddedUp | None = None
     """How `groups` are made of those that the parts measure, if they are not the same."""
     by_units: "MeasurementPlan | None" = None
     """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
     on what the statement pays."""
 
-    def with_nulls(self, of_units: Sequence[str | None]) -> "MeasurementPlan":
-        """Return the plan with NULL in the places of what was to be computed of columns that name units."""
-        measured = iter(self.outputs)
-        outputs = tuple(next(measured) if name is None else QuantileOutput(None, (), array=False) for name in of_units)
-        by_units = None if self.by_units is None else self.by_units.with_nulls(of_units)
-        unanswered = tuple(dict.fromkeys(filter(None, of_units)))
-        return replace(self, outputs=outputs, unanswered=unanswered, by_units=by_units)
+    def with_nulls(self, nulls: Sequence[tuple[str | None, str | None]]) -> "MeasurementPlan":
+        """Return the plan with NULL in the places of what is of a unit's column, or of one that has no bounds."""
+        measured, names = iter(self.outputs), [unit or other for unit, other in nulls]
+        outputs = tuple(next(measured) if name is None else QuantileOutput(None, (), array=False) for name in names)
+        by_units = None if self.by_units is None else self.by_units.with_nulls(nulls)
+        units = tuple(dict.fromkeys(unit for unit, _ in nulls if unit is not None))
+        unbounded = tuple(dict.fromkeys(other for _, other in nulls if other is not None and other not in units))
+        return replace(self, outputs=outputs, unanswered=units, unbounded=unbounded, by_units=by_units)
 
     def told_by_last(self, least: int) -> "MeasurementPlan":
         """Return the plan whose last output says how many units a group has, of which it has to have some to be shown."""

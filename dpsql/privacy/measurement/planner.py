@@ -13,14 +13,7 @@ from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.limits import (
-    check_extremes,
-    check_not_of_units,
-    check_scope,
-    computes,
-    inputs,
-    names_unit,
-)
+from dpsql.privacy.measurement.limits import check_extremes, check_not_of_units, check_scope, unit_computed
 from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
@@ -32,12 +25,13 @@ from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
 from dpsql.rewrite.functions.domains import lists_too_many
-from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
+from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
+from dpsql.rewrite.translate.rows.profiled import computes, inputs, is_possible, profiled_without_bounds
 
 _ROWS = asked.Moment("count", ())
 """COUNT(*)."""
@@ -67,7 +61,7 @@ def measure(
 ) -> MeasurementPlan:
     """Return what has to be measured to answer the aggregates for every group.
 
-    What profilers compute of a column that says whose a row is, beside other aggregates, is NULL.
+    What profilers compute of a column that says whose a row is, or has no bounds, beside other aggregates, is NULL.
 
     Raises:
         MissingBounds: a sum or a key of something that the policy does not bound.
@@ -76,14 +70,30 @@ def measure(
     """
     if context.role.min_units is not None:
         return _of_enough(relation, keys, sets, aggregates, context, context.role.min_units)
-    of_units = [_unit_computed(one, relation) for one in aggregates]
-    if all(of_units) or not any(of_units):
-        plan = _measured(context, relation, keys, aggregates, sets)
-        return (
-            plan if sets is not None else compared_once(plan, relation, keys, aggregates, partial(_measured, context))
-        )
-    others = [one for one, name in zip(aggregates, of_units, strict=True) if name is None]
-    return _measured(context, relation, keys, others, sets).with_nulls(of_units)
+    of_units, planned = [unit_computed(one, relation) for one in aggregates], partial(_with_nulls, relation, keys, sets)
+    try:
+        return planned(aggregates, context, [(unit, None) for unit in of_units])
+    except MissingBounds:
+        unbounded = profiled_without_bounds(aggregates)
+        if not any(unbounded):
+            raise
+        return planned(aggregates, context, list(zip(of_units, unbounded, strict=True)))
+
+
+def _with_nulls(
+    relation: Relation,
+    keys: Sequence[Expr],
+    sets: tuple[Set, ...] | None,
+    aggregates: Sequence[Aggregate],
+    context: PlanningContext,
+    nulls: Sequence[tuple[str | None, str | None]],
+) -> MeasurementPlan:
+    """Return the plan with NULL for what is of a column that is named in `nulls`, unless there is nothing else."""
+    others = [one for one, names in zip(aggregates, nulls, strict=True) if not any(names)]
+    if others and len(others) < len(aggregates):
+        return _measured(context, relation, keys, others, sets).with_nulls(nulls)
+    plan = _measured(context, relation, keys, aggregates, sets)
+    return plan if sets is not None else compared_once(plan, relation, keys, aggregates, partial(_measured, context))
 
 
 def _of_enough(
@@ -132,7 +142,7 @@ def _measured(
     every, delta = _groups(keys, relation, env, context)
     bound = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
     build = partial(Builder, relation, every, bound)
-    possible = [a for a in aggregates if _is_possible(a, relation, context.declared)]
+    possible = [a for a in aggregates if is_possible(a, relation, context.declared)]
     plan = _planned(build, delta, keys, possible, known, context)
     if len(possible) < len(aggregates):
         never = [a for a in aggregates if a not in possible]
@@ -144,19 +154,6 @@ def _measured(
         other = build(Fraction(0), role, known, finder=search).plan(aggregates, keys)
         plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
     return plan if sets is None else _with_sets(plan, sets)
-
-
-def _unit_computed(aggregate: Aggregate, relation: Relation) -> str | None:
-    """Return the column that says whose a row is, if an aggregate computes with such a one; None if it does not."""
-    found = (one for one in inputs(aggregate)[1:] if isinstance(one, Ref) and names_unit(relation, one))
-    return next((one.name for one in found), None) if computes(aggregate) else None
-
-
-def _is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:
-    """Return whether any row can be among those that an aggregate is of: FILTER (WHERE trip_id IS NULL) has none."""
-    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
-    where = TRUE if isinstance(of, asked.GroupingCall) else of.where
-    return where == TRUE or narrowed(refs(where), both(relation.condition, where), declared) is not None
 
 
 def _of_no_rows(

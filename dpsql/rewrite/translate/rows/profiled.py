@@ -1,0 +1,68 @@
+"""What aggregates read and compute with, and of which columns without bounds tools ask a profile.
+
+SELECT count(*), min(id), max(id), avg(id), avg(fare) FROM trips     →  id is profiled, and has no bounds
+"""
+
+from collections.abc import Sequence
+
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.functions.table import unwidened
+from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
+from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.translate.rows import aggregates as asked
+from dpsql.rewrite.translate.rows.aggregates import Aggregate
+
+_OF_A_PROFILE = 3
+"""How many things, both extremes among them, are computed of a column at once by nobody who wants one of them."""
+
+
+def profiled_without_bounds(aggregates: Sequence[Aggregate]) -> list[str | None]:
+    """Return for each aggregate the column that it computes with, if that has no bounds and is profiled: else None."""
+    found = [_computed_of(one) for one in aggregates]
+    profiled = {column for column in found if column is not None and _is_profiled(column, aggregates)}
+    return [column.name if column is not None and column in profiled else None for column in found]
+
+
+def _is_profiled(column: Ref, aggregates: Sequence[Aggregate]) -> bool:
+    of_it = [one for one in aggregates if _computed_of(one) == column]
+    extremes = {one.name for one in of_it if isinstance(one, asked.Extreme)}
+    return extremes == {"min", "max"} and len(of_it) >= _OF_A_PROFILE
+
+
+def _computed_of(aggregate: Aggregate) -> Ref | None:
+    """Return the column without bounds and values that an aggregate computes with."""
+    arguments = inputs(aggregate)[1:] if computes(aggregate) else ()
+    columns = [one for one in map(unwidened, arguments) if isinstance(one, Ref)]
+    return next((one for one in columns if one.column.bounds is None and one.column.values is None), None)
+
+
+def computes(aggregate: Aggregate) -> bool:
+    """Return whether an aggregate computes with its arguments' values, and does not only count."""
+    match aggregate:
+        case asked.Moment(name=name):
+            return name != "count"
+        case asked.Quantile() | asked.Extreme() | asked.OfDistinct():
+            return True
+        case asked.Margin() | asked.Distinct() | asked.Vote() | asked.GroupingCall():
+            return False
+
+
+def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
+    """Return the row-level expressions that an aggregate reads."""
+    match aggregate:
+        case asked.Moment():
+            return (aggregate.where, *aggregate.args)
+        case asked.Margin():
+            return inputs(aggregate.of)
+        case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.OfDistinct() | asked.Vote():
+            return (aggregate.where, aggregate.arg)
+        case asked.GroupingCall():
+            return aggregate.keys
+
+
+def is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:
+    """Return whether any row can be among those that an aggregate is of: FILTER (WHERE trip_id IS NULL) has none."""
+    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    where = TRUE if isinstance(of, asked.GroupingCall) else of.where
+    return where == TRUE or narrowed(refs(where), both(relation.condition, where), declared) is not None
