@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+from sqlglot import exp
+
 from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
 from dpsql.gateway.aiming import Drawn, following
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
@@ -42,10 +44,11 @@ from dpsql.rewrite.syntax.whole.analyze import (
     AnalyzedStatement,
     AskedStatement,
     column_probe,
+    known_text,
     untold,
 )
 from dpsql.rewrite.syntax.whole.found import Kind
-from dpsql.rewrite.translate.rows.granted import require_columns, require_probed
+from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
 from dpsql.trial.begun import BegunTrial
 
 
@@ -75,6 +78,8 @@ class Gateway(PlannedQuestions):
             return Reply(request.question.text)
         if (preview := self._made_up(analyzed, request)) is not None:
             return preview
+        if (known := self._known_rows(analyzed, request)) is not None:
+            return known
         columns = _refused_or_empty(analyzed)
         if columns is not None and analyzed.statement is not None:
             role = self._deps.policy.roles[request.asker.role]
@@ -158,6 +163,19 @@ class Gateway(PlannedQuestions):
         require_columns(role, preview.table.name, sorted(preview.columns))
         rows = MadeUp(self._deps.policy, self._deps.rows).item(preview.table, preview.most)
         return Reply(preview.text(rows), (told_of(preview.table),))
+
+    def _known_rows(self, analyzed: AnalyzedStatement, request: Request) -> Reply | None:
+        """Return the reply to a statement of which the policy knows all; None where that is not so.
+
+        Raises:
+            AccessDenied: the role may not use a table of which it knows something.
+        """
+        role, tables = self._deps.policy.roles[request.asker.role], self._deps.policy.tables
+        for name in analyzed.known:
+            require_table(role, tables[name], exp.Table())
+        if analyzed.kind is not Kind.PUBLIC or analyzed.statement is None:
+            return None
+        return Reply(known_text(analyzed.statement), tuple(analyzed.known.values()))
 
     def _read_off(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> ReadOff:
         """Return what of a plan is read off other releases of the role's, beside what is stored of it or `drawn`."""

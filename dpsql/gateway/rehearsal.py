@@ -25,6 +25,8 @@ from dpsql.rewrite.syntax.whole.doomed import has_constants, may_fail, trials, t
 from dpsql.rewrite.syntax.whole.found import Kind
 from dpsql.shadow.splice import shadow_literal
 
+_TRIED = '"_dpsql_tried"'
+
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
@@ -99,6 +101,8 @@ def _of_wrap(text: str, statement: Statement) -> Rehearsal | None:
             return Rehearsal(_empty(statement))
         case Wrap.CREATE:
             return Rehearsal(_empty(statement), f"DROP TABLE pg_temp.{_name(statement.prefix)}")
+        case Wrap.VIEW:
+            return _of_view(statement)
         case Wrap.PARTS:
             return Rehearsal(f"EXPLAIN {text}")
         case Wrap.NOTHING | Wrap.EXPLAIN:
@@ -109,18 +113,32 @@ def _empty(statement: Statement) -> str:
     return statement.text([without_rows(query.tree) for query in statement.queries])
 
 
+def _of_view(statement: Statement) -> Rehearsal:
+    """Return what is to be tried before a view is made: under another name if it may replace one, which would be empty."""
+    prefix, (start, end) = statement.prefix, _named(statement.prefix)
+    if Reader(prefix).ahead(1).word != "or":
+        return Rehearsal(_empty(statement), f"DROP VIEW pg_temp.{prefix[start:end]}")
+    return Rehearsal(f"CREATE TEMP VIEW {_TRIED} {_empty(statement)[end:]}", f"DROP VIEW pg_temp.{_TRIED}")
+
+
 def _name(prefix: str) -> str:
-    """Return the name of what is made, as it is written: it stands before the word that says what it is, or behind it."""
+    """Return the name of what is made, as it is written."""
+    start, end = _named(prefix)
+    return prefix[start:end]
+
+
+def _named(prefix: str) -> tuple[int, int]:
+    """Return where the name of what is made stands: before the word that says what it is, or behind it."""
     reader = Reader(prefix)
     if not reader.skip("declare"):
-        while not reader.skip("table"):
+        while not reader.skip("table", "view"):
             reader.take()
         if reader.skip("if"):
             reader.take()
             reader.take()
     start = reader.token.start
     reader.name()
-    return prefix[start : reader.token.start]
+    return start, reader.token.start
 
 
 def _into(query: Query) -> Rehearsal | None:

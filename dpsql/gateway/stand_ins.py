@@ -67,7 +67,7 @@ def _encoding(statement: Statement) -> str | None:
             return None
         case Wrap.NOTHING | Wrap.DECLARE | Wrap.COPY:
             return copied_as(statement) or "pg_catalog.current_setting('client_encoding')"
-        case Wrap.CREATE | Wrap.EXPLAIN | Wrap.WRITE | Wrap.PARTS:
+        case Wrap.CREATE | Wrap.VIEW | Wrap.EXPLAIN | Wrap.WRITE | Wrap.PARTS:
             return None
 
 

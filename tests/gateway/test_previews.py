@@ -35,7 +35,7 @@ NOT_SHOWN = [
     "SELECT * FROM rides WHERE fare > 100 LIMIT 100",
     "SELECT * FROM rides ORDER BY fare DESC LIMIT 1",
     "SELECT fare + 1 FROM rides LIMIT 100",
-    "SELECT 1 FROM rides LIMIT 1",
+    "SELECT 1 FROM rides LIMIT 2",
     "SELECT * FROM rides JOIN zones ON zone_id = from_zone LIMIT 100",
     "SELECT * FROM rides AS a, rides AS b LIMIT 100",
     "SELECT * FROM rides AS r (a, b) LIMIT 100",

@@ -34,9 +34,9 @@ SELECT passenger_id FROM trips WHERE fare > 100 LIMIT 1;
 --> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT 1 FROM trips WHERE fare > 149 LIMIT 1;
 
--- whether there is a row at all
+-- whether there is a row of some kind
 --> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
-SELECT 1 FROM trips LIMIT 1;
+SELECT 1 FROM trips WHERE fare > 140 LIMIT 1;
 
 -- one row of a join
 --> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY

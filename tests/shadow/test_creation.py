@@ -10,9 +10,10 @@ from dpsql.shadow.server.postgres import Postgres
 Connect = Callable[[str], psycopg.Connection]
 
 REFUSED = [
-    "create temp view v as select 1",
-    "create temp recursive view v (n) as select 1",
-    "create view pg_temp.v as select 1",
+    "create view v as select 1",
+    "create view public.v as select 1",
+    "alter view pg_temp.seen rename to w",
+    "alter table seen rename to w",
     "create materialized view pg_temp.v as select 1",
     "create temp sequence s",
     "create domain pg_temp.d as int",
@@ -39,8 +40,10 @@ REFUSED = [
     "alter table kept add check (a > 0)",
     "alter event trigger dpsql_command disable",
     "alter default privileges grant select on tables to public",
-    "comment on table kept is 'hello'",
-    "comment on column kept.a is 'hello'",
+    "comment on table zones is 'hello'",
+    "comment on column zones.zone is 'hello'",
+    "comment on role ana is 'hello'",
+    "comment on database taxi is 'hello'",
     "security label on table kept is 'x'",
     "grant select on kept to public",
     "drop schema dpsql cascade",
@@ -68,7 +71,12 @@ ALLOWED = [
     "create local temporary table if not exists t (like kept including all)",
     "select 1 as a into temp t",
     "create table pg_temp.t (a int)",
-    "drop table kept",
+    "drop table kept cascade",
+    "create temp view v as select 1 as a",
+    "create or replace temp view seen as select a, a as b from kept",
+    "create temp recursive view v (n) as select 1",
+    "create view pg_temp.v as select 1",
+    "drop view seen",
 ]
 TAKEN = ["pg_authid", "pg_database", "pg_class", "pg_stat_activity", "text", "date", "int4", "bool", "trips", "zones"]
 
@@ -78,6 +86,7 @@ def client(connect: Connect) -> psycopg.Connection:
     """Give a client's session with a temporary table."""
     session = connect("ana")
     session.execute("create temp table kept (a int, b int)")
+    session.execute("create temp view seen as select a from kept")
     return session
 
 
@@ -97,7 +106,13 @@ def test_temporary_tables_are_created(client: psycopg.Connection, statement: str
 
 @pytest.mark.parametrize("name", TAKEN)
 @pytest.mark.parametrize(
-    "form", ["create temp table {} (a int)", "create temp table {} as select 1 as a", "select 1 as a into temp {}"]
+    "form",
+    [
+        "create temp table {} (a int)",
+        "create temp table {} as select 1 as a",
+        "select 1 as a into temp {}",
+        "create or replace temp view {} as select 1 as a",
+    ],
 )
 def test_names_of_others_are_not_taken(client: psycopg.Connection, name: str, form: str) -> None:
     """Neither a table nor a type of PostgreSQL's, nor a declared table, is hidden by a temporary one."""
@@ -106,6 +121,18 @@ def test_names_of_others_are_not_taken(client: psycopg.Connection, name: str, fo
     assert client.execute(
         "select count(*) from pg_class where relname = %s and relpersistence = 't'", (name,)
     ).fetchone() == (0,)
+
+
+def test_comments_are_taken_and_not_kept(client: psycopg.Connection, shadow: Postgres) -> None:
+    """Nothing that one client writes is read by another; and the client hears that."""
+    told: list[str | None] = []
+    client.add_notice_handler(lambda notice: told.append(notice.message_primary))
+    with psycopg.connect(shadow.dsn("taxi"), autocommit=True) as owner:
+        before = owner.execute("select * from pg_description").fetchall()
+        for thing in ("table kept", "column kept.a", "view seen", "type kept"):
+            client.execute(f"comment on {thing} is 'hello'".encode())
+        assert owner.execute("select * from pg_description").fetchall() == before
+    assert told == ["comments of temporary tables are not kept, because all clients would see them"] * 4
 
 
 def test_explain_fires_no_event_trigger(client: psycopg.Connection) -> None:

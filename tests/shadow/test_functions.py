@@ -64,5 +64,6 @@ def test_only_what_lists_sessions_runs_as_its_owner(owner: psycopg.Connection) -
             name.removeprefix("pg_catalog.").replace('"position"', "position") for (name,) in owner.execute(definers)
         } == {
             "dpsql.own_activity()",
+            "dpsql.forget_comments()",
             *guarded,
         }

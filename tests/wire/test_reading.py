@@ -126,7 +126,7 @@ def test_session_in_an_unread_encoding_can_only_go_back(connect: Connect, simple
 
     with Raw(connect()) as raw:
         assert _errors(told(ENCODING % b"EUC_TW")) == []
-        for statement in (AGAIN, b"select '\xa4\xa1'", COUNT.encode(), b"create temp view v as select 1"):
+        for statement in (AGAIN, b"select '\xa4\xa1'", COUNT.encode(), b"create view v as select 1"):
             got = told(statement)
             assert [code for code, _ in _errors(got)] == ["22021"]
             hint = next(error_fields(body)[b"H"].decode() for kind, body in got if kind == b"E")
@@ -249,7 +249,7 @@ def test_large_statement_keeps_nobody_waiting(connect: Connect, statement: str) 
 def test_denied_statement_is_not_even_parsed(connect: Connect) -> None:
     """Its error comes with Parse; nothing is left under its name for EXECUTE to run."""
     connection = connect()
-    prepared = connection.pgconn.prepare(b"p", b"create temp view v as select 1")
+    prepared = connection.pgconn.prepare(b"p", b"create view v as select 1")
     assert prepared.error_field(pq.DiagnosticField.SQLSTATE) == b"42501"
     with pytest.raises(psycopg.errors.InvalidSqlStatementName):
         connection.execute("execute p")

@@ -1,4 +1,4 @@
-"""What clients may create: temporary tables, whose names are nobody else's. An event trigger refuses everything else.
+"""What clients may create: temporary tables and views, by names that are nobody else's. An event trigger refuses the rest.
 
 PostgreSQL fires it for every statement that changes the catalogue, however it was hidden from the wire's look; it does
 not for roles, databases and settings, for which a client's role has no privilege, or which the warden takes back, nor for
@@ -12,7 +12,7 @@ from dpsql.policy.model import Policy
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.server.postgres import OWNER
 
-_ALLOWED = ("CREATE TABLE", "CREATE TABLE AS", "SELECT INTO", "DROP TABLE")
+_ALLOWED = ("CREATE TABLE", "CREATE TABLE AS", "SELECT INTO", "DROP TABLE", "CREATE VIEW", "DROP VIEW", "COMMENT")
 
 _TRIGGERS = """
 CREATE FUNCTION dpsql.check_command() RETURNS event_trigger LANGUAGE plpgsql
@@ -23,7 +23,7 @@ BEGIN
   END IF;
   IF session_user <> {owner} AND (session_user = {oracle} OR tg_tag <> ALL ({allowed})) THEN
     RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = pg_catalog.format('permission denied for %s', tg_tag),
-      HINT = 'Temporary tables can be created, filled and dropped.';
+      HINT = 'Temporary tables and views can be created, and dropped.';
   END IF;
 END $$;
 CREATE EVENT TRIGGER dpsql_command ON ddl_command_start EXECUTE FUNCTION dpsql.check_command();
@@ -51,6 +51,18 @@ BEGIN
   END IF;
 END $$;
 CREATE EVENT TRIGGER dpsql_names ON ddl_command_end EXECUTE FUNCTION dpsql.check_names();
+
+-- Everybody reads all comments: a client's own are gone when they have been written.
+CREATE FUNCTION dpsql.forget_comments() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF session_user <> {owner} THEN
+    DELETE FROM pg_catalog.pg_description USING pg_catalog.pg_event_trigger_ddl_commands() AS command
+     WHERE objoid = command.objid AND classoid = command.classid AND pg_description.objsubid = command.objsubid;
+    RAISE NOTICE 'comments of temporary tables are not kept, because all clients would see them';
+  END IF;
+END $$;
+CREATE EVENT TRIGGER dpsql_comments ON ddl_command_end WHEN TAG IN ('COMMENT') EXECUTE FUNCTION dpsql.forget_comments();
 """
 
 

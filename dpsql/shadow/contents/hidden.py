@@ -30,7 +30,9 @@ DECLARE
   columns text;
 BEGIN
   FOREACH empty IN ARRAY {empty}::name[] LOOP
-    SELECT string_agg(format('NULL::%s AS %I', format_type(atttypid, atttypmod), attname), ', ' ORDER BY attnum) INTO columns
+    SELECT string_agg(format('NULL::%s%s AS %I', format_type(atttypid, atttypmod),
+        CASE WHEN attcollation <> 0 THEN format(' COLLATE %s', attcollation::regcollation) END, attname), ', '
+        ORDER BY attnum) INTO columns
       FROM pg_catalog.pg_attribute WHERE attrelid = format('pg_catalog.%I', empty)::regclass AND attnum > 0;
     EXECUTE format('CREATE OR REPLACE VIEW pg_catalog.%I AS SELECT %s WHERE false', empty, columns);
   END LOOP;
@@ -50,6 +52,7 @@ Of TLS the shadow knows nothing, since clients have it with dpsql; nobody has GS
 
 _EMPTY = (
     "pg_locks",
+    "pg_policies",
     "pg_prepared_xacts",
     "pg_stat_progress_analyze",
     "pg_stat_progress_basebackup",
@@ -63,7 +66,10 @@ _EMPTY = (
     "pg_stat_wal",
     "pg_stat_wal_receiver",
 )
-"""What would tell of other sessions or of the server; the functions behind stay denied."""
+"""What would tell of other sessions or of the server, whose functions stay denied; and the tripwire of protected tables.
+
+drizzle-kit would write that into the schema that it makes.
+"""
 
 _SIZE = """
 CREATE FUNCTION dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE

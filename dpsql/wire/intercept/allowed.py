@@ -3,6 +3,8 @@
 The shadow's privileges take away most of the rest by themselves; here the client is told what it can do instead.
 """
 
+import itertools
+
 from dpsql.errors import AccessDenied, DpsqlError, SyntaxFailed, Unsupported
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
@@ -12,13 +14,16 @@ _PASSED = frozenset({
     "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "TRUNCATE TABLE",
     "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE",
     "RESET", "SHOW", "DISCARD", "EXECUTE", "DEALLOCATE", "DECLARE CURSOR", "FETCH", "MOVE", "CLOSE CURSOR", "UNLISTEN",
-    "CREATE TABLE", "CREATE INDEX", "ALTER TABLE", "ALTER INDEX", "DROP TABLE", "DROP INDEX", "DROP VIEW",
+    "ANALYZE", "CREATE TABLE", "CREATE INDEX", "ALTER TABLE", "ALTER INDEX", "DROP TABLE", "DROP INDEX", "DROP VIEW",
 })  # fmt: skip
 _UNSUPPORTED = ("LISTEN", "NOTIFY", "LOAD", "CALL", "DO")
 _INSIDE = ("PREPARE", "EXPLAIN")
 _NEVER_INTO = ("insert", "update", "delete", "merge")
 """First words of statements that have no INTO but their own."""
 _EXPLAINED = ("analyze", "analyse", "verbose")
+
+_COMMENTED = ("table", "column", "view")
+_MOST_WORDS = 6
 
 _NO_DUMP = "Clients need no locks, so pg_dump is not for them: \\d and dpsql.columns show the tables' definitions."
 
@@ -29,7 +34,7 @@ def refusal(reader: Reader) -> DpsqlError | None:
     Raises:
         DpsqlError: where it can't be read.
     """
-    first = reader.token
+    first, is_temporary_view = reader.token, _is_temporary_view(reader)
     found = kind(reader)
     match found:
         case None:
@@ -43,12 +48,24 @@ def refusal(reader: Reader) -> DpsqlError | None:
             return _explained(reader)
         case "PREPARE":
             return _prepared(reader)
+        case "COMMENT":
+            return None if reader.skip("on") and reader.word in _COMMENTED else _denied(found)
+        case "CREATE VIEW" if is_temporary_view:
+            return None
         case _ if found in _PASSED:
             return None
         case _ if found in _UNSUPPORTED:
             return Unsupported(f"{found} is not supported", because="statement-runs-code")
         case _:
             return _denied(found)
+
+
+def _is_temporary_view(reader: Reader) -> bool:
+    """Return whether the statement makes a temporary view of a plain query; nothing is taken."""
+    if reader.word != "create":
+        return False
+    words = [reader.ahead(place).word for place in range(_MOST_WORDS)]  # create or replace local temp view
+    return any(pair in (("temp", "view"), ("temporary", "view")) for pair in itertools.pairwise(words))
 
 
 def _explained(reader: Reader) -> DpsqlError | None:
@@ -82,8 +99,8 @@ def _denied(found: str) -> AccessDenied:
         return AccessDenied(
             f"permission denied for {found}",
             because="clients-only-read",
-            hint=_NO_DUMP if found == "LOCK TABLE" else "Clients read, and keep temporary tables.",
+            hint=_NO_DUMP if found == "LOCK TABLE" else "Clients read, and keep temporary tables and views.",
         )
     article = "an" if thing[:1] in "aeio" else "a"
-    hint = "Create a temporary table." if verb == "create" else None
+    hint = f"Create a temporary {'view' if thing == 'view' else 'table'}." if verb == "create" else None
     return AccessDenied(f"permission denied to {verb} {article} {thing}", because="clients-only-read", hint=hint)

@@ -1,4 +1,4 @@
-"""What a statement is to the wire: private, prepared or executed by name, refused here, or (None) the shadow's alone.
+"""What a statement is to the wire: private, prepared or executed by name, refused or left out here, or the shadow's alone.
 
 Read by PostgreSQL's own lexical rules; what is not allowed by name is refused (`allowed.py`).
 """
@@ -49,10 +49,17 @@ class RefusedStatement:
     refusal: Refusal
 
 
-ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | RefusedStatement
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A statement that is taken and not run: `ANALYZE`, which would show everybody how many rows a temporary table has."""
+
+    tag: bytes
 
 
-def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | None:
+ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | RefusedStatement | LeftOut
+
+
+def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | LeftOut | None:
     """Return what a statement is by its first words; None if it is for the gateway or the shadow to tell."""
     try:
         reader = _begun(text)
@@ -68,6 +75,8 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | 
             return _execute(text, reader)
         if reader.skip("explain"):
             return _explained(text, reader)
+        if reader.skip("analyze", "analyse"):
+            return LeftOut(b"ANALYZE")
         if reader.skip("discard"):
             return Deallocate(None) if reader.skip("all") else None
         return _deallocate(reader) if reader.skip("deallocate") else None

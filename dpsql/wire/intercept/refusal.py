@@ -1,4 +1,4 @@
-"""Errors of dpsql that the shadow raises, so that its transaction fails and it skips to the next Sync."""
+"""Errors of dpsql that the shadow raises, so that its transaction fails and it skips to the next Sync; what is left out."""
 
 from dpsql.errors import DpsqlError
 from dpsql.shadow.contents.guard import REFUSAL
@@ -18,10 +18,20 @@ def refuse(backend: Backend, failed: DpsqlError) -> None:
         return error_body(failed) if error_fields(body).get(b"M") == REFUSAL.encode() else body
 
     select = f"SELECT dpsql.refuse('{failed.sqlstate}')".encode()
+    _run(backend, select, PendingReply(MessageKind.EXECUTE, hide=b"DC", error=in_our_words))
+
+
+def leave_out(backend: Backend, portal: bytes, tag: bytes) -> None:
+    """Have the shadow do nothing in the place of a portal, which is gone then, unless the transaction has failed."""
+    backend.send(messages.close_message(b"P", portal), PendingReply(MessageKind.CLOSE, hide=b"3"))
+    _run(backend, b"SELECT", PendingReply(MessageKind.EXECUTE, hide=b"D", tag=tag))
+
+
+def _run(backend: Backend, select: bytes, owed: PendingReply) -> None:
     backend.send(messages.close_message(b"S", _NAME), PendingReply(MessageKind.CLOSE, hide=b"3"))
     backend.send(messages.parse_message(_NAME, select), PendingReply(MessageKind.PARSE, hide=b"1"))
     backend.send(messages.bind_message(_NAME, _NAME, bytes(6)), PendingReply(MessageKind.BIND, hide=b"2"))
-    backend.send(messages.execute_message(_NAME), PendingReply(MessageKind.EXECUTE, hide=b"DC", error=in_our_words))
+    backend.send(messages.execute_message(_NAME), owed)
 
 
 def moved(body: bytes, characters: int) -> bytes:

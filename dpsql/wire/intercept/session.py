@@ -10,10 +10,10 @@ from typing import assert_never
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
 from dpsql.gateway.request import Question
 from dpsql.wire.intercept import simple
-from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Prepare, RefusedStatement, tag
+from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, LeftOut, Prepare, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
 from dpsql.wire.intercept.prepared import Execution, Portal, Prepared
-from dpsql.wire.intercept.refusal import refuse, unplaced
+from dpsql.wire.intercept.refusal import leave_out, refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
@@ -214,6 +214,8 @@ class Session:
                 self._context.run_deallocate(frame.raw, deallocate, codec)
             case ExecuteNamed() as execute:
                 await self._execute_named(frame, name, portal, execute, codec)
+            case LeftOut(said):
+                leave_out(self._backend, name, said)
             case RefusedStatement(refusal):  # which `_parse` has not let pass
                 refuse(self._backend, refusal.error())
             case _ as never:

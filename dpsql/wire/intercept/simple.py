@@ -23,6 +23,7 @@ from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
     ExecuteNamed,
+    LeftOut,
     Prepare,
     RefusedStatement,
     read,
@@ -30,7 +31,7 @@ from dpsql.wire.intercept.classify import (
 )
 from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
 from dpsql.wire.intercept.prepared import Execution, Prepared
-from dpsql.wire.intercept.refusal import moved, refuse, unplaced
+from dpsql.wire.intercept.refusal import leave_out, moved, refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
@@ -196,6 +197,9 @@ async def _run_part(context: SessionContext, part: Part) -> None:
             await _answer(context, Execution(question, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
         case ExecuteNamed() as execute:
             await _execute_named(context, part, execute, codec)
+        case LeftOut(said):
+            _bind(context, part, codec)
+            leave_out(context.backend, b"", said)
         case RefusedStatement(refusal):
             context.audit.refused(part.text, refusal.error())
             context.runner.refuse(refusal.error(), part.start)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.wire.intercept.allowance import Allowance, Kept
-from dpsql.wire.intercept.classify import ExecuteNamed, Prepare, RefusedStatement, read
+from dpsql.wire.intercept.classify import ExecuteNamed, LeftOut, Prepare, RefusedStatement, read
 from dpsql.wire.intercept.prepared import Prepared, PreparedStatements
 from dpsql.wire.protocol.messages import Limits
 
@@ -43,6 +43,11 @@ PLAIN = [
     "set standard_conforming_strings to on",
     "set session array_nulls = 'true'",
     "create temp table t (a int)",
+    "create temp view v as select 1",
+    "/* a */ create or replace local temporary view v (a, b) as select 1, 2",
+    "; create global temp view v as select 1",
+    "comment on table t is 'x'",
+    "comment on column t.a is 'x'",
     "unlisten *",
     "",
     "/* only a comment */ ;",
@@ -55,6 +60,14 @@ def test_other_statements_are_not_decided(statement: str) -> None:
     assert read(statement) is None
 
 
+@pytest.mark.parametrize(
+    "statement", ["analyze", "ANALYZE verbose t", "/* a */ analyse t (a)", "; analyze (verbose) t, u"]
+)
+def test_statistics_are_not_made(statement: str) -> None:
+    """They would be everybody's to see."""
+    assert read(statement) == LeftOut(b"ANALYZE")
+
+
 DENIED = [
     ("listen x", "0A000"),
     ("ALTER ROLE ana SET x = 1", "42501"),
@@ -62,10 +75,12 @@ DENIED = [
     ("create view v as select 1", "42501"),
     ("create or replace temp recursive view v (a) as select 1", "42501"),
     ("--\rcreate view v as select 1", "42501"),
-    ("/* /* */ */ create temp view v as select 1", "42501"),
-    ("; create temp view v as select 1", "42501"),
+    ("/* /* */ */ create temp recursive view v (a) as select 1", "42501"),
+    ("; create view pg_temp.v as select 1", "42501"),
+    ("create view temp as select 1", "42501"),
+    ("create view temp.view as select 1", "42501"),
     ("explain (costs off, analyze) create materialized view v as select 1", "42501"),
-    ("prepare p (int) as create temp view v as select 1", "42501"),
+    ("prepare p (int) as create temporary materialized view v as select 1", "42501"),
     ("\u00a0create view v as select 1", "42601"),
     ("/* only a comment", "42601"),
     ("executed", "42601"),
@@ -76,7 +91,8 @@ DENIED = [
     ("set names 'mule_internal'", "22021"),
     ("set client_encoding = 'Shift-JIS 2004'", "22021"),
     ("do $$begin end$$", "0A000"),
-    ("comment on table t is 'x'", "42501"),
+    ("comment on schema public is 'x'", "42501"),
+    ("comment on role ana is 'x'", "42501"),
     ("vacuum", "42501"),
     ('set "standard_conforming_strings" = off', "0A000"),
     ("set local array_nulls = 0", "0A000"),

@@ -1,7 +1,7 @@
 """From the text of one statement to its query, and to what stands around the query.
 
-Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, EXPLAIN);
-those that write are taken apart in `writing.py`.
+Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, CREATE TEMP
+VIEW, EXPLAIN); those that write are taken apart in `writing.py`.
 """
 
 import re
@@ -24,6 +24,7 @@ class Wrap(Enum):
     DECLARE = "declare"
     COPY = "copy"
     CREATE = "create"
+    VIEW = "view"
     EXPLAIN = "explain"
     WRITE = "write"
     """INSERT, UPDATE, DELETE or MERGE, with any number of queries in it."""
@@ -153,9 +154,9 @@ def place(text: str) -> tuple[Wrap, int, int]:
         return Wrap.COPY, *inside
     if reader.skip("declare") and _skip_declaration(reader):
         return Wrap.DECLARE, reader.token.start, len(text)
-    if reader.skip("create") and _skip_creation(reader):
+    if reader.skip("create") and (made := _skip_creation(reader)):
         start = reader.token.start
-        return Wrap.CREATE, start, _before_tail(text, start)
+        return made, start, _before_tail(text, start)
     return Wrap.NOTHING, 0, len(text)
 
 
@@ -170,12 +171,29 @@ def _skip_declaration(reader: Reader) -> bool:
     return reader.skip("for") and found
 
 
-def _skip_creation(reader: Reader) -> bool:
-    """Take what follows CREATE, up to AS; return whether it is a temporary table with nothing special about it."""
+def _skip_creation(reader: Reader) -> Wrap | None:
+    """Take what follows CREATE, up to AS; return what is made, if it is temporary and nothing is special about it."""
+    replaces = reader.skip("or") and reader.skip("replace")
     reader.skip("local", "global")
-    found = reader.skip("temp", "temporary") and reader.skip("table")
+    if not reader.skip("temp", "temporary"):
+        return None
+    if reader.skip("view"):
+        return Wrap.VIEW if _skip_view(reader) else None
+    return Wrap.CREATE if not replaces and reader.skip("table") and _skip_table(reader) else None
+
+
+def _skip_view(reader: Reader) -> bool:
+    found = reader.name() is not None
+    reader.skip_parentheses()
+    if reader.skip("with"):
+        found = reader.skip_parentheses() is not None and found
+    return reader.skip("as") and found
+
+
+def _skip_table(reader: Reader) -> bool:
+    found = True
     if reader.skip("if"):
-        found = reader.skip("not") and reader.skip("exists") and found
+        found = reader.skip("not") and reader.skip("exists")
     found = reader.name() is not None and found
     reader.skip_parentheses()
     if reader.skip("on"):

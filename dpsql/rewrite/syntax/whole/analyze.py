@@ -3,7 +3,7 @@
 COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT  →  the query in COPY (…), and its one scope
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,13 +23,14 @@ from dpsql.rewrite.syntax.read.trees import every as every_node
 from dpsql.rewrite.syntax.read.trees import take_apart
 from dpsql.rewrite.syntax.whole.column_probes import is_column_probe, is_empty, limit_of
 from dpsql.rewrite.syntax.whole.found import FoundScopes, Kind
+from dpsql.rewrite.syntax.whole.known_rows import put_known_rows
 from dpsql.rewrite.syntax.whole.previews import TablePreview, preview_of
 from dpsql.rewrite.syntax.whole.scopes import find
 from dpsql.rewrite.syntax.whole.views import expand_views
 from dpsql.rewrite.syntax.whole.writing import rows_refused, written
 
 _QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
-_WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "CREATE TABLE"})
+_WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "CREATE TABLE", "CREATE VIEW"})
 _LONGEST = 32_000
 """Characters of a statement over private rows: taking it apart keeps everybody else waiting."""
 
@@ -57,6 +58,8 @@ class AnalyzedStatement:
     """The scopes of each query, where there is to be an answer."""
     preview: TablePreview | None = field(default=None, compare=False, repr=False)
     """What it is a preview of, where it is one."""
+    known: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The tables of which the policy itself has told something, and what clients are told of that."""
 
     def __del__(self) -> None:
         """Take the trees apart: thousands of them, forgotten one by one, would stop everybody while they are collected."""
@@ -81,8 +84,9 @@ def asked_statement(text: str) -> AskedStatement | None:
     if found not in _QUERIES | _WRITING or (found == "COPY" and not of_query):
         return None
     placed = query_place(text)
-    # PostgreSQL looks at the query in COPY when it runs that.
-    return AskedStatement(text, (text[placed[1] : placed[2]],) if placed and placed[0] is Wrap.COPY else ())
+    # PostgreSQL looks at the query in COPY, and in a view, when it runs that.
+    unseen = placed is not None and placed[0] in (Wrap.COPY, Wrap.VIEW)
+    return AskedStatement(text, (text[placed[1] : placed[2]],) if placed and unseen else ())
 
 
 def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | None:
@@ -125,8 +129,10 @@ def _is_query(text: str) -> bool:
 
 def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
     every, preview = [], preview_of(statement, policy)
+    known = dict[str, str]()
     for query in statement.queries:
         try:
+            known |= put_known_rows(query.tree, policy)
             nodes = expand_views(query.tree, policy)
             simplify(nodes)
             every.append(find(query.tree, policy, nodes))
@@ -136,12 +142,12 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
             return AnalyzedStatement(None, Kind.ROWS, Refusal.of(error))
     kinds = {found.kind for found in every}
     if kinds == {Kind.PUBLIC}:
-        return None
+        return AnalyzedStatement(statement, Kind.PUBLIC, known=known) if known else None
     if kinds == {Kind.ROWS}:
         return _rows(statement, policy, preview)
     if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and _needs_no_rows(statement):
         return AnalyzedStatement(statement, Kind.ROWS)
-    return AnalyzedStatement(statement, Kind.ANSWER, found=tuple(every))
+    return AnalyzedStatement(statement, Kind.ANSWER, found=tuple(every), known=known)
 
 
 def _needs_no_rows(statement: Statement) -> bool:
@@ -157,20 +163,31 @@ def _rows(statement: Statement, policy: Policy, preview: TablePreview | None) ->
     """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
     (query,) = statement.queries
     empty = is_empty(query.tree)
-    if statement.wrap is not Wrap.EXPLAIN and (empty or is_column_probe(query)):
+    if statement.wrap is Wrap.VIEW or (statement.wrap is not Wrap.EXPLAIN and (empty or is_column_probe(query))):
         return AnalyzedStatement(statement, Kind.ROWS, preview=None if empty else preview)
     refused = rows_refused(policy.protected, query.text, one=limit_of(query.tree) == 1)
     return AnalyzedStatement(statement, Kind.ROWS, Refusal.of(refused), preview=preview)
 
 
+def known_text(statement: Statement) -> str:
+    """Return a statement over rows that are known."""
+    return statement.text([render(query.tree) for query in statement.queries])
+
+
 def untold(analyzed: AnalyzedStatement) -> Iterator[str]:
     """Yield what a client has to be told of an answer without rows that it might take for one that found none."""
-    if analyzed.statement is not None and not all(is_empty(query.tree) for query in analyzed.statement.queries):
+    if analyzed.statement is None or all(is_empty(query.tree) for query in analyzed.statement.queries):
+        return
+    if analyzed.statement.wrap is Wrap.VIEW:
+        yield "rows are protected: this view shows its columns, and no statement may read it; write its query in WITH instead"
+    else:
         yield "rows are protected: these are the columns alone, and no row; ask for count(*), sum(x), avg(x) … GROUP BY"
 
 
 def column_probe(statement: Statement) -> str:
-    """Return the statement with no rows."""
+    """Return the statement with no rows; a view of rows stays what it is, which the shadow lets nobody read."""
+    if statement.wrap is Wrap.VIEW and not is_empty(statement.queries[0].tree):
+        return statement.text([query.text for query in statement.queries])
     return statement.text([without_rows(query.tree) for query in statement.queries])
 
 

@@ -1,0 +1,178 @@
+"""Queries whose rows the policy knows: what it declares is not looked for in records.
+
+SELECT 1 FROM trips LIMIT 1                         →  SELECT 1 LIMIT 1, where rows are expected
+SELECT id FROM t GROUP BY id HAVING count(*) > 1    →  SELECT NULL::bigint AS id WHERE FALSE, of a key that is never NULL
+SELECT count(*) FROM (SELECT count(*) AS n FROM t GROUP BY id) AS f WHERE n > 1
+→  SELECT count(*) FROM (SELECT NULL::bigint AS n WHERE FALSE) AS f WHERE n > 1
+
+By the first tools find out whether a table can be read; by the others tests of data ask whether a column is unique.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy, SqlType, Table
+from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.read.trees import every
+from dpsql.rewrite.syntax.whole.column_probes import limit_of
+from dpsql.rewrite.syntax.whole.scopes import declared
+
+_LOOK = {"expressions", "from_", "limit", "kind"}
+_GROUPED = {"expressions", "from_", "where", "group", "having", "order", "limit", "kind"}
+
+
+def put_known_rows(tree: exp.Query, policy: Policy) -> dict[str, str]:
+    """Change the queries in a tree whose rows are known; return the tables that they read, and what is said of each."""
+    ctes = {fold(cte.args["alias"].this): cte for cte in every(tree, exp.CTE)}
+    told = {}
+    for select in every(tree, exp.Select):
+        for inner, outer in _looked_at(select, ctes):
+            table = _only_table(inner, policy, ctes)
+            if table is None:
+                continue
+            if outer is None and _is_look(inner, table):
+                inner.set("from_", None)
+                told[table.name] = f"{table.name} is declared to have rows, and no record was read to see it"
+            elif _is_by_key(inner, table) and _asks_for_several(inner, outer):
+                _leave_none(inner, table)
+                (key,) = table.keys
+                told[table.name] = (
+                    f"{', '.join(sorted(key))} is declared to be the key of {table.name}: no value is there twice, and no"
+                    " record was read to see it"
+                )
+    return told
+
+
+def _looked_at(select: exp.Select, ctes: Mapping[str, exp.CTE]) -> Iterator[tuple[exp.Select, exp.Select | None]]:
+    """Yield a SELECT by itself, and the one that it alone reads with itself around that."""
+    yield select, None
+    item = select.args["from_"].this if select.args.get("from_") and not select.args.get("joins") else None
+    if isinstance(item, exp.Table) and not item.args.get("db"):
+        cte = ctes.get(fold(item.this))
+        item = cte if cte is not None and not cte.args["alias"].args.get("columns") and _is_read_once(cte) else None
+    if isinstance(item, (exp.Subquery, exp.CTE)) and isinstance(item.this, exp.Select):
+        yield item.this, select
+
+
+def _is_read_once(cte: exp.CTE) -> bool:
+    name, root = fold(cte.args["alias"].this), cte.root()
+    return sum(fold(table.this) == name and not table.args.get("db") for table in every(root, exp.Table)) == 1
+
+
+def _only_table(select: exp.Select, policy: Policy, ctes: Mapping[str, exp.CTE]) -> Table | None:
+    """Return the protected table that a SELECT reads, and nothing beside it."""
+    item = select.args["from_"].this if select.args.get("from_") and not select.args.get("joins") else None
+    if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier) or fold(item.this) in ctes:
+        return None
+    if {key for key, value in item.args.items() if value} - {"this", "db", "catalog", "alias"}:
+        return None
+    table = declared(item, policy)
+    return None if table is None or table.public else table
+
+
+def _is_look(select: exp.Select, table: Table) -> bool:
+    """Return whether a SELECT asks for one row of constants, of a table that is declared to have rows."""
+    given = {key for key, value in select.args.items() if value}
+    return (
+        bool(table.expected_rows)
+        and given <= _LOOK
+        and limit_of(select) == 1
+        and bool(select.expressions)
+        and all(_is_constant(one.unalias()) for one in select.expressions)
+    )
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    while isinstance(node, (exp.Cast, exp.Paren)):
+        node = node.this
+    return isinstance(node, (exp.Literal, exp.Boolean, exp.Null))
+
+
+def _is_by_key(select: exp.Select, table: Table) -> bool:
+    """Return whether a SELECT has a group for each value of a declared key, and shows nothing but its columns and counts."""
+    group, given = select.args.get("group"), {key for key, value in select.args.items() if value}
+    if group is None or given - _GROUPED or {key for key, value in group.args.items() if value} - {"expressions"}:
+        return False
+    names = {fold(one.this) for one in group.expressions if isinstance(one, exp.Column)}
+    if len(names) < len(group.expressions) or not all(_is_output(one.unalias(), table) for one in select.expressions):
+        return False
+    return any(key <= names and not any(table.columns[name].nullable for name in key) for key in table.keys)
+
+
+def _is_output(node: exp.Expr, table: Table) -> bool:
+    return _is_count(node) or (isinstance(node, exp.Column) and fold(node.this) in table.columns)
+
+
+def _is_count(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and function_name(node) == "count" and not node.args.get("order")
+
+
+def _asks_for_several(inner: exp.Select, outer: exp.Select | None) -> bool:
+    """Return whether only groups of several rows are asked for, in HAVING or in WHERE around the groups."""
+    if outer is None:
+        having = inner.args.get("having")
+        return having is not None and any(_is_above_one(one, _is_count) for one in _conjuncts(having.this))
+    counts = frozenset(one.alias_or_name for one in inner.expressions if _is_count(one.unalias()))
+    where, names = outer.args.get("where"), {"", outer.args["from_"].this.alias_or_name}
+    names_count = partial(_is_named, counts, names)
+    return where is not None and any(_is_above_one(one, names_count) for one in _conjuncts(where.this))
+
+
+def _is_named(counts: frozenset[str], tables: set[str], node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and fold(node.this) in counts and fold(node.args.get("table")) in tables
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    match node:
+        case exp.Paren():
+            yield from _conjuncts(node.this)
+        case exp.And():
+            yield from _conjuncts(node.this)
+            yield from _conjuncts(node.expression)
+        case _:
+            yield node
+
+
+def _is_above_one(node: exp.Expr, is_count: Callable[[exp.Expr], bool]) -> bool:
+    """Return whether a condition holds of no count below 2."""
+    match node:
+        case (
+            exp.GT(this=count, expression=exp.Literal() as least)
+            | exp.LT(this=exp.Literal() as least, expression=count)
+        ):
+            return is_count(count) and least.name.isdigit() and int(least.name) >= 1
+        case exp.GTE(this=count, expression=exp.Literal() as least):
+            return is_count(count) and least.name.isdigit() and int(least.name) > 1
+        case _:
+            return False
+
+
+def _leave_none(select: exp.Select, table: Table) -> None:
+    """Leave a SELECT its columns, and no rows."""
+    outputs = [_null(one, table) for one in select.expressions]
+    for clause in ("from_", "group", "having", "order"):
+        select.set(clause, None)
+    select.set("expressions", outputs)
+    select.set("where", exp.Where(this=exp.false()))
+
+
+def _null(output: exp.Expr, table: Table) -> exp.Expr:
+    """Return NULL of the type and with the name that an output has."""
+    node = output.unalias()
+    if isinstance(output, exp.Alias):
+        name = output.args["alias"].copy()
+    else:
+        name = exp.to_identifier(node.name if isinstance(node, exp.Column) else "count", quoted=True)
+    return exp.Alias(this=exp.Cast(this=exp.Null(), to=_type(node, table)), alias=name)
+
+
+def _type(node: exp.Expr, table: Table) -> exp.DataType:
+    if _is_count(node):
+        return exp.DataType.build("bigint", dialect="postgres")
+    column = table.columns[fold(node.this)]
+    if column.type is SqlType.ENUM:
+        return exp.DataType.build(f"public.{column.declared}", dialect="postgres", udt=True)
+    return exp.DataType.build(column.declared, dialect="postgres")
