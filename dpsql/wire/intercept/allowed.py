@@ -4,6 +4,7 @@ The shadow's privileges take away most of the rest by themselves; here the clien
 """
 
 import itertools
+from collections.abc import Callable, Mapping
 
 from dpsql.errors import AccessDenied, DpsqlError, SyntaxFailed, Unsupported
 from dpsql.lexer.kinds import kind
@@ -11,7 +12,7 @@ from dpsql.lexer.reader import Reader
 from dpsql.wire.intercept.settings import refused_setting
 
 _PASSED = frozenset({
-    "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "TRUNCATE TABLE",
+    "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE TABLE",
     "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE",
     "RESET", "SHOW", "DISCARD", "EXECUTE", "DEALLOCATE", "DECLARE CURSOR", "FETCH", "MOVE", "CLOSE CURSOR", "UNLISTEN",
     "ANALYZE", "CREATE TABLE", "CREATE INDEX", "ALTER TABLE", "ALTER INDEX", "DROP TABLE", "DROP INDEX", "DROP VIEW",
@@ -22,6 +23,7 @@ _NEVER_INTO = ("insert", "update", "delete", "merge")
 """First words of statements that have no INTO but their own."""
 _EXPLAINED = ("analyze", "analyse", "verbose")
 
+_THE_CLIENT = ("stdin", "stdout")
 _COMMENTED = ("table", "column", "view")
 _MOST_WORDS = 6
 
@@ -36,20 +38,11 @@ def refusal(reader: Reader) -> DpsqlError | None:
     """
     first, is_temporary_view = reader.token, _is_temporary_view(reader)
     found = kind(reader)
+    if found is not None and found in _READ_FURTHER:
+        return _READ_FURTHER[found](reader)
     match found:
         case None:
             return SyntaxFailed(f'syntax error at or near "{first.text}"', position=first.start + 1)
-        case "SET":
-            return refused_setting(reader)
-        case "EXPLAIN":
-            reader.skip_parentheses()
-            while reader.skip(*_EXPLAINED):
-                pass
-            return _explained(reader)
-        case "PREPARE":
-            return _prepared(reader)
-        case "COMMENT":
-            return None if reader.skip("on") and reader.word in _COMMENTED else _denied(found)
         case "CREATE VIEW" if is_temporary_view:
             return None
         case _ if found in _PASSED:
@@ -58,6 +51,24 @@ def refusal(reader: Reader) -> DpsqlError | None:
             return Unsupported(f"{found} is not supported", because="statement-runs-code")
         case _:
             return _denied(found)
+
+
+def _commented(reader: Reader) -> DpsqlError | None:
+    return None if reader.skip("on") and reader.word in _COMMENTED else _denied("COMMENT")
+
+
+def _copied(reader: Reader) -> DpsqlError | None:
+    """Return why a COPY is refused: what it reads or writes is the server's."""
+    if reader.skip_parentheses() is None:
+        while reader.name() is not None and reader.skip("."):
+            pass
+        reader.skip_parentheses()
+    if not reader.skip("to", "from") or reader.word in _THE_CLIENT:
+        return None
+    hint = "COPY (SELECT ...) TO STDOUT sends rows to the client; psql's \\copy puts them into a file."
+    return AccessDenied(
+        "permission denied to COPY files and programs of the server", because="clients-only-read", hint=hint
+    )
 
 
 def _is_temporary_view(reader: Reader) -> bool:
@@ -70,6 +81,9 @@ def _is_temporary_view(reader: Reader) -> bool:
 
 def _explained(reader: Reader) -> DpsqlError | None:
     """Return why a statement may not be explained: EXPLAIN ANALYZE runs it, and no event trigger fires for it."""
+    reader.skip_parentheses()
+    while reader.skip(*_EXPLAINED):
+        pass
     first = reader.word
     failed = refusal(reader)
     if failed is not None or first in _NEVER_INTO:
@@ -104,3 +118,13 @@ def _denied(found: str) -> AccessDenied:
     article = "an" if thing[:1] in "aeio" else "a"
     hint = f"Create a temporary {'view' if thing == 'view' else 'table'}." if verb == "create" else None
     return AccessDenied(f"permission denied to {verb} {article} {thing}", because="clients-only-read", hint=hint)
+
+
+_READ_FURTHER: Mapping[str, Callable[[Reader], DpsqlError | None]] = {
+    "SET": refused_setting,
+    "EXPLAIN": _explained,
+    "PREPARE": _prepared,
+    "COPY": _copied,
+    "COMMENT": _commented,
+}
+"""Kinds of which some statements are refused, and what reads on behind their first words."""
