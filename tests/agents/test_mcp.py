@@ -166,7 +166,7 @@ TASKS = [
 ]
 
 
-def test_ten_tasks_are_solved_from_plans_and_refusals_alone(served: Site) -> None:
+def test_what_an_analyst_would_ask_is_planned_and_answered(served: Site) -> None:
     """What an analyst would ask; where the first try is refused, the refusal says what works."""
 
     async def run() -> None:
