@@ -49,7 +49,7 @@ attack: $(VENV)/ok
 	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py tests/gateway/test_inner_answers.py
 
 test-all: $(VENV)/ok $(DRIVERS)/ok
-	DRIVERS=$(DRIVERS) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset'
+	DRIVERS=$(DRIVERS) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset and not tools'
 
 # Mistakes put into the code, each in a process of its own, and the test that catches each: about an hour on two quiet cores.
 # Some of them: make mutants ONLY='noise|ledger'
@@ -85,6 +85,22 @@ test-clients: $(VENV)/ok $(DRIVERS)/ok
 	test -x $(PGADMIN)/bin/python || $(PYTHON) -m venv $(PGADMIN)
 	$(VENV)/bin/uv pip install --quiet --python $(PGADMIN)/bin/python 'pgadmin4>=9'
 	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) PGADMIN=$(PGADMIN) $(PYTEST) -m clients tests/clients/installed
+
+# What people look at data with, each where it disturbs nothing: several minutes.
+TOOLS = $(VENV)/tools
+OF_R = r-base-core r-cran-dbplyr r-cran-rpostgresql r-cran-jsonlite
+test-tools: $(VENV)/ok
+	@{ command -v npm >/dev/null && dpkg -s $(OF_R) >/dev/null 2>&1; } || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	  --no-install-recommends $(OF_R) $$(command -v npm >/dev/null || echo nodejs npm) >/dev/null; } || \
+	  { echo 'needed: apt-get install $(OF_R) nodejs npm' >&2; exit 1; }
+	mkdir -p $(TOOLS)/node && cp tests/clients/drivers/tools/package.json $(TOOLS)/node && cd $(TOOLS)/node && npm install --silent --no-audit --no-fund
+	for needs in tests/clients/drivers/tools/needs/*.txt; do \
+	  place=$(TOOLS)/$$(basename $$needs .txt); \
+	  test -x $$place/bin/python || $(PYTHON) -m venv --without-pip $$place || exit 1; \
+	  $(VENV)/bin/uv pip install --quiet --python $$place/bin/python -r $$needs || exit 1; \
+	done
+	TOOLS=$(TOOLS) $(PYTEST) $(PARALLEL) -m tools tests/clients/tools
 
 # Apache Superset and a browser to look at it with, each where it disturbs nothing; for Python 3.11.
 SUPERSET = $(VENV)/superset
@@ -136,4 +152,4 @@ lock: $(VENV)/ok
 	$(LOCK) --upgrade -o requirements.lock
 	$(LOCK) --upgrade --extra mcp --extra metrics --extra plots -o requirements-all.lock
 
-.PHONY: demo check lock attack test test-all test-browser test-clients test-superset test-spark mutants bench bench-peers
+.PHONY: demo check lock attack test test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-peers

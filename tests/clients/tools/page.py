@@ -1,0 +1,84 @@
+"""The table of tools in docs/clients.md: the rows that are there, what a tool's row is, and the page with other rows."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.clients.tools.catalogue import TOOLS
+from tests.clients.tools.reasons import REASONS
+from tests.clients.tools.run import Tried
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "clients.md"
+_PLACE = re.compile(r"(<!-- table tools, written by tests/clients/tools -->\n).*?(<!-- end -->)", re.DOTALL)
+_RULE = re.compile(r"rule: ([a-z-]+)")
+_HEAD = ("tool", "works as on PostgreSQL", "works with made-up rows", "does not, and why", "a profile pays")
+
+_PROTECTED = "are protected; ask for count(*)"
+
+Row = tuple[str, ...]
+
+
+class UnexplainedError(AssertionError):
+    """Something does not work, and nobody knows why."""
+
+
+def row(tool: str, found: Sequence[Tried]) -> Row:
+    """Return the row of a tool.
+
+    Raises:
+        UnexplainedError: something does not work, and neither a rule nor `REASONS` says why.
+    """
+    failed = [one for one in found if not one.is_right and not one.made_up]
+    reasons: dict[str, list[str]] = {}
+    for one in failed:
+        reasons.setdefault(_reason(tool, one), []).append(f"`{one.name}`")
+    paid = [one.paid for one in found if "profile" in one.part]
+    return (
+        tool,
+        _parts(found, [one for one in found if one.is_right]),
+        _parts(found, [one for one in found if one.made_up and not one.is_right]),
+        "; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()) or "–",
+        f"{sum(paid):g}" if paid else "",
+    )
+
+
+def _parts(every: Sequence[Tried], found: Sequence[Tried]) -> str:
+    """Return how many things of each part are among those that were found."""
+    told = []
+    for part in dict.fromkeys(one.part for one in found):
+        all_, these = (sum(one.part == part for one in some) for some in (every, found))
+        told.append(part if all_ == 1 else f"{part} ({these})" if all_ == these else f"{part} ({these} of {all_})")
+    return ", ".join(told) or "–"
+
+
+def _reason(tool: str, one: Tried) -> str:
+    """Return why something does not work.
+
+    Raises:
+        UnexplainedError: nobody knows.
+    """
+    known = REASONS.get((tool, one.name))
+    if known is not None:
+        return known
+    rule = _RULE.search(one.failed)
+    if _PROTECTED in one.failed:
+        return "rows (`rows-of-protected-table`)"
+    if rule is None:
+        raise UnexplainedError(f"{tool}, {one.name}: {one}")
+    return f"`{rule[1]}`"
+
+
+def rows(page: str) -> Mapping[str, Row]:
+    """Return the rows that stand on a page, by tool."""
+    place = _PLACE.search(page)
+    names = {tool.name for tool in TOOLS}
+    lines = [] if place is None else [line.strip("|").split(" | ") for line in place[0].splitlines()]
+    found = [tuple(cell.strip().replace("\\|", "|") for cell in cells) for cells in lines]
+    return {cells[0]: cells for cells in found if cells[0] in names}
+
+
+def written(page: str, by_tool: Mapping[str, Row]) -> str:
+    """Return a page with these rows in its table."""
+    lines = [_HEAD, ("---",) * len(_HEAD), *(by_tool[tool.name] for tool in TOOLS if tool.name in by_tool)]
+    table = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    return _PLACE.sub(lambda place: f"{place[1]}\n{table}\n{place[2]}", page)

@@ -1,0 +1,18 @@
+"""Why something does not come to the same as on PostgreSQL, where no rule of dpsql's says so in the error."""
+
+_TESTED = "asks for the rows that fail, and takes the refusal for a missing column"
+REASONS: dict[tuple[str, str], str] = {
+    ("JupySQL", "%sqlcmd test --greater"): _TESTED,
+    ("JupySQL", "%sqlcmd test --less-than"): _TESTED,
+    (
+        "JupySQL",
+        "%sqlcmd profile",
+    ): "asks for a value of each column first; with made-up rows it profiles what has bounds",
+    ("Malloy", "index"): "reads every column as a text, also those without declared values",
+    (
+        "Soda Core 3",
+        "profile columns",
+    ): "asks how often each value occurs, also of columns whose values are not declared",
+    ("LangChain's SQLDatabase", "get_table_info"): "has no sample rows, or made-up ones",
+    ("sqlmesh", "plan and apply"): "would write tables",
+}
