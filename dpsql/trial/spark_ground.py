@@ -1,5 +1,6 @@
 """Made-up databases as temporary views of a session of their own with the Spark server, over rows that the session brings."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -15,6 +16,8 @@ from dpsql.trial.ground import PATIENCE, GroundFailed, TableNames, public_texts,
 from dpsql.trial.subject import TrialSubject
 
 _STAGED, _PUBLIC = "dpsql_staged", "dpsql_public"
+_SPAN = "interval day to second"
+_DAYS = re.compile(r"(-?)(\d+) days(?: -?(\d+):(\d\d):(\d\d)(?:\.(\d{6}))?)?")
 
 
 class SparkGround:
@@ -71,26 +74,42 @@ class SparkGround:
     def _make(self, numbers: Mapping[str, str]) -> None:
         subject = self._subject
         for table, columns, cells in public_texts(subject.policy, subject.public):
-            self._stage(columns, cells)
+            self._stage(subject.types[table], columns, cells)
             casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
             self._view(f"{_PUBLIC}{numbers[table]}", f"SELECT {casts} FROM {_STAGED}")  # noqa: S608
         for place in trial_places(subject.records):
             records = subject.records[place.world]
             for name, made in records.tables.items():
-                self._stage(*staged(records, name))
+                self._stage(subject.types[name], *staged(records, name))
                 owned = place.kind in made.owners
                 rows = rows_at(place, subject.types[name], _STAGED, _cast, owned=owned)
                 self._view(f"{place.name}{numbers[name]}", rows)
 
-    def _stage(self, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]) -> None:
+    def _stage(self, types: Mapping[str, str], columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]) -> None:
+        """Bring rows along as texts, but for spans: Sail reads no text as one."""
         import pyarrow as pa  # noqa: PLC0415  (Spark's client brings it along)
 
-        rows = pa.table({name: pa.array(column, pa.string()) for name, column in zip(columns, cells, strict=True)})
-        self._connection.session.createDataFrame(rows).createOrReplaceTempView(_STAGED)
+        made = {
+            name: pa.array(map(_micros, column), pa.duration("us"))
+            if types.get(name) == _SPAN
+            else pa.array(column, pa.string())
+            for name, column in zip(columns, cells, strict=True)
+        }
+        self._connection.session.createDataFrame(pa.table(made)).createOrReplaceTempView(_STAGED)
 
     def _view(self, name: str, select: str) -> None:
         self._connection.asked(select).createOrReplaceTempView(name)
 
 
+def _micros(cell: MadeUpCell) -> int | None:
+    """Return how long a span is, in microseconds; None of what has months, or is none."""
+    found = _DAYS.fullmatch(cell or "")
+    if found is None:
+        return None
+    days, hours, minutes, seconds, rest = (int(part or 0) for part in found.groups()[1:])
+    micros = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 10**6 + rest
+    return -micros if found[1] else micros
+
+
 def _cast(text: str, type_: str) -> str:
-    return f"try_cast({text} AS {type_})"
+    return text if type_ == _SPAN else f"try_cast({text} AS {type_})"
