@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import InternalError, TrialFailed
@@ -44,12 +44,34 @@ _CHOSEN = (3, 24)
 """What is taken for C where a statement's own is chosen by releases: a small one, and one for which units are marked."""
 _UNREADY = "databases"
 """What stands for the number where there is nothing to try statements on."""
-_LONGEST = 5.0
-"""Seconds that the trial of a measurement may take: on some hundred rows only one that makes millions takes as long."""
-_REMEMBERED, _MOST_FAILURES = 600.0, 1_000
-"""Seconds for which a failure is told again without a trial, and of how many."""
+_LONGEST = 20.0
+"""Seconds that the trial of a measurement may take: on some hundred rows only one that makes millions takes seconds."""
+_REMEMBERED, _LATE, _MOST_FAILURES = 600.0, 30.0, 1_000
+"""Seconds for which a failure is told again without a trial; the same of what took too long; and of how many."""
 _SHOWN = 40
 """Made-up rows that the log shows of whoever moves too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A trial that failed."""
+
+    number: str
+    """Under which the operator's log has what shows why."""
+    late: bool = False
+    """Whether it took too long, and nothing else is known to be wrong."""
+
+    def error(self) -> TrialFailed:
+        """Return what the client is told."""
+        log = (
+            f"Tell whoever runs dpsql: its log shows why under trial {self.number}. Write the statement in another way."
+        )
+        late = f"It took longer than {_LONGEST:g} seconds: try again when less goes on, or ask for less at once."
+        return TrialFailed(
+            f"the trial of this statement on made-up people failed (trial {self.number}); no record was read, "
+            "nothing was charged",
+            hint=late if self.late else log,
+        )
 
 
 class StatementTrial:
@@ -68,7 +90,7 @@ class StatementTrial:
         self._subject, self._prepare, self._emitter, self._tried = subject, prepare, emitter, tried
         self._about = f"{edition} {subject.policy.fingerprint}"
         self._mode, self._making = mode, threading.Lock()
-        self._failures: dict[str, tuple[str, float]] = {}
+        self._failures: dict[str, tuple[_Failure, float]] = {}
         """By key the number of what failed lately, and until when that is told again."""
         self._ground: Ground | None = None
         self._places = trial_places(subject.records)
@@ -99,7 +121,7 @@ class StatementTrial:
         if self._mode is TrialMode.FORMS:
             failed = self._failures.get(key)
             if failed is not None and time.monotonic() < failed[1]:
-                raise _refused(failed[0])
+                raise failed[0].error()
         until, places = time.monotonic() + _LONGEST, self.places(kind)
         variants = list(self._variants(part))
         for number, (measurement, sql) in enumerate(variants):
@@ -109,8 +131,8 @@ class StatementTrial:
             if wrong is not None:
                 if len(self._failures) >= _MOST_FAILURES:
                     self._failures.clear()
-                self._failures[key] = wrong, time.monotonic() + _REMEMBERED
-                raise _refused(wrong)
+                self._failures[key] = wrong, time.monotonic() + (_LATE if wrong.late else _REMEMBERED)
+                raise wrong.error()
         self._tried.add(key)
         if self.is_proved(part, kind):
             self._tried.add(_of_proof(key))
@@ -132,7 +154,7 @@ class StatementTrial:
                     self._ground = self._prepare(self._subject)
                 except GroundFailed as failed:
                     _LOG.error("trial %s: %s", _UNREADY, failed)
-                    raise _refused(_UNREADY) from None
+                    raise _Failure(_UNREADY).error() from None
             return self._ground
 
     def _variants(self, part: PricedMeasurement) -> Iterator[tuple[Measured, str]]:
@@ -164,15 +186,17 @@ class StatementTrial:
         places: Sequence[TrialPlace],
         cancellation: Cancellation,
         until: float,
-    ) -> str | None:
-        """Try one measurement in all places; databases that are gone are made anew, once. Return a failure's number."""
+    ) -> "_Failure | None":
+        """Try one measurement in all places; databases that are gone are made anew, once. Return what failed."""
         ground = self._ready()
         place, wrong = _what_is_wrong(ground, measurement, sql, places, cancellation, until)
         if wrong is not None and not ground.alive:
             with self._making:
                 self._ground = None if self._ground is ground else self._ground
             place, wrong = _what_is_wrong(self._ready(), measurement, sql, places, cancellation, until)
-        return None if wrong is None else self._logged(measurement, sql, place, wrong)
+        if wrong is None:
+            return None
+        return _Failure(self._logged(measurement, sql, place, wrong), late=wrong.endswith(TOO_LONG))
 
     def _logged(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str) -> str:
         """Log why a statement is refused, with the statement and made-up rows, under a number; return that."""
@@ -250,14 +274,6 @@ def _first_wrong(measurement: Measured, found: Sequence[_Found]) -> tuple[TrialP
         if wrong is not None:
             return place, wrong
     return found[0][0], None
-
-
-def _refused(number: str) -> TrialFailed:
-    """Return the refusal that names the `number` under which the operator's log has what shows why."""
-    return TrialFailed(
-        f"the trial of this statement on made-up people failed (trial {number}); no record was read, nothing was charged",
-        hint=f"Tell whoever runs dpsql: its log shows why under trial {number}. Write the statement in another way.",
-    )
 
 
 def _made_up_answer(table: AwaitedTable) -> ConstantTable:
