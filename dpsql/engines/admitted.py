@@ -30,7 +30,7 @@ ADMITTED: Sequence[AdmittedVersion] = (
     AdmittedVersion("DuckDB", "2.0.1", "2026-11-27", _ADMISSION),
     AdmittedVersion("PostgreSQL", "16", "2026-11-27", _ADMISSION),
     AdmittedVersion("PostgreSQL", "18", "2026-11-27", _ADMISSION),
-    AdmittedVersion("Sail", "0.7", "2026-11-27", _GOLDEN),
+    AdmittedVersion("Sail", "0.7", "2026-11-27", _ADMISSION),
     AdmittedVersion("Spark", "4", "2026-11-22", _GOLDEN),
 )
 """docs/engines.md says of each what was tried."""

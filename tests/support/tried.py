@@ -6,6 +6,7 @@ from functools import partial
 
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
+from dpsql.errors import Unsupported
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.policy.choices import EmptyGroups, TrialMode
@@ -15,6 +16,7 @@ from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
+from dpsql.rewrite.syntax.whole.found import Kind
 from dpsql.trial.begun import BegunTrial, Tried
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import Ground
@@ -52,6 +54,8 @@ class Court:
         assert asked is not None
         if asked.refusal is not None:
             raise asked.refusal.error()
+        if asked.kind is Kind.PUBLIC:
+            raise Unsupported("the policy knows the answer, and nothing is measured", because="known-rows")
         one, public = self.policy.roles[role], self.world.public
         facts = (one, public.declared, public.rows, self.engine.unique_keys, self.policy.tables, EmptyGroups.SHOW)
         planner = Planner(self.policy, PlanningContext(*facts), shadow)

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from dpsql.accounting import mark
 from dpsql.accounting.ledger import Clock, DataSet, Way
+from dpsql.accounting.mark import read_mark
 from dpsql.accounting.sql import owner
 from dpsql.accounting.sql.epochs import last_epoch
 from dpsql.accounting.sql.opening import demand_no_loss, take
@@ -52,7 +53,8 @@ class SqliteFile:
         self._writing: tuple[int, date] | None = None
         """The last epoch and its first day, while this process writes."""
         self._path, self._dataset = path, dataset
-        if not (path.is_file() and path.stat().st_size):
+        marked = read_mark(path) is not None  # who makes a ledger marks it last: another process may be about to
+        if marked and not (path.is_file() and path.stat().st_size):
             demand_no_loss(path, path, way)
         try:
             prepare_file(path, _BESIDE)
