@@ -13,12 +13,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.errors import InternalError, TrialFailed
-from dpsql.interrupt import stop_if_cancelled
+from dpsql.errors import TrialFailed
 from dpsql.policy.choices import TrialMode
 from dpsql.policy.model import SqlType, Value
 from dpsql.privacy.measurement.histogram import Histogram
@@ -31,9 +29,9 @@ from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable, TableRows
 from dpsql.rewrite.ir.relation import awaiting, with_answers
+from dpsql.trial.asking import what_is_wrong
 from dpsql.trial.form import form_of
-from dpsql.trial.ground import PATIENCE, TOO_LONG, Ground, GroundFailed, TrialPlace, trial_places
-from dpsql.trial.moves import MeasuredNumbers, difference, reader
+from dpsql.trial.ground import TOO_LONG, Ground, GroundFailed, TrialPlace, trial_places
 from dpsql.trial.records import MOST_TRIED_ROWS
 from dpsql.trial.second_reading import is_proved
 from dpsql.trial.subject import TrialSubject
@@ -189,11 +187,11 @@ class StatementTrial:
     ) -> "_Failure | None":
         """Try one measurement in all places; databases that are gone are made anew, once. Return what failed."""
         ground = self._ready()
-        place, wrong = _what_is_wrong(ground, measurement, sql, places, cancellation, until)
+        place, wrong = what_is_wrong(ground, measurement, sql, places, cancellation, until)
         if wrong is not None and not ground.alive:
             with self._making:
                 self._ground = None if self._ground is ground else self._ground
-            place, wrong = _what_is_wrong(self._ready(), measurement, sql, places, cancellation, until)
+            place, wrong = what_is_wrong(self._ready(), measurement, sql, places, cancellation, until)
         if wrong is None:
             return None
         return _Failure(self._logged(measurement, sql, place, wrong), late=wrong.endswith(TOO_LONG))
@@ -215,65 +213,6 @@ class StatementTrial:
 def _of_proof(key: str) -> str:
     """Return what stands for a form whose price was proved."""
     return hashlib.sha256(f"proved {key}".encode()).hexdigest()
-
-
-def _left(until: float) -> float:
-    """Return the seconds that are left for the next statement.
-
-    Raises:
-        GroundFailed: there are none.
-    """
-    left = until - time.monotonic()
-    if left <= 0:
-        raise GroundFailed(TOO_LONG)
-    return min(left, PATIENCE)
-
-
-def _what_is_wrong(
-    ground: Ground,
-    measurement: Measured,
-    sql: str,
-    places: Sequence[TrialPlace],
-    cancellation: Cancellation,
-    until: float,
-) -> tuple[TrialPlace, str | None]:
-    """Return what is wrong with a measurement, and where; None if nothing is in any place, `until` when all are tried."""
-    text, read = ground.names.split(sql), reader(measurement)
-
-    def numbers(place: TrialPlace, *, plainly: bool = False) -> MeasuredNumbers:
-        stop_if_cancelled(cancellation)
-        return read(ground.asked(text.at(place.name), cancellation, _left(until), plainly=plainly))
-
-    with ThreadPoolExecutor(ground.at_once) as pool:
-        asked = pool.submit
-        found = [
-            (place, asked(numbers, place), asked(numbers, place, plainly=True) if place.whole else None)
-            for place in places
-        ]
-        try:
-            return _first_wrong(measurement, found)
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-_Found = tuple[TrialPlace, Future[MeasuredNumbers], Future[MeasuredNumbers] | None]
-
-
-def _first_wrong(measurement: Measured, found: Sequence[_Found]) -> tuple[TrialPlace, str | None]:
-    whole = MeasuredNumbers(())
-    for place, asked, plainly in found:
-        try:
-            numbers = asked.result()
-            if plainly is not None:
-                whole = numbers
-                wrong = None if whole.same(plainly.result()) else "the engine's optimizer changes what is measured"
-            else:  # what is left of a database comes after it
-                wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
-        except (GroundFailed, InternalError) as failed:
-            wrong = f"it fails: {failed}"
-        if wrong is not None:
-            return place, wrong
-    return found[0][0], None
 
 
 def _made_up_answer(table: AwaitedTable) -> ConstantTable:

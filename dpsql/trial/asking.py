@@ -1,0 +1,85 @@
+"""What a measurement finds in made-up databases, and what is wrong with it: some of them are asked at once."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+
+from dpsql.errors import InternalError
+from dpsql.interrupt import stop_if_cancelled
+from dpsql.privacy.measurement.plan import Measured
+from dpsql.question import Cancellation
+from dpsql.trial.ground import PATIENCE, TOO_LONG, Ground, GroundFailed, TrialPlace
+from dpsql.trial.moves import MeasuredNumbers, difference, reader
+
+_LARGE = 50_000
+"""Characters from which on one is asked at a time: to plan a text of a thousand keys takes an engine some hundred MiB."""
+
+
+def _left(until: float) -> float:
+    """Return the seconds that are left for the next statement.
+
+    Raises:
+        GroundFailed: there are none.
+    """
+    left = until - time.monotonic()
+    if left <= 0:
+        raise GroundFailed(TOO_LONG)
+    return min(left, PATIENCE)
+
+
+def what_is_wrong(
+    ground: Ground,
+    measurement: Measured,
+    sql: str,
+    places: Sequence[TrialPlace],
+    cancellation: Cancellation,
+    until: float,
+) -> tuple[TrialPlace, str | None]:
+    """Return what is wrong with a measurement, and where; None if nothing is in any place, `until` when all are tried."""
+    text, read = ground.names.split(sql), reader(measurement)
+
+    def numbers(place: TrialPlace, *, plainly: bool) -> MeasuredNumbers:
+        stop_if_cancelled(cancellation)
+        return read(ground.asked(text.at(place.name), cancellation, _left(until), plainly=plainly))
+
+    asked = ((place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,)))
+    calls = (partial(numbers, place, plainly=plainly) for place, plainly in asked)
+    with closing(_in_order(calls, ground.at_once if len(sql) < _LARGE else 1)) as found:
+        return _first_wrong(measurement, places, found)
+
+
+def _in_order(calls: Iterable[Callable[[], MeasuredNumbers]], at_once: int) -> Generator[MeasuredNumbers, None, None]:
+    """Yield what calls return, of which some go on at once: the numbers of many groups are large, so that few are kept."""
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting = deque[Future[MeasuredNumbers]]()
+        try:
+            for call in calls:
+                waiting.append(pool.submit(call))
+                if len(waiting) >= at_once:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _first_wrong(
+    measurement: Measured, places: Sequence[TrialPlace], found: Iterator[MeasuredNumbers]
+) -> tuple[TrialPlace, str | None]:
+    whole = MeasuredNumbers(())
+    for place in places:
+        try:
+            numbers = next(found)
+            if place.whole:
+                whole = numbers
+                wrong = None if whole.same(next(found)) else "the engine's optimizer changes what is measured"
+            else:  # what is left of a database comes after it
+                wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
+        except (GroundFailed, InternalError) as failed:
+            wrong = f"it fails: {failed}"
+        if wrong is not None:
+            return place, wrong
+    return places[0], None
