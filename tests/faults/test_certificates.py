@@ -190,6 +190,7 @@ def _made(place: Path, name: str, ends: dt.datetime) -> Path:
     return place / name
 
 
+@pytest.mark.slow
 def test_a_certificate_of_a_minutes_life_is_renewed_under_load(renewed: Renewed) -> None:
     """Clients that check it never meet one that has ended, nor is any session broken when one does."""
     with TemporaryDirectory() as made:

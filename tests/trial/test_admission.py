@@ -36,7 +36,7 @@ MADE_UP, PARTS, FEW = 2000, 10, 12
 GOLDEN = [one for one in load() if one.verdict == "answered"]
 MAJORS = {found.major for found in (*binaries._in_wheel(), *binaries._of_debian()) if found.major > 15}
 """Of PostgreSQL; a trial needs 16 or later, which can say what is a number without failing."""
-ENGINES = ("duckdb", *(f"postgres {major}" for major in sorted(MAJORS)), "sail")
+ENGINES = ("duckdb", *(f"postgres {major}" for major in sorted(MAJORS)), pytest.param("sail", marks=slow))
 _ALONE = {"SAIL_EXECUTION__DEFAULT_PARALLELISM": "1"}
 _PARALLEL = {
     "SAIL_EXECUTION__DEFAULT_PARALLELISM": "4",

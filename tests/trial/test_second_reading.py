@@ -62,7 +62,7 @@ def test_what_is_not_read_is_not_proved(sql: str, heart: Court) -> None:
     assert not any(_proved(heart, sql))
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_three_quarters_of_all_golden_statements_are_proved(
     engine: str, policy: Policy, world: World, tiny: Engines
 ) -> None:
