@@ -52,7 +52,6 @@ Of TLS the shadow knows nothing, since clients have it with dpsql; nobody has GS
 
 _EMPTY = (
     "pg_locks",
-    "pg_policies",
     "pg_prepared_xacts",
     "pg_stat_progress_analyze",
     "pg_stat_progress_basebackup",
@@ -66,10 +65,7 @@ _EMPTY = (
     "pg_stat_wal",
     "pg_stat_wal_receiver",
 )
-"""What would tell of other sessions or of the server, whose functions stay denied; and the tripwire of protected tables.
-
-drizzle-kit would write that into the schema that it makes.
-"""
+"""What would tell of other sessions or of the server; the functions behind stay denied."""
 
 _SIZE = """
 CREATE FUNCTION dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE
