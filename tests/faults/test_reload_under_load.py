@@ -130,6 +130,7 @@ def test_no_session_notices_what_is_not_its_own(served: tuple[Site, Path]) -> No
     assert [failed for one in sessions for failed in one.failed] == []
 
 
+@pytest.mark.slow
 def test_what_ends_sessions_is_told_to_each(served: tuple[Site, Path]) -> None:
     """Other columns: they hear why, and are answered as soon as they log in again."""
     site, place = served
