@@ -1,5 +1,6 @@
 """Made-up people in an engine of the kind that a configuration names: a file, a PostgreSQL or a Spark of our own."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +80,7 @@ def made_up_source(people: MadeUpPeople, like: EngineConfig, directory: Path) ->
                 yield engine
         case SparkServer():
             files = _write(people, directory / "records.duckdb", parquet=True)
-            with _sail() as remote:
+            with sail() as remote:
                 yield SparkServer(remote, files)
         case _:
             _write(people, directory / "records.duckdb", parquet=False)
@@ -143,8 +144,12 @@ def _table(
 
 
 @contextmanager
-def _sail() -> Iterator[str]:
-    """Start Sail, which is a Spark Connect server without Java; give its address."""
+def sail(**options: str) -> Iterator[str]:
+    """Start Sail, a Spark Connect server without Java, with options by the names of their variables; give its address.
+
+    Raises:
+        ConfigError: it is not installed, or does not start.
+    """
     if find_spec("pysail") is None:
         raise ConfigError(
             "made-up people of a Spark engine need a server of their own, and Sail is not installed",
@@ -152,7 +157,12 @@ def _sail() -> Iterator[str]:
         )
     pipe = subprocess.PIPE
     with subprocess.Popen(  # noqa: S603  # our own text
-        [sys.executable, "-c", _SAIL], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", _SAIL],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **options},
     ) as server:
         assert server.stdin is not None
         assert server.stdout is not None

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.accounting.privacy_loss import Charge
+from dpsql.canaries.made_up_source import sail
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.errors import QueryCanceled
 from dpsql.question import Cancellation
 from tests.engines.asking import asked
-from tests.support.fix_spark import sail
 from tests.support.processes import children
 
 LONG = "SELECT sum(n) FROM (SELECT count(*) AS n FROM range(9000000000) AS r(i) GROUP BY i % 1000003) AS g"

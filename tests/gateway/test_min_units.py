@@ -8,6 +8,7 @@ import pytest
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
+from dpsql.question import Settings
 from tests.gateway.ledgers import costs
 from tests.support.fix_policy import with_epsilon
 from tests.support.fix_world import Client, NewClient, replied
@@ -96,3 +97,24 @@ def test_grouping_sets_are_refused(of_few: NewOf) -> None:
     """Their units don't add up."""
     with pytest.raises(Unsupported, match="min_units"):
         of_few(2).ask("SELECT paid, count(*) FROM rides GROUP BY ROLLUP (paid)")
+
+
+FORMS = (
+    "SELECT v.x, (SELECT count(*) FROM rides r WHERE r.fare > v.x) FROM (VALUES (1), (5)) AS v (x)",
+    "SELECT n, count(*) FROM (SELECT rider, count(*) AS n FROM rides GROUP BY 1) AS t GROUP BY n",
+    "SELECT count(*), (SELECT avg(fare) FROM rides) FROM rides WHERE fare > (SELECT avg(fare) FROM rides)",
+    "SELECT mode() WITHIN GROUP (ORDER BY paid), min(fare), dpsql.margin(count(*)), dpsql.cut(count(*)) FROM rides",
+    "SELECT paid, median(tip) FROM rides GROUP BY 1 ORDER BY 2 DESC LIMIT 2",
+    "SELECT count(*) FROM rides WHERE FALSE",
+)
+
+
+@pytest.mark.parametrize("sql", FORMS)
+@pytest.mark.parametrize("error", [None, "5 %"])
+def test_whatever_is_asked_goes_on(sql: str, error: str | None, of_few: NewOf) -> None:
+    """Also with a target, where an answer has several measurements or is read off one; asked again it is the same."""
+    client = of_few(2, epsilon=Fraction(1))
+    first = client.ask(sql, Settings(error=error)).rows
+    paid = sum(costs(client))
+    assert client.ask(sql, Settings(error=error)).rows == first
+    assert sum(costs(client)) == paid

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 import duckdb
 import pytest
 
+from dpsql.canaries.made_up_source import sail
 from dpsql.engines.duckdb.optimizers import other_optimizers
 from dpsql.policy.model import Policy
 from dpsql.shadow.server import binaries
@@ -19,7 +20,6 @@ from tests.support import clusters
 from tests.support.admission import Admission, admission, refused_or_differing
 from tests.support.fix_shop import PUBLIC, paying, read_shop
 from tests.support.fix_shop import USERS as SHOPPERS
-from tests.support.fix_spark import sail
 from tests.support.fix_world import USERS, running
 from tests.support.golden import load
 from tests.support.memory import Memory
