@@ -1,10 +1,12 @@
 """Two places that clients are sent to: dpsql as a user runs it, and a plain PostgreSQL with the same empty tables."""
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -29,6 +31,7 @@ from tests.support.demo_schemas import copy_with_numbers
 from tests.support.forked import Forked, Running
 
 _PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test
+_HERE = "127.0.0.1"
 _WITH_KEYS = 180_000
 """The first libpq that takes keys instead of passwords."""
 
@@ -243,6 +246,9 @@ def _on_port(home: Path) -> Iterator[int]:
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
+    """Return a port on which nobody listens, nor on the next: not one that a system gives to whoever asks for any."""
+    while True:
+        port = 15_000 + secrets.randbelow(15_000)
+        here, following = (_HERE, port), (_HERE, port + 1)
+        with contextlib.suppress(OSError), socket.create_server(here), socket.create_server(following):
+            return port

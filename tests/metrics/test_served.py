@@ -14,18 +14,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
-from tests.clients.site import Site, configure, serving
+from tests.clients.site import Site, configure, free_port, serving
 
 _ALERTS = Path(__file__).parent.parent.parent / "docs" / "alerts"
 _OPERATIONS = (_ALERTS.parent / "operations.md").read_text(encoding="utf-8")
 _SECRET = "SELECT count(*) AS secret_wish FROM trips WHERE fare > 7"  # noqa: S105
 Figures = Mapping[tuple[str, str], float]
-
-
-def _free() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def port() -> int:
     """A port that nobody has."""
-    return _free()
+    return free_port()
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +136,7 @@ def test_of_several_processes_each_has_a_port(place: Path) -> None:
     """The next one."""
     place = place / "several"
     place.mkdir(mode=0o711)
-    port = _free()
+    port = free_port()
     config = configure(place)
     config.write_text(f"metrics: {{port: {port}}}\n" + config.read_text().replace("port: 0}", "port: 0, processes: 2}"))
     with serving(config):
@@ -166,7 +160,7 @@ def test_the_end_of_a_certificate_is_a_figure(place: Path) -> None:
     place.mkdir(mode=0o711)
     files = Path(__file__).parent.parent / "wire"
     tls = f"tls: {{certificate: {files / 'localhost.crt'}, key: {files / 'localhost.key'}}}"
-    port, config = _free(), configure(place, tls=f", {tls}")
+    port, config = free_port(), configure(place, tls=f", {tls}")
     config.write_text(f"metrics: {{port: {port}, {tls}}}\n" + config.read_text())
     trusting = ssl.create_default_context(cafile=files / "localhost.crt")
     with serving(config), urlopen(f"https://localhost:{port}/", context=trusting) as answer:  # our own
