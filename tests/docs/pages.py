@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
 
-_FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`\n]+)`")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
@@ -65,7 +66,7 @@ def statements(block: Block) -> list[str]:
 
 def _blocks(page: Path) -> Iterator[Block]:
     for number, found in enumerate(_FENCE.finditer(text(page)), start=1):
-        yield Block(page.relative_to(ROOT).as_posix(), number, tuple(found[1].split()), found[2])
+        yield Block(page.relative_to(ROOT).as_posix(), number, tuple(found[2].split()), dedent(found[3]))
 
 
 def _anchor(heading: str) -> str:

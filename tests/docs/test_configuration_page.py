@@ -66,9 +66,11 @@ def test_nothing_else_is_named() -> None:
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Path:
-    """Return a copy of the demo's configuration."""
+    """Return a copy of the demo's configuration, and files where examples have a certificate."""
     shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
     shutil.copy(ROOT / "config.yaml", tmp_path)
+    for name in ("server.pem", "server.key"):
+        (tmp_path / name).touch()
     return tmp_path / "config.yaml"
 
 

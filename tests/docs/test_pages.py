@@ -38,7 +38,7 @@ def test_links_lead_somewhere(page: Path, link: str) -> None:
 def _commands() -> Iterator[list[str]]:
     """Yield the words after `dpsql` wherever the pages call it."""
     for block in (*blocks("console"), *blocks("sh")):
-        for line in block.text.splitlines():
+        for line in block.text.replace("\\\n", " ").splitlines():
             if found := re.match(r"(?:\$ )?(?:\.venv/bin/)?dpsql (.+)", line):
                 yield shlex.split(found[1], comments=True)
     for page in PAGES:

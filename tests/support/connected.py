@@ -30,16 +30,22 @@ Connect = Callable[[str], psycopg.Connection[tuple[Any, ...]]]
 @contextmanager
 def connections(config: Path) -> Iterator[Connect]:
     """Serve a configuration to a user of each role, and give what connects as one."""
-    password = secrets.token_urlsafe(18)
-    with TemporaryDirectory(prefix="dpsql-connected-") as place, ExitStack() as opened:
-        Path(place).chmod(0o711)
-        where = opened.enter_context(_served(config, Path(place) / "shadow", str(Verifier.of(password, iterations=1))))
+    with addresses(config) as address, ExitStack() as opened:
 
         def connect(role: str) -> psycopg.Connection[tuple[Any, ...]]:
-            dsn = f"{where} user={role} password={password}"
-            return opened.enter_context(LocalConnection.connect(dsn, autocommit=True))
+            return opened.enter_context(LocalConnection.connect(address(role), autocommit=True))
 
         yield connect
+
+
+@contextmanager
+def addresses(config: Path) -> Iterator[Callable[[str], str]]:
+    """Serve a configuration to a user of each role, and give what returns the address of one, as libpq reads it."""
+    password = secrets.token_urlsafe(18)
+    with TemporaryDirectory(prefix="dpsql-connected-") as place:
+        Path(place).chmod(0o711)
+        with _served(config, Path(place) / "shadow", str(Verifier.of(password, iterations=1))) as where:
+            yield lambda role: f"{where} user={role} password={password}"
 
 
 @contextmanager
