@@ -127,7 +127,7 @@ test-spark: $(VENV)/ok
 
 # A million trips on both engines, growth and sessions; make bench BENCH='--rows 5000000 --engine duckdb --part questions'
 bench: $(VENV)/ok
-	$(PY) -m benchmarks.speed --to docs/speed.md --quoted README.md --kept benchmarks/speed/kept.json $(BENCH)
+	$(PY) -m benchmarks.speed --to docs/speed.md --kept benchmarks/speed/kept.json $(BENCH)
 	$(PY) -m benchmarks.trials
 
 # SmartNoise SQL and Qrlew, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.

@@ -44,7 +44,7 @@ def test_a_command_that_answers_says_nothing_else(command: str, config: Path) ->
 
 
 def test_a_program_that_connects_says_nothing_else(config: Path) -> None:
-    """README's example, and its server."""
+    """The notebook's example, and its server."""
     assert _run("-c", _EXAMPLE, str(config)) == (0, "")
 
 

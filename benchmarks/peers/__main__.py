@@ -21,7 +21,7 @@ import typer
 from benchmarks.peers.asked import Exact, Ours, Peer, System, Task
 from benchmarks.peers.declared import DELTA, EPSILON, PLENTY, configure, declared
 from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, SNAPSHOT, Part, check, load, measure, pooled
-from benchmarks.peers.page import Found, page, quoting
+from benchmarks.peers.page import Found, page
 from benchmarks.peers.questions import questions
 from benchmarks.peers.records import write_duckdb
 from benchmarks.peers.server import serving
@@ -39,7 +39,6 @@ def run(
     seconds: Annotated[float, typer.Option(help="no run of a question begins after that")] = 15.0,
     peers: Path = Path(".venv/peers"),
     to: Path = Path("docs/peers.md"),
-    quoted: Annotated[Path, typer.Option(help="a text that quotes the page's summary")] = Path("README.md"),
     kept: Annotated[Path, typer.Option(help="what was measured, of which other numbers of trips stay")] = Path(
         ".venv/peers/measured"
     ),
@@ -65,8 +64,7 @@ def run(
                     kept.write_bytes(pickle.dumps(measured))
     found = Found(questions(), [part for number in sorted(measured) for part in pooled(measured[number])], versions)
     to.write_text(page(found), encoding="utf-8")
-    quoted.write_text(quoting(quoted.read_text(encoding="utf-8"), found), encoding="utf-8")
-    _told(f"written to {to}, quoted in {quoted}")
+    _told(f"written to {to}")
 
 
 def _part(

@@ -12,7 +12,6 @@ from benchmarks.peers.questions import Question
 from benchmarks.peers.scores import Ratio, ratio, telling
 
 _OWN = (OURS, SNAPSHOT)
-BEGIN, END = "<!-- the summary, which README.md quotes -->", "<!-- end of the summary -->"
 _INTRODUCTION = """\
 # dpsql beside SmartNoise SQL and Qrlew
 
@@ -53,25 +52,16 @@ class Found:
 
 def page(found: Found) -> str:
     """Return the page in Markdown."""
-    lines = [_INTRODUCTION.format(epsilon=EPSILON, delta=DELTA).rstrip(), "", "## In short", "", summary(found)]
+    lines = [_INTRODUCTION.format(epsilon=EPSILON, delta=DELTA).rstrip(), "", "## In short", "", _summary(found)]
     for part in found.parts:
         lines += ["", *(_errors(found, part) if part.noisy else _only_times(found, part))]
     lines += ["", "## Where a peer is better", "", *_better(found), "", "## Refused and wrong", "", *_reasons(found)]
     return "\n".join(lines) + "\n"
 
 
-def quoting(text: str, found: Found) -> str:
-    """Return a text with this summary in place of the one that it quotes."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return before + summary(found) + after
-
-
-def summary(found: Found) -> str:
-    """Return the table that README.md quotes, between marks."""
+def _summary(found: Found) -> str:
+    """Return the table that has every system in short."""
     lines = [
-        BEGIN,
-        "",
         (
             "| | answers right, of 22 | its error to dpsql's | more exact by over a tenth | its time to dpsql's | faster "
             "| its time to dpsql's with a snapshot | faster |"
@@ -90,7 +80,7 @@ def summary(found: Found) -> str:
             against = [_times(found, part, name, own) for own in _OWN]
             times = " | ".join(f"{_median(list(of.values()))} | {_faster(of)}" for of in against)
             lines.append(f"| {where} | {right} | {errors} | {times} |")
-    return "\n".join([*lines, "", END])
+    return "\n".join(lines)
 
 
 def _errors(found: Found, part: Part) -> Iterator[str]:

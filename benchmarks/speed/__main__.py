@@ -23,7 +23,7 @@ from benchmarks.speed.clients import rates
 from benchmarks.speed.engines import ENGINES, opened
 from benchmarks.speed.kept import read, written
 from benchmarks.speed.measured import Part, measured
-from benchmarks.speed.page import WAYS_OF_GROWTH, Found, page, quoting
+from benchmarks.speed.page import WAYS_OF_GROWTH, Found, page
 from benchmarks.speed.records import KINDS, Records
 
 _Records = tuple[str, Records, Sequence[Asked]]
@@ -75,7 +75,6 @@ def run(
     rounds: Annotated[int, typer.Option(help="how often each question is asked, once more to warm up")] = 5,
     seconds: Annotated[float, typer.Option(help="how long sessions ask")] = 10.0,
     to: Annotated[Path | None, typer.Option(help="the page; not given: it is printed")] = None,
-    quoted: Annotated[Path | None, typer.Option(help="a text that quotes the page's summary")] = None,
     kept: Annotated[Path | None, typer.Option(help="where lies what was measured before")] = None,
 ) -> None:
     """Measure how long questions take beside the plain queries."""
@@ -86,15 +85,15 @@ def run(
         Path(name).chmod(0o711)
         this = _Run(Path(name), [ENGINES[engine] for engine in engines], ways, rounds)
         for part in _questions(this, rows, named) if What.QUESTIONS in parts else ():
-            found = _shown(replace(found, parts={**found.parts, part.title: part}), to, quoted, kept)
+            found = _shown(replace(found, parts={**found.parts, part.title: part}), to, kept)
         for part in _growth(this, rows[0], parts, kinds):
-            found = _shown(replace(found, growth={**found.growth, part.title: part}), to, quoted, kept)
+            found = _shown(replace(found, growth={**found.growth, part.title: part}), to, kept)
     if What.ADDED in parts:
         told("what one question takes")
-        found = _shown(replace(found, added=list(added())), to, quoted, kept)
+        found = _shown(replace(found, added=list(added())), to, kept)
     if What.SESSIONS in parts:
         told("sessions")
-        found = _shown(replace(found, rates=rates(seconds)), to, quoted, kept)
+        found = _shown(replace(found, rates=rates(seconds)), to, kept)
     if to is None:
         typer.echo(page(found))
 
@@ -117,12 +116,10 @@ def _growth(run: _Run, rows: int, parts: Sequence[What], kinds: Sequence[str]) -
                 yield from run.parts(some, DUCKDB, WAYS_OF_GROWTH)
 
 
-def _shown(found: Found, to: Path | None, quoted: Path | None, kept: Path | None) -> Found:
+def _shown(found: Found, to: Path | None, kept: Path | None) -> Found:
     """Write what there is by now: what is ended later has not been in vain."""
     if to is not None:
         to.write_text(page(found), encoding="utf-8")
-    if quoted is not None:
-        quoted.write_text(quoting(quoted.read_text(encoding="utf-8"), found), encoding="utf-8")
     if kept is not None:
         kept.write_text(written(found), encoding="utf-8")
     return found

@@ -9,7 +9,6 @@ from benchmarks.speed.asked import BOUNDED, SNAPSHOT, WAYS, Asked, asked
 from benchmarks.speed.clients import Rate
 from benchmarks.speed.measured import Cell, Part
 
-BEGIN, END = "<!-- the ratios, which README.md quotes -->", "<!-- end of the ratios -->"
 WAYS_OF_GROWTH = (BOUNDED, SNAPSHOT)
 _INTRODUCTION = """\
 # What privacy costs
@@ -66,7 +65,7 @@ class Found:
 
 def page(found: Found) -> str:
     """Return the page in Markdown."""
-    lines = [_INTRODUCTION, "## In short", "", summary(found)]
+    lines = [_INTRODUCTION, "## In short", "", _summary(found)]
     for part in found.parts.values():
         lines += ["", f"## {part.title}", "", _conditions(part), "", *_table(part, asked())]
     if found.growth:
@@ -79,22 +78,15 @@ def page(found: Found) -> str:
     return "\n".join([*lines, "", _ABOVE])
 
 
-def quoting(text: str, found: Found) -> str:
-    """Return a text with this summary in place of the one that it quotes."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return before + summary(found) + after if rest else text
-
-
-def summary(found: Found) -> str:
-    """Return the table that README.md quotes, between marks."""
-    lines = [BEGIN, "", f"| ratio to the plain query | {' | '.join(WAYS)} | load |", "|---|---|---|---|---|"]
+def _summary(found: Found) -> str:
+    """Return the table that has the ratios in short."""
+    lines = [f"| ratio to the plain query | {' | '.join(WAYS)} | load |", "|---|---|---|---|---|"]
     for part in found.parts.values():
         load = f"{part.load[0]:.1f} to {part.load[1]:.1f}"
         lines.append(f"| **{part.title}**, median of the 22 questions | {' | '.join(_medians(part))} | {load} |")
         forms = [form for form in asked() if form.aims and form.name in part.cells]
         lines += [f"| {_about(forms, form)} | {' | '.join(_ratios(part, form))} | |" for form in forms]
-    return "\n".join([*lines, "", END])
+    return "\n".join(lines)
 
 
 def _about(forms: Sequence[Asked], form: Asked) -> str:

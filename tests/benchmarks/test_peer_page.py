@@ -1,7 +1,7 @@
 """The page that the comparison writes: what is said of whom."""
 
 from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, SNAPSHOT, Cell, Part, pooled
-from benchmarks.peers.page import BEGIN, END, Found, page, quoting, summary
+from benchmarks.peers.page import Found, page
 from benchmarks.peers.questions import Question
 
 _ASKED = tuple(Question(f"q0{number}", "count", "passenger", "SELECT …") for number in (1, 2, 3, 4))
@@ -55,8 +55,3 @@ def test_errors_of_all_engines_are_taken_together() -> None:
     assert len(first.cells["q01", OURS].errors["n"]) == len(second.cells["q01", SNAPSHOT].errors["n"]) == 160
     assert len(first.cells["q01", "Peer"].errors["n"]) == 80
     assert first.cells["q01", OURS].runs == 40
-
-
-def test_the_quote_of_the_summary_is_replaced() -> None:
-    """And nothing else of the text."""
-    assert quoting(f"before\n{BEGIN}\nold\n{END}\nafter", _FOUND) == f"before\n{summary(_FOUND)}\nafter"

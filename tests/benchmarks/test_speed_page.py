@@ -11,7 +11,7 @@ from benchmarks.speed.asked import ALONE, BOUNDED, SNAPSHOT, asked
 from benchmarks.speed.clients import Rate
 from benchmarks.speed.kept import read, written
 from benchmarks.speed.measured import Cell, Part
-from benchmarks.speed.page import BEGIN, END, Found, page, quoting, summary
+from benchmarks.speed.page import Found, page
 from benchmarks.speed.records import SPARSE, TEXT, Records
 
 
@@ -52,12 +52,6 @@ def test_growth_questions_and_sessions_are_told() -> None:
     assert "| a count | 12.3 | 10.2 | 2.1 | 4.0 |" in _PAGE
     assert "| 5 units | COUNT, SUM, AVG by zone | 123 | 3.00 |  | 1.5 | 2024-05-16 |" in _PAGE
     assert "| 2 | 64 | 24 | 3,100 | 0.1 to 2.5 | 2024-05-17 |" in _PAGE
-
-
-def test_the_quote_of_the_ratios_is_replaced() -> None:
-    """And nothing else of the text; one that quotes nothing stays."""
-    assert quoting(f"before\n{BEGIN}\nold\n{END}\nafter", _FOUND) == f"before\n{summary(_FOUND)}\nafter"
-    assert quoting("nothing", _FOUND) == "nothing"
 
 
 def test_what_was_measured_before_is_kept(tmp_path: Path) -> None:

@@ -50,7 +50,12 @@ def code(page: Path) -> set[str]:
 
 def anchors(page: Path) -> set[str]:
     """Return the anchors that a reader's browser finds on a page, one a heading."""
-    return {_anchor(heading) for heading in _HEADING.findall(prose(page))}
+    return {_anchor(heading) for heading in headings(page)}
+
+
+def headings(page: Path) -> list[str]:
+    """Return a page's headings, its title first."""
+    return _HEADING.findall(prose(page))
 
 
 def text(page: Path) -> str:

@@ -5,14 +5,11 @@ import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import typer
 
-from benchmarks.peers import page as peers
-from benchmarks.speed import page as speed
 from docs.functions import PAGE as SQL_PAGE
 from docs.functions import tables, written
 from dpsql.cli.main import app
@@ -100,14 +97,6 @@ def test_files_that_are_named_exist() -> None:
         word for page in PAGES for word in code(page) if re.fullmatch(r"(?:dpsql|tests|docs|benchmarks)/[\w./]+", word)
     }
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
-
-
-@pytest.mark.parametrize(("written_by", "name"), [(peers, "peers.md"), (speed, "speed.md")], ids=["peers", "speed"])
-def test_readme_quotes_what_benchmarks_write(written_by: ModuleType, name: str) -> None:
-    """The summary is that of the page."""
-    page = text(ROOT / "docs" / name)
-    summary = page[page.index(written_by.BEGIN) : page.index(written_by.END)]
-    assert summary in text(ROOT / "README.md")
 
 
 def test_tables_of_functions_are_current() -> None:
