@@ -33,6 +33,7 @@ check: $(VENV)/ok
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	$(PY) -m tests.docs.prose
 
 # A file's tests stay together: many share a server that the first of them starts; tests/conftest.py says which come first.
 # What is imported is kept compiled, because dpsql is started a hundred times.

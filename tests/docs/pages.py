@@ -43,6 +43,18 @@ def links(page: Path) -> list[str]:
     return _LINK.findall(prose(page))
 
 
+def missing_links(page: Path) -> list[str]:
+    """Return the links of a page that lead to no file, or to no heading of one; other servers are not asked."""
+    return [link for link in links(page) if not re.match(r"https?://|mailto:", link) and not leads(page, link)]
+
+
+def leads(page: Path, link: str) -> bool:
+    """Return whether a link leads to a file, and to a heading of it if it names one."""
+    place, _, anchor = link.partition("#")
+    target = (page.parent / place).resolve() if place else page
+    return target.exists() and (not anchor or anchor in anchors(target))
+
+
 def code(page: Path) -> set[str]:
     """Return what stands in code type in a page's prose."""
     return set(_CODE.findall(prose(page)))

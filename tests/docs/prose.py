@@ -1,0 +1,144 @@
+"""How the pages read: lengths of lines and sentences, and words that a native reader reads twice.
+
+`make check` runs it: `python -m tests.docs.prose`. It is ours because no checker of PyPI fits: the package
+vale fetches its program from GitHub when it first runs, and proselint takes code for prose and counts no words.
+"""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.docs.pages import PAGES, ROOT, missing_links, text
+
+LONGEST_LINE = 140
+LONGEST_SENTENCE = 32
+"""In words; what stands in code type is one."""
+NOT_YET = {
+    ROOT / name
+    for name in """
+    CHANGELOG.md docs/agents.md docs/choosing-epsilon.md docs/clients.md docs/configuration.md docs/deploy.md
+    docs/development.md docs/engines.md docs/errors.md docs/guarantee.md docs/operations.md docs/peers.md docs/scale.md
+    docs/speed.md docs/sql.md docs/thirty-minutes.md docs/web.md docs/gallery/README.md
+    """.split()
+}
+"""The pages that are not held yet. Pages go from this list, and none is added."""
+INSTEAD: Mapping[str, str] = {
+    r"thrice": "three times",
+    r"seldom": "rarely",
+    r"(?:who|what)ever": "anybody who, everything that",
+    r"nobody who": "no user who",
+    r"what is (?:known|found|told|measured|asked|left|wrong)": "a noun: facts, answers, measurements",
+    r"who has more": "a noun: a unit with more rows",
+    r"in the place of": "instead of",
+    r"found out": "selected",
+    r"alike": "in the same way",
+    r"as it is": "unchanged",
+    r"thereby|therein|thereof|hereby|whereby": "by it, in it",
+    r"shall": "must, will",
+    r"be had": "be got",
+    r"of late": "recently",
+    r"is there (?:no|for)": "there is no",
+}
+"""Words that are read twice, and others in their place."""
+_WORDS = {re.compile(rf"\b(?:{word})\b", re.IGNORECASE): other for word, other in INSTEAD.items()}
+_NO_NOUN = re.compile(r"^(?:What|Who|Whose|Whom|Which)\b(?!.*\?$)")
+_FENCE = re.compile(r"^ *```")
+_MARK = re.compile(r"^ *(?:[-*] |\d+\. |> |#+ )?")
+_SPAN = re.compile(r"`[^`]*`")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
+_END = re.compile(r"(?<=[.!?])[)*_\"]*\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A place that has to be written otherwise."""
+
+    page: str
+    line: int
+    said: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}: {self.said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Lines of prose that belong together."""
+
+    line: int
+    text: str
+    heading: bool = False
+
+
+def findings(page: Path) -> Iterator[Finding]:
+    """Yield what is too long on a page, or is said in words that are read twice."""
+    name = page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else page.name
+    whole = text(page)
+    for number, line in _prose(whole):
+        if len(line) > LONGEST_LINE and not line.lstrip().startswith(("|", "![", "<!--")):
+            yield Finding(name, number, f"a line of {len(line)} characters, of {LONGEST_LINE}")
+    for paragraph in _paragraphs(whole):
+        for sentence in _END.split(paragraph.text):
+            yield from (Finding(name, paragraph.line, said) for said in _said(sentence, heading=paragraph.heading))
+
+
+def _said(sentence: str, *, heading: bool) -> Iterator[str]:
+    words = [word for word in sentence.split() if re.search(r"\w|…", word)]
+    begins = " ".join(words[:6])
+    if len(words) > LONGEST_SENTENCE:
+        yield f"a sentence of {len(words)} words, of {LONGEST_SENTENCE}: {begins} …"
+    if _NO_NOUN.search(sentence) and not heading:
+        yield f"a sentence whose subject is no noun: {begins} …"
+    for word, other in _WORDS.items():
+        if found := word.search(sentence):
+            yield f"“{found[0]}”, better: {other}: {begins} …"
+
+
+def _prose(whole: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that stand in no fenced block, with their numbers."""
+    fenced = False
+    for number, line in enumerate(whole.splitlines(), start=1):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            yield number, line
+
+
+def _paragraphs(whole: str) -> Iterator[Paragraph]:
+    """Yield paragraphs, items of lists, cells of tables and headings, without links and marks; code is one word."""
+    gathered: list[str] = []
+    begun = 0
+    for number, line in (*_prose(whole), (0, "")):
+        mark = _MARK.match(line)
+        assert mark
+        cells = line.strip().strip("|").split(" | ") if line.lstrip().startswith("|") else []
+        begins = not line.strip() or bool(mark[0].strip()) or cells or number != begun + len(gathered)
+        if begins and gathered:
+            yield Paragraph(begun, _plain(" ".join(gathered)))
+            gathered = []
+        if line.startswith("#"):
+            yield Paragraph(number, _plain(line[mark.end() :]), heading=True)
+        elif cells:
+            yield from (Paragraph(number, _plain(cell), heading=True) for cell in cells)
+        elif line.strip():
+            begun = begun if gathered else number
+            gathered.append(line[mark.end() :] if not gathered else line.strip())
+
+
+def _plain(line: str) -> str:
+    return _LINK.sub(r"\1", _SPAN.sub("…", line)).replace("**", "").strip()
+
+
+def _checked() -> int:
+    """Print what is wrong on the pages that are held, and links of all pages that lead nowhere."""
+    held = [finding for page in PAGES if page not in NOT_YET for finding in findings(page)]
+    lost = [f"{page.relative_to(ROOT)}: {link} leads nowhere" for page in PAGES for link in missing_links(page)]
+    for said in (*held, *lost):
+        sys.stdout.write(f"{said}\n")
+    return 1 if held or lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(_checked())
