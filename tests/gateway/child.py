@@ -15,10 +15,10 @@ from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, ColumnDescription, Settings
 from dpsql.stage_times import StageTimes
 from tests.gateway.engines import Watched
+from tests.gateway.no_shadow import NoShadow
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import answered
 from tests.support.memory import Memory
-from tests.support.no_shadow import NoShadow
 from tests.support.records import Maker
 
 _NUMBER = ColumnDescription("count", 20, -1, "bigint")

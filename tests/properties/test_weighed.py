@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from dpsql.policy.model import Policy
+from tests.properties.weighed import Aggregate, W, Weighed, on_lattice, statements
 from tests.support import mutants
 from tests.support.exactness import unnoised
 from tests.support.fix_engines import ENGINES, Engines
@@ -19,7 +20,6 @@ from tests.support.mutants import Break, C
 from tests.support.records import Maker, Row
 from tests.support.served import Filled
 from tests.support.strategies import tables
-from tests.support.weighed import Aggregate, W, Weighed, on_lattice, statements
 
 _SETTINGS = settings(
     deadline=None,

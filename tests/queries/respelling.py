@@ -25,6 +25,7 @@ from dpsql.engines.base import Engine
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.question import Asker
 from dpsql.rewrite.emit.emitter import Emitter
+from tests.queries.respelled import RESPELLINGS, respelled
 from tests.queries.test_golden import ANSWERED, compare
 from tests.queries.test_shop import generous
 from tests.support import clusters, fix_shop, temporary
@@ -36,7 +37,6 @@ from tests.support.golden import Golden
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_ledger
 from tests.support.reference import Reference
-from tests.support.respelled import RESPELLINGS, respelled
 from tests.support.served import Served
 from tests.support.shop_checks import MEDIAN
 from tests.support.shop_generator import written

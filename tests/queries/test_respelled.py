@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from dpsql.policy.model import Policy
+from tests.queries.respelled import RESPELLINGS, respelled
 from tests.queries.respelling import STILL, Difference, asking, differences, in_the_shop, known, meaning_of, tried
 from tests.support.fix_world import USERS, World
 from tests.support.golden import Golden
 from tests.support.memory import Memory
 from tests.support.reference import Reference
-from tests.support.respelled import RESPELLINGS, respelled
 from tests.support.samples import spread
 
 KNOWN = known()

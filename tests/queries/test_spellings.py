@@ -3,11 +3,11 @@
 import pytest
 
 from dpsql.policy.model import Policy
+from tests.queries.spellings import SPELLINGS, spelled
 from tests.queries.test_golden import ANSWERED, compare
 from tests.support.fix_dirty import NewUser
 from tests.support.golden import Golden
 from tests.support.samples import in_one_way
-from tests.support.spellings import SPELLINGS, spelled
 
 STILL = [one for one in ANSWERED if one.still and one.sql.lower().startswith(("select", "with"))]
 

@@ -14,7 +14,8 @@ from dpsql.shadow.contents.build import ensure_shadow
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.shadow.watch.processes import see
-from tests.support import clusters, sweep
+from tests.shadow import sweep
+from tests.support import clusters
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
 
 _TIMEOUT = 1.0

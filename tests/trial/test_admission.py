@@ -17,7 +17,6 @@ from dpsql.policy.model import Policy
 from dpsql.shadow.server import binaries
 from dpsql.shadow.server.postgres import Postgres
 from tests.support import clusters
-from tests.support.admission import Admission, admission, refused_or_differing
 from tests.support.fix_shop import PUBLIC, paying, read_shop
 from tests.support.fix_shop import USERS as SHOPPERS
 from tests.support.fix_world import USERS, running
@@ -30,6 +29,7 @@ from tests.support.samples import slow
 from tests.support.served import Filled, Served
 from tests.support.shop_generator import written
 from tests.support.tried import Court
+from tests.trial.admission import Admission, admission, refused_or_differing
 from tests.trial.test_optimizer import STATEMENT as READ_OTHERWISE
 
 MADE_UP, PARTS, FEW = 2000, 10, 12

@@ -17,7 +17,7 @@ from dpsql.wire.server.acceptor import Silence
 from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.listener import Listener
 from tests.support.fix_shadow import USERS
-from tests.support.no_trail import NoTrail
+from tests.wire.no_trail import NoTrail
 
 
 @contextmanager

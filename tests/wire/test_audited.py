@@ -8,9 +8,9 @@ import pytest
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.intercept.audited import written_parameters
 from dpsql.wire.protocol.messages import Limits
-from tests.support.no_trail import NoTrail
 from tests.wire.exact import Exact
 from tests.wire.listening import dsn, listening
+from tests.wire.no_trail import NoTrail
 
 
 def test_a_log_in_that_is_turned_away_unread_leaves_no_line(answers: Exact, shadow: Postgres) -> None:

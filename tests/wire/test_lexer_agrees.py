@@ -15,8 +15,8 @@ from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
-from tests.support import lexemes
 from tests.support.samples import examples
+from tests.wire import lexemes
 
 SOUPS = examples(2_500, 10_000)
 STATEMENTS = examples(5_000, 20_000)
