@@ -1,4 +1,4 @@
-"""What a server is put together from, as its configuration says."""
+"""The parts of a server, put together as its configuration says."""
 
 import hashlib
 import logging

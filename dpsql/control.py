@@ -82,7 +82,7 @@ class ControlDoor:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one process says of its new configuration."""
+    """The verdict of one process on its new configuration."""
 
     number: int
     processes: int

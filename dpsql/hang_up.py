@@ -1,4 +1,4 @@
-"""Ends a connection that another thread waits for: it hears at once that the other side is gone, whatever that does."""
+"""Ends a connection that another thread waits for: the thread hears at once that the other side is gone."""
 
 import contextlib
 import os

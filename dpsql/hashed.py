@@ -10,7 +10,7 @@ _T = TypeVar("_T", bound="HashedOnce")
 
 
 class HashedOnce:
-    """What a value needs to remember its hash; neither compared nor copied nor shown."""
+    """The place where a value remembers its hash; neither compared nor copied nor shown."""
 
     __slots__ = ("_hash",)
     _hash: int
@@ -33,7 +33,7 @@ def hashed_once(kind: type[_T]) -> type[_T]:
 
 
 class ShownOnce(HashedOnce):
-    """What a value needs to remember its text, too; neither compared nor copied."""
+    """The place where a value remembers its text, too; neither compared nor copied."""
 
     __slots__ = ("_shown",)
     _shown: str

@@ -1,4 +1,4 @@
-"""What systemd is told of a server's state, by a datagram to the socket that it names: sd_notify(3)."""
+"""Messages to systemd about a server's state, by a datagram to the socket that it names: sd_notify(3)."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Who asks, and how: what an answer depends on beside its statement; values only."""
+"""The asker and the settings: all that an answer depends on beside its statement; values only."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -111,7 +111,7 @@ class Cancellation:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks."""
+    """The asker."""
 
     user: str
     role: str

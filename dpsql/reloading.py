@@ -1,4 +1,4 @@
-"""What is read again while the server runs, and what counts of it where something is wrong."""
+"""The files that are read again while the server runs, and the parts that count when something in them is wrong."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

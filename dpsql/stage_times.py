@@ -1,4 +1,4 @@
-"""How long the stages of statements take, counted for whoever watches the server."""
+"""The time that the stages of statements take, counted for those who watch the server."""
 
 import threading
 import time

@@ -36,7 +36,7 @@ _READ = 4096
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What one of the processes knows of its place."""
+    """The place of one of the processes."""
 
     post: Post
     first: bool

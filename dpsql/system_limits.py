@@ -1,4 +1,4 @@
-"""What the system gives us: descriptors, shared out so that whoever has not logged in leaves enough for users, and memory."""
+"""The system's limits: descriptors, shared out so that strangers leave enough for users, and memory."""
 
 import resource
 from dataclasses import dataclass

@@ -97,7 +97,7 @@ _WATCHDOG = _Watchdog()
 
 @dataclass(slots=True, eq=False)
 class _Effort:
-    """What a thread does for one statement, and what it has taken so far."""
+    """A thread's work for one statement, and the resources that it has taken so far."""
 
     cancellation: Cancellation | None
     thread: int = field(default_factory=threading.get_ident)

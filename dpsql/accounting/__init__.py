@@ -1,1 +1,1 @@
-"""What was spent, what may still be, and what was released for it."""
+"""Money: charges of ε and δ, budgets, and the releases that were paid for."""

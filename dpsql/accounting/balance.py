@@ -22,7 +22,7 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who pays, and within which budgets."""
+    """The payer, and the budgets that it pays from."""
 
     user: str
     role: Role
@@ -32,7 +32,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What an account's two budgets have been charged."""
+    """The charges to an account's two budgets."""
 
     account: Account
     role_spent: Privacy

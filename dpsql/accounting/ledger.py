@@ -39,7 +39,7 @@ def without_engine(missing: AbstractSet[str]) -> None:
 
 
 class Way(Enum):
-    """What the one who opens a ledger has said about it."""
+    """The opener's statements about a ledger."""
 
     AS_IT_IS = "as it is"
     ADOPTED = "adopted"
@@ -148,8 +148,8 @@ class Ledger(Protocol):
     ) -> Mapping[str, bytes] | Failing | None:
         """Return the releases of `items` by key, if the role has paid for each and all are stored.
 
-        If one that it has paid for has failed, return how; None where something has to be paid for. Who measures or pays at
-        the time is not waited for.
+        If one that it has paid for has failed, return how; None where something has to be paid for. It does not wait for
+        anybody who measures or pays at the time.
         """
 
     def paid(

@@ -15,7 +15,7 @@ _WIDTH = 256
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is known of a ledger without it."""
+    """The facts about a ledger that are known without it."""
 
     ledger: str
     """Its identity."""

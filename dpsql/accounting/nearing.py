@@ -1,4 +1,4 @@
-"""What is said when a budget nears its end: once at 80 and once at 95 %, to who spends it and in the operator's log."""
+"""The notice that a budget nears its end: once at 80 and once at 95 %, to its user and in the operator's log."""
 
 import logging
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a budget allows, and what was charged to it: a filter, which no sequence of charges passes however they are chosen.
+"""The amounts that a budget allows, and those charged to it: a filter that no sequence of charges passes, however chosen.
 
 Of ε and δ that add up the filter is a box: no charge is made that would leave it (Rogers, Roth, Ullman, Vadhan, "Privacy
 Odometers and Filters", 2016). With zCDP it is a box of ρ and δ, fixed before the first charge: the largest ρ that is

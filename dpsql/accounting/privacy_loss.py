@@ -1,4 +1,4 @@
-"""What a statement pays: amounts of ε and δ, the periods they renew in, and the proof that they were paid."""
+"""Prices of statements: amounts of ε and δ, the periods they renew in, and the proof that they were paid."""
 
 from dataclasses import InitVar, dataclass
 from datetime import date, datetime, timedelta

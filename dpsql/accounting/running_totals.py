@@ -15,7 +15,7 @@ _NOTHING = compose(())
 
 
 class RunningTotals:
-    """What every role and each of its users spent on each day, and what was measured of each unit kind."""
+    """The spending of every role and each of its users by day, and the measurements of each unit kind."""
 
     def __init__(self) -> None:
         self.last = 0

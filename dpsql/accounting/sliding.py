@@ -1,4 +1,4 @@
-"""What was charged within a window that slides: each charge counts for as long as somebody whom it touched may be there.
+"""Charges within a window that slides: each counts for as long as a person whom it touched may be in the data.
 
 Promise: whoever is in the data for at most W days, both ends included, loses at most the budget of a window of W days.
 

@@ -1,4 +1,4 @@
-"""What a role's questions usually cost, and for how many more of them there is enough."""
+"""The usual price of a role's questions, and the number of further questions that a budget pays for."""
 
 from collections import defaultdict
 from collections.abc import Iterable

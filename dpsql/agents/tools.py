@@ -1,4 +1,4 @@
-"""What an agent may call: describe the tables, plan a statement, ask it, look at the budget.
+"""The calls of an agent: describe the tables, plan a statement, ask it, look at the budget.
 
 Names, comments, declared values and answers are somebody's data; they stand in fields of their own, and say nothing to us.
 """

@@ -42,7 +42,7 @@ PEOPLE = (
 
 @dataclass(frozen=True, slots=True)
 class AuditedQuestion:
-    """What guesses prove of one question, about one made-up person."""
+    """The ε that guesses prove of one question, about one made-up person."""
 
     person: str
     question: str

@@ -57,7 +57,7 @@ class _PreparedApart:
 
 @dataclass(slots=True)
 class _Answer(Generic[_T]):
-    """What a call returns, once it does."""
+    """The result of a call, once it returns."""
 
     over: threading.Event = field(default_factory=threading.Event)
     changed: threading.Event = field(default_factory=threading.Event)

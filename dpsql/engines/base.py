@@ -1,4 +1,4 @@
-"""What the gateway asks of an engine: catalogue facts at the start, and measurements that were paid for."""
+"""The gateway's demands on an engine: catalogue facts at the start, and measurements that were paid for."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager

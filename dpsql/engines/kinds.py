@@ -1,4 +1,4 @@
-"""Which of an engine's types may stand behind a declared one.
+"""The types of an engine that may stand behind a declared one.
 
 Statements read a column through a cast to its declared type (`rewrite.stored`), so a type fits if that cast can never fail
 and changes no value: else an error, or two units that look alike, would be a fact about somebody's row.

@@ -1,4 +1,4 @@
-"""What the owner of the data may want to know before choosing bounds: exact, private, and never on a client's path."""
+"""Facts for the owner of the data before choosing bounds: exact, private, and never on a client's path."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def report(policy: Policy, engine: OwnerEngine, declared: Declared) -> Iterator[
 
 
 def _columns(table: Table, engine: OwnerEngine, emitter: Emitter) -> tuple[int, tuple[ColumnReport, ...]]:
-    """Count, in one statement, what is not as declared."""
+    """Count the values that contradict the declarations, in one statement."""
     asked = {column.name: _conditions(column, ref(0, table, column.name), emitter) for column in table.columns.values()}
     counts = ["count(*)", *(f"count(*) FILTER (WHERE {text})" for texts in asked.values() for text in texts.values())]
     selected = ", ".join(f"CAST({text} AS BIGINT)" for text in counts)

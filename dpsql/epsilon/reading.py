@@ -1,4 +1,4 @@
-"""Numbers and probabilities as people type them, everywhere alike: on the command line and on the pages."""
+"""Numbers and probabilities as people type them, read in the same way on the command line and on the pages."""
 
 import re
 from fractions import Fraction

@@ -2,4 +2,4 @@
 
 
 class BadInput(ValueError):
-    """What was asked has no meaningful answer; the message says which number is wrong and what its limits are."""
+    """The question has no meaningful answer; the message says which number is wrong and what its limits are."""

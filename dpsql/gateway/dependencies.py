@@ -1,4 +1,4 @@
-"""What the gateway works with."""
+"""The parts that the gateway works with."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from dpsql.trial.trial import StatementTrial
 
 @dataclass(frozen=True, slots=True)
 class GatewayDependencies:
-    """What the gateway works with; handed in by the server."""
+    """The parts that the gateway works with; handed in by the server."""
 
     policy: Policy
     engine: Engine

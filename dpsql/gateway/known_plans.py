@@ -1,4 +1,4 @@
-"""What the gateway remembers of statements: their questions, their plans, and the prices of these."""
+"""The gateway's memory of statements: their questions, their plans, and the prices of these."""
 
 import sys
 from collections.abc import Hashable, Mapping

@@ -154,7 +154,7 @@ class PaidPlan:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """What the engine returned for one measurement; not to be printed, logged or sent."""
+    """The engine's rows for one measurement; not to be printed, logged or sent."""
 
     paid: PaidPlan
     part: PricedMeasurement
@@ -163,7 +163,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """What measurements are made with."""
+    """The means by which measurements are made."""
 
     policy: Policy
     engine: Engine

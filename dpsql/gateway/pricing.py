@@ -28,7 +28,7 @@ _OTHERS = 9
 
 @dataclass(frozen=True, slots=True)
 class AimedPrice:
-    """What measurements may pay for an error."""
+    """The amounts that measurements may pay for an error."""
 
     error: Fraction
     cap: Fraction
@@ -59,7 +59,7 @@ class PricedPlan:
     def measurements(self) -> tuple[PricedMeasurement, ...]:
         """Return the distinct measurements, each behind those that it waits for.
 
-        What two scopes ask alike is measured and paid once.
+        A measurement that two scopes share is made and paid once.
         """
         parts = [part for stage in self.stages() for scope in stage.scopes for part in scope.parts]
         before = ((one, part) if (one := part.bound_by) else (part,) for part in parts)

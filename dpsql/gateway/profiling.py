@@ -1,4 +1,4 @@
-"""The profile of a unit kind: what is measured once an epoch about whole tables, and what is known by it.
+"""The profile of a unit kind: the measurements of whole tables, once an epoch, and the facts that follow from them.
 
 SELECT dpsql.take_profile()  measures and pays for the caller's role; what comes of it stands in `dpsql.profile` and
 `dpsql.columns`, and tells what a declared C takes off. No release depends on it: other roles may be told the same ones.

@@ -1,4 +1,4 @@
-"""What a session tries before a statement is paid for: the same statement around no rows.
+"""The rehearsal of a statement in a session before it is paid for: the same statement around no rows.
 
 DECLARE c CURSOR FOR SELECT count(*) FROM trips
 →  DECLARE c CURSOR FOR SELECT * FROM (SELECT count(*) FROM trips) AS "_dpsql" LIMIT 0, and then CLOSE c

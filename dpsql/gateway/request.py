@@ -1,4 +1,4 @@
-"""What the wire asks of the gateway: the question in a statement, and the request for its answer."""
+"""Requests of the wire to the gateway: the question in a statement, and the request for its answer."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -74,7 +74,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What answers a statement."""
+    """The answer to a statement."""
 
     text: str
     """What is to run in the shadow instead of it, parameters kept as `$n`."""
@@ -84,7 +84,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """What would run in the shadow, with made-up values in the places of answers."""
+    """The statement as it would run in the shadow, with made-up values instead of answers."""
 
     text: str
     """The query, or the statement that writes, without what the query may stand in."""
@@ -112,7 +112,7 @@ class Unpaid:
 
 
 class Answers(Protocol):
-    """What a session needs of the gateway."""
+    """The part of the gateway that a session needs."""
 
     def recall(self, text: str) -> tuple[Question | None] | None:
         """Return what `examine` would, where that takes no reading; else None. Pure and quick."""

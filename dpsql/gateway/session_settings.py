@@ -1,4 +1,4 @@
-"""What a session has set for its answers, within what its role may."""
+"""A session's settings for its answers, within the limits of its role."""
 
 import re
 from dataclasses import dataclass

@@ -24,15 +24,15 @@ _NOTHING = set[type[object]]()
 
 
 def weight(value: object) -> int:
-    """Return the bytes of a value and of all that it refers to; never much less than it takes.
+    """Return the bytes of a value with all that it refers to. The result may be too large, and is never much too small.
 
-    Every new plan waits for its weight: values are taken apart by the garbage collector's own means, many at a time.
+    Every new plan waits for this, so that the garbage collector's own functions take values apart, many at a time.
     """
     return _weight([value], set())
 
 
 def _weight(level: Iterable[object], seen: set[int]) -> int:
-    """Return the bytes of values and of all that they refer to, but for those seen before."""
+    """Return the bytes of values with all that they refer to, without the values in `seen`."""
     total, pending = 0, list(level)
     while pending:
         _learn(set(map(type, pending)) - _KNOWN)

@@ -1,4 +1,4 @@
-"""What kind of statement a text is, in the words of PostgreSQL's command tags."""
+"""The kind of statement that a text is, in the words of PostgreSQL's command tags."""
 
 from dpsql.lexer.reader import Reader
 

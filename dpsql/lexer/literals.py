@@ -1,4 +1,4 @@
-"""What names and string literals mean, as PostgreSQL keeps them."""
+"""The meaning of names and string literals, as PostgreSQL keeps them."""
 
 import re
 

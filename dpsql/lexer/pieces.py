@@ -1,4 +1,4 @@
-"""What tokens look like: the patterns of PostgreSQL's `scan.l` (version 16), as Python's `re` writes them.
+"""The shapes of tokens: the patterns of PostgreSQL's `scan.l` (version 16), as Python's `re` writes them.
 
 Every loop is possessive: each character can be read in one way only, so that no text is tried in all the others.
 Characters outside ASCII are letters to PostgreSQL, whatever they are; only five characters are blank. A vertical tab is a

@@ -13,7 +13,7 @@ from dpsql.lexer import pieces
 
 
 class Sort(Enum):
-    """What a token is; the values name the groups that find it."""
+    """The kinds of tokens; the values name the groups that find them."""
 
     NAME = "name"
     """A keyword, or a name without quotes."""

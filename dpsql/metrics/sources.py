@@ -1,4 +1,4 @@
-"""What the figures are read from, each time that somebody asks."""
+"""The sources that the figures are read from, each time that somebody asks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from typing import Protocol, Self, TypeGuard, runtime_checkable
 
 @runtime_checkable
 class AnswerCursor(Protocol):
-    """What is needed of a DB-API cursor that has run a query."""
+    """The part that is needed of a DB-API cursor that has run a query."""
 
     @property
     def description(self) -> Sequence[Sequence[object]] | None:
@@ -21,7 +21,7 @@ class AnswerCursor(Protocol):
 
 @runtime_checkable
 class PandasFrame(Protocol):
-    """What is needed of a pandas data frame."""
+    """The part that is needed of a pandas data frame."""
 
     @property
     def columns(self) -> Iterable[object]:
@@ -33,7 +33,7 @@ class PandasFrame(Protocol):
 
 @runtime_checkable
 class PolarsFrame(Protocol):
-    """What is needed of a polars data frame."""
+    """The part that is needed of a polars data frame."""
 
     @property
     def columns(self) -> Iterable[object]:

@@ -1,4 +1,4 @@
-"""Which columns of an answer are drawn where."""
+"""The columns of an answer, and where each is drawn."""
 
 from dataclasses import dataclass
 from typing import Self, TypedDict, Unpack

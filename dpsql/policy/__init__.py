@@ -1,1 +1,1 @@
-"""What the data's owner declares: tables, bounds, domains, privacy units, roles."""
+"""The owner's declarations: tables, bounds, domains, privacy units, roles."""

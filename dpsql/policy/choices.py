@@ -1,10 +1,10 @@
-"""What a role may choose between, and a session for itself, that is no amount."""
+"""The choices of a role, and of a session for itself, that are no amounts."""
 
 from enum import StrEnum
 
 
 class EmptyGroups(StrEnum):
-    """What becomes of public groups that may have no rows."""
+    """The treatment of public groups that may have no rows."""
 
     AUTO = "auto"
     """They are left out where groups are ranked, cut off or counted, and shown elsewhere."""
@@ -31,7 +31,7 @@ class Preview(StrEnum):
 
 
 class TrialMode(StrEnum):
-    """Which statements run on made-up people before they run on records."""
+    """The statements that run on made-up people before they run on records."""
 
     ALWAYS = "always"
     """Each, whenever it is measured."""

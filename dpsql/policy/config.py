@@ -10,7 +10,7 @@ from dpsql.policy.model import Period, Policy
 
 
 class EngineKind(StrEnum):
-    """Which engine holds the records."""
+    """The engine that holds the records."""
 
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
@@ -19,7 +19,7 @@ class EngineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What an embedded engine may use of the machine; where nothing is said, all threads and 80 % of the memory."""
+    """An embedded engine's part of the machine; where nothing is said, all threads and 80 % of the memory."""
 
     memory: str | None = None
     """A size with its unit: 4GB."""
@@ -37,7 +37,7 @@ class DuckDbFile:
 
 
 class DecimalMark(StrEnum):
-    """What stands before the fraction of a number."""
+    """The sign before the fraction of a number."""
 
     POINT = "."
     COMMA = ","

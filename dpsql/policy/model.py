@@ -95,7 +95,7 @@ class Column(HashedOnce):
 
 @dataclass(frozen=True, slots=True)
 class UnitBound:
-    """Whose rows a table's rows are, and how many of one unit count at the most."""
+    """The owner of a table's rows, and the most rows of one unit that count."""
 
     column: str
     max_rows: int
@@ -157,7 +157,7 @@ class Privacy:
 
 @dataclass(frozen=True, slots=True)
 class DatasetBudget:
-    """What all roles that protect a unit kind may spend together."""
+    """The budget of all roles together that protect a unit kind."""
 
     total: Privacy
     window: int | None = None
@@ -170,7 +170,7 @@ class DatasetBudget:
 
 @dataclass(frozen=True, slots=True)
 class RoleBudget:
-    """What a role may spend in one period."""
+    """The budget of a role in one period."""
 
     total: Privacy
     period: Period = Period.NEVER
@@ -199,7 +199,7 @@ _ERRORS = {
 
 
 class MechanismName(StrEnum):
-    """Which noise a role's statistics get."""
+    """The noise that a role's statistics get."""
 
     CUBE = "cube"
     LAPLACE = "laplace"
@@ -207,7 +207,7 @@ class MechanismName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoleLimits:
-    """What a role may have the engine do in a day (UTC), whatever it pays."""
+    """The engine's work for a role in a day (UTC), at any price."""
 
     runs: int = 10_000
     """The most measurements."""
@@ -217,7 +217,7 @@ class RoleLimits:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Who asks: what is protected from them, and what they may spend."""
+    """The askers: the unit kind that is protected from them, and their budgets."""
 
     name: str
     protects: str

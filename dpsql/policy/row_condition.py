@@ -1,4 +1,4 @@
-"""Which rows of a table a role is told of, as the owner of the data wrote it."""
+"""The condition for the rows of a table that a role sees, as the owner of the data wrote it."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What numbers are whole multiples of."""
+"""The steps of numbers: all values are whole multiples of one."""
 
 import math
 from collections.abc import Iterable

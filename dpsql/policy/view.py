@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ViewColumn:
-    """What a schema file says of one column of a view; all else follows from the query."""
+    """A schema file's words about one column of a view; all else follows from the query."""
 
     declared: str | None = None
     """The type that it is cast to, as written."""

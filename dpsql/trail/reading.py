@@ -1,4 +1,4 @@
-"""The trail as it is read: from its end for people, from its beginning to see that nothing was changed."""
+"""The trail for its readers: from its end for people, from its beginning to see that nothing was changed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ _PIECE = 2**16
 
 @dataclass(slots=True)
 class TrailExamination:
-    """What a trail holds, and what is wrong with it."""
+    """The contents of a trail, and the faults in it."""
 
     lines: int = 0
     first: ChainedLine | None = None

@@ -1,4 +1,4 @@
-"""What one line of the audit trail says.
+"""The contents of one line of the audit trail.
 
 A statement and its parameters are the client's own words. All else is known without the data, or is a release's name:
 errors are there by their codes only, since a text of PostgreSQL's may quote a value.
@@ -24,7 +24,7 @@ _SYSTEM = ("08", "57", "58", "XX", "53100", "55P03")
 
 
 class AuditEvent(StrEnum):
-    """What a line is about."""
+    """The subject of a line."""
 
     STATEMENT = "statement"
     LOG_IN = "log-in"
@@ -35,7 +35,7 @@ class AuditEvent(StrEnum):
 
 
 class AuditVerdict(StrEnum):
-    """What became of a statement or a log-in."""
+    """The outcome of a statement or a log-in."""
 
     ANSWERED = "answered"
     """It was paid for, and its releases were handed on."""

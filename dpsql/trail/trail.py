@@ -33,7 +33,7 @@ _MOST = 1_000
 
 
 class Trail(Protocol):
-    """What a session needs of the trail."""
+    """The part of the trail that a session needs."""
 
     def now(self) -> datetime:
         """Return the present time."""

@@ -1,4 +1,4 @@
-"""What a measurement finds in made-up databases, and what is wrong with it: some of them are asked at once."""
+"""The results of a measurement in made-up databases, and the mistakes that they show: some of them are asked at once."""
 
 import time
 from collections import deque

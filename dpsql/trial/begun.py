@@ -11,7 +11,7 @@ from dpsql.trial.trial import StatementTrial
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What became of a statement's trial."""
+    """The outcome of a statement's trial."""
 
     forms: int = 0
     """How many forms of measurements it has."""

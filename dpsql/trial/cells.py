@@ -1,4 +1,4 @@
-"""What a column's cells may be, as texts that engines cast: what is declared, the ends of it, and every kind of dirt."""
+"""The possible cells of a column, as texts that engines cast: the declared values, their ends, and every kind of dirt."""
 
 import datetime as dt
 import itertools
@@ -66,7 +66,7 @@ class Style(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CellPool:
-    """What the cells of one column are drawn from, in one database."""
+    """The source of the cells of one column, in one database."""
 
     column: Column
     usual: Sequence[MadeUpCell]

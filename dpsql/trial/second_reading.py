@@ -50,7 +50,7 @@ _CHANGING = frozenset({"random", "uuid", "gen_random_uuid", "nextval", "clock_ti
 
 @dataclass(frozen=True, slots=True)
 class UnitTables:
-    """Whose rows an engine's tables have, for a kind of units; tables are called as the engine's SQL is read here."""
+    """The owners of an engine's rows, table by table, for a kind of units; names are those of the SQL that is read here."""
 
     owners: Mapping[str, str | None]
     """By table the column that names the unit; None for public ones. Others are somebody's through other tables."""

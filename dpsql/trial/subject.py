@@ -1,4 +1,4 @@
-"""What a trial knows of the engine that it stands for: facts that were taken when the engine was opened, and no more.
+"""The facts that a trial has of the engine that it stands for: taken when the engine was opened, and no more.
 
 A trial never asks the records' engine: it works while that can't be reached.
 """

@@ -1,4 +1,4 @@
-"""What a row can add to the sums of a statement, by the statement's own text, and how much that is in a norm."""
+"""The amount that a row can add to the sums of a statement, by the statement's own text, and its size in a norm."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ def _plain(tree: exp.Expr) -> exp.Expr:
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """What an output adds up for each row: 1, a column, or the product of two."""
+    """The number that an output adds up for each row: 1, a column, or the product of two."""
 
     columns: tuple[str, ...]
     bounds: tuple[ColumnBounds, ...]

@@ -19,7 +19,7 @@ _LINE = 65
 
 
 class TriedForms:
-    """What has passed, for any number of threads; `file` is None where it is kept in memory alone."""
+    """The forms that have passed, for any number of threads; `file` is None where it is kept in memory alone."""
 
     def __init__(self, file: Path | None) -> None:
         """Read what has passed before."""

@@ -68,7 +68,7 @@ class ExpensiveStatement:
 
 @dataclass(frozen=True, slots=True)
 class KnownLine:
-    """What a profile tells of a table or a column."""
+    """The facts of a profile about a table or a column."""
 
     of: str
     what: str

@@ -1,4 +1,4 @@
-"""Numbers as JSON for the browser, and what is known of an answer before any noise is drawn."""
+"""Numbers as JSON for the browser, and the facts about an answer before any noise is drawn."""
 
 import math
 from collections.abc import Sequence

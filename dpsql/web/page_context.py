@@ -1,4 +1,4 @@
-"""What all pages share: the site, who is logged in, the templates, and forms that are checked before they are read."""
+"""The context that all pages share: the site, the visitor, the templates, and forms that are checked before they are read."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the story on the page Explore is told with: built-in samples, whose raw counts may be shown, and public numbers."""
+"""The data of the story on the page Explore: built-in samples, whose raw counts may be shown, and public numbers."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Who is logged in. A browser holds only a signed key; the visitor's connection stays here, and no password is kept.
+"""Visitors who are logged in. A browser holds only a signed key; the connection stays here, and no password is kept.
 
 The cookie is Starlette's signed session cookie; forms and calls that change or cost something carry a token that
 itsdangerous signed for the same key.

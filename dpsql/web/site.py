@@ -1,4 +1,4 @@
-"""What the pages need; handed in by the server."""
+"""The parts that the pages need; handed in by the server."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whose budgets and questions a visitor may see: the one place that decides it."""
+"""The budgets and questions that a visitor may see: the one place that decides it."""
 
 from dpsql.policy.model import Policy, Role
 

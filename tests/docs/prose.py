@@ -1,9 +1,10 @@
-"""How the pages read: lengths of lines and sentences, and words that a native reader reads twice.
+"""How pages and modules read: lengths of lines and sentences, and words that a native reader reads twice.
 
 `make check` runs it: `python -m tests.docs.prose`. It is ours because no checker of PyPI fits: the package
 vale fetches its program from GitHub when it first runs, and proselint takes code for prose and counts no words.
 """
 
+import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -84,6 +85,14 @@ def findings(page: Path) -> Iterator[Finding]:
             yield from (Finding(name, paragraph.line, said) for said in _said(sentence, heading=paragraph.heading))
 
 
+def of_module(file: Path) -> Iterator[Finding]:
+    """Yield what is wrong with the first paragraph of a module's docstring, which says what the module is."""
+    said = ast.get_docstring(ast.parse(text(file))) or ""
+    first = " ".join(said.partition("\n\n")[0].split())
+    for sentence in _END.split(_plain(first)):
+        yield from (Finding(file.relative_to(ROOT).as_posix(), 1, found) for found in _said(sentence, heading=False))
+
+
 def _said(sentence: str, *, heading: bool) -> Iterator[str]:
     words = [word for word in sentence.split() if re.search(r"\w|…", word)]
     begins = " ".join(words[:6])
@@ -132,8 +141,9 @@ def _plain(line: str) -> str:
 
 
 def _checked() -> int:
-    """Print what is wrong on the pages that are held, and links of all pages that lead nowhere."""
+    """Print what is wrong on the pages that are held, and in modules' first words; and links that lead nowhere."""
     held = [finding for page in PAGES if page not in NOT_YET for finding in findings(page)]
+    held += [finding for file in (ROOT / "dpsql").rglob("*.py") for finding in of_module(file)]
     lost = [f"{page.relative_to(ROOT)}: {link} leads nowhere" for page in PAGES for link in missing_links(page)]
     for said in (*held, *lost):
         sys.stdout.write(f"{said}\n")

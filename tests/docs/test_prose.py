@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES
-from tests.docs.prose import LONGEST_LINE, LONGEST_SENTENCE, NOT_YET, findings
+from tests.docs.pages import PAGES, ROOT
+from tests.docs.prose import LONGEST_LINE, LONGEST_SENTENCE, NOT_YET, findings, of_module
 
 AT_FIRST = 18
 """How many pages were left out when the check began; lower it with the list."""
@@ -21,6 +21,11 @@ def _found(tmp_path: Path, written: str) -> list[str]:
 def test_held_pages_read_well(page: Path) -> None:
     """`make check` says the same."""
     assert [str(finding) for finding in findings(page)] == []
+
+
+def test_modules_say_what_they_are() -> None:
+    """By a noun, in a sentence that is read once."""
+    assert [str(finding) for file in (ROOT / "dpsql").rglob("*.py") for finding in of_module(file)] == []
 
 
 @pytest.mark.parametrize("page", sorted(NOT_YET), ids=lambda page: page.name)

@@ -1,4 +1,4 @@
-"""Which of the servers that share a ledger measures what: advisory locks of a session, which end with it."""
+"""Claims of servers that share a ledger, on measurements: advisory locks of a session, which end with it."""
 
 import time
 from collections.abc import Iterable

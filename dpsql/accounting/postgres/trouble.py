@@ -1,4 +1,4 @@
-"""What PostgreSQL says when the ledger can't go on, as what an operator has to do."""
+"""PostgreSQL's errors when the ledger can't go on, as instructions for an operator."""
 
 import logging
 

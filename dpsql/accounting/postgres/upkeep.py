@@ -1,4 +1,4 @@
-"""What an operator looks at in a ledger on a server: whether it is whole, and its newest lines. Copies are its server's."""
+"""An operator's view of a ledger on a server: whether it is whole, and its newest lines. Copies are the server's."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

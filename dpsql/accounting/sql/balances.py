@@ -1,4 +1,4 @@
-"""What an account has spent, and when there is room again."""
+"""The amounts that an account has spent, and the time when there is room again."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""What is stored and paid for, looked up without waiting for those who pay.
+"""Releases that are stored and paid for, looked up without waiting for those who pay.
 
 Promise: what is remembered is what the ledger had for the role under a key, and no key is asked for in another epoch.
 """

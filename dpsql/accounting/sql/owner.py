@@ -1,4 +1,4 @@
-"""Whose a ledger is: the last of its lines that say so, and the identity that it was given when it was made."""
+"""The owner of a ledger: the last of its lines that name one, and the identity that it was given when it was made."""
 
 import uuid
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ VALUES (coalesce((SELECT min(ledger) FROM owners), ?1), ?2, ?3, ?4, ?5)
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a ledger is."""
+    """The owner of a ledger."""
 
     ledger: str
     """The ledger's own identity, drawn when it was made."""

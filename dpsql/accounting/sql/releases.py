@@ -1,4 +1,4 @@
-"""What the ledger holds of measurements: releases and failures, whose they are, and the lines that charge for them."""
+"""The ledger's record of measurements: releases and failures, whose they are, and the lines that charge for them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ ORDER BY e.rowid DESC LIMIT ?4
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """What the ledger holds of one item."""
+    """The ledger's record of one item."""
 
     item: ChargeItem
     release: bytes | None

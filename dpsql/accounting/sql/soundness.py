@@ -11,7 +11,7 @@ from dpsql.accounting.sql.store import SqlConnection
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What a ledger holds, and what is wrong with it."""
+    """The contents of a ledger, and the faults in it."""
 
     ledger: str
     """Its identity."""

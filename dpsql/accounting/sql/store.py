@@ -1,4 +1,4 @@
-"""What holds the tables of a ledger, as those see it who read and write them.
+"""The store of a ledger's tables, as its readers and writers see it.
 
 The statements are of the SQL that SQLite and PostgreSQL share, with parameters that are numbered: `?1`.
 """
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 class SqlRows(Protocol):
-    """What a statement has found."""
+    """The rows that a statement has found."""
 
     def fetchone(self) -> Any:  # what a driver finds
         """Return the next row; None where there is none."""
@@ -93,7 +93,7 @@ class LedgerStore(Protocol):
 
 
 class MeasuringClaims(Protocol):
-    """Which processes measure what at the moment; a claim ends with the process that has it."""
+    """The claims of processes on measurements at the moment; a claim ends with the process that has it."""
 
     def take(self, keys: Iterable[str]) -> bool:
         """Claim these keys, all or none, without waiting; return whether nobody else had one of them."""

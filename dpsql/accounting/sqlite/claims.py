@@ -1,4 +1,4 @@
-"""Which of the processes that share a ledger's file measures what: bytes of the mark beside it, which the kernel locks.
+"""Claims of processes that share a ledger's file, on measurements: bytes of the mark beside it, which the kernel locks.
 
 A lock goes with its process, however that ends. It is that of an open file and not of a process, so that two ledgers that
 one process has open are told apart.

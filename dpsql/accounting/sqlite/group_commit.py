@@ -12,8 +12,8 @@ class GroupCommit:
     """Syncs of one write-ahead log.
 
     A transaction that SQLite commits with `synchronous = NORMAL` stands in the log, where all processes see it and a kill
-    leaves it, and only a power cut could take it away. Whoever waits for a sync that began after that knows that it lasts
-    (https://www.sqlite.org/wal.html, "Performance Considerations"). What came while another sync went on shares the next.
+    leaves it, and only a power cut could take it away. A sync that began after that makes it last
+    (https://www.sqlite.org/wal.html, "Performance Considerations"). Commits that come while a sync goes on share the next.
     """
 
     def __init__(self, log: Path) -> None:

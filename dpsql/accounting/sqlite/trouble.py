@@ -1,4 +1,4 @@
-"""What SQLite says when it can't go on, as what an operator has to do."""
+"""SQLite's errors when it can't go on, as instructions for an operator."""
 
 import logging
 import shutil

@@ -1,4 +1,4 @@
-"""What an operator does with a ledger's file: copy it while it is written, look whether it is whole, put a copy back."""
+"""Upkeep of a ledger's file: copying it while it is written, checking that it is whole, putting a copy back."""
 
 import os
 import sqlite3

@@ -119,7 +119,7 @@ def correct(
     unit: Annotated[str | None, typer.Option("--unit", help="Without a role: the unit kind that was told of.")] = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Charge what was told without a charge: lost with a ledger, or published elsewhere. What was told stays told."""
+    """Charge answers that were given without a charge: lost with a ledger, or published elsewhere."""
     loaded, amount, reason = load(config), _privacy(epsilon, delta), _reason(reason)
     policy = loaded.policy
     if (role is None) == (unit is None):

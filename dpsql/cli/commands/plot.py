@@ -36,7 +36,7 @@ class Chart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is to be drawn."""
+    """The picture that is to be drawn."""
 
     chart: Chart
     columns: "PlotColumns"

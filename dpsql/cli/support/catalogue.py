@@ -1,4 +1,4 @@
-"""What an engine's catalogue says: the names and the types of tables and columns, and never a record."""
+"""An engine's catalogue: the names and the types of tables and columns, and never a record."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing

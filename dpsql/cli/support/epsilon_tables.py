@@ -1,4 +1,4 @@
-"""What `dpsql epsilon` prints: tables of risks, levels and advice."""
+"""The tables that `dpsql epsilon` prints: risks, levels and advice."""
 
 import math
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ class OutputNoise:
 
 @dataclass(frozen=True, slots=True)
 class StatementNoise:
-    """What a statement costs and how noisy its outputs are, by public numbers only."""
+    """The cost of a statement and the noise of its outputs, by public numbers only."""
 
     level: NoiseLevel | None
     epsilon: Fraction

@@ -1,4 +1,4 @@
-"""What `dpsql plot` knows of its picture, from the statement and its EXPLAIN, which is free."""
+"""The facts that `dpsql plot` needs of its picture, from the statement and its EXPLAIN, which is free."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class Plotted:
-    """What a picture shows; unknown parts are empty."""
+    """The facts that a picture shows; unknown ones are empty."""
 
     dataset: str
     role: str

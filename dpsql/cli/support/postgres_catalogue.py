@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogue says of tables: types, NULLs, comments, keys, references, partitions; never a record."""
+"""Tables in PostgreSQL's catalogue: types, NULLs, comments, keys, references, partitions; never a record."""
 
 import re
 from collections import Counter

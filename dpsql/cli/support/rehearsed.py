@@ -1,4 +1,4 @@
-"""What else `serve` needs beside the engine, tried without a trace: certificates, addresses, and the ledger, in a copy."""
+"""All that `serve` needs beside the engine, tried without a trace: certificates, addresses, a copy of the ledger."""
 
 import asyncio
 import os

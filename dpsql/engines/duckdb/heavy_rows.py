@@ -217,7 +217,7 @@ class RowsOfUnits:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What is kept."""
+    """The rows that are kept."""
 
     listed: int
     """Units with more rows are listed."""

@@ -1,4 +1,4 @@
-"""Which of DuckDB's optimizers may change a statement: those that the benchmarks need; what is not named here is off.
+"""DuckDB's optimizers that may change a statement: those that the benchmarks need; all others are off.
 
 Also what a later version brings is off until somebody has measured what it is worth. Each was measured alone: what its
 absence costs the processor on the statements of `benchmarks/speed`, over a million trips, or of TPC-H.

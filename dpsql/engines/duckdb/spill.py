@@ -1,6 +1,6 @@
 """Where DuckDB puts what does not fit into memory: a private directory a process, which does not outlive it for long.
 
-What is spilled are records. The directory is emptied when the engine closes; after a kill the next one to open there does it.
+Spilled data are records. The directory is emptied when the engine closes; after a kill the next one to open there does it.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogue says: columns, types, uniqueness, and what our own role may do."""
+"""PostgreSQL's catalogue: columns, types, uniqueness, and the rights of our own role."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which of PostgreSQL's ways to plan a statement it may take: its oldest; what is not named here is off.
+"""The ways in which PostgreSQL may plan a statement: its oldest; all others are off.
 
 Also what a later version brings is off. Whatever a DSN has for them, these settings are ours.
 """

@@ -1,4 +1,4 @@
-"""The settings of every session with a PostgreSQL engine: how statements and values are read, whatever its defaults are.
+"""The settings of every session with a PostgreSQL engine, which decide how statements and values are read.
 
 They are options of the connection, so that they hold before the first statement is read, against those of the
 server, the database and the role.

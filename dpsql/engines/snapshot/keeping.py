@@ -1,4 +1,4 @@
-"""What a copy keeps beside the declared columns, and how its tables are filled from the rows as they came.
+"""Columns that a copy keeps beside the declared ones, and how its tables are filled from the rows as they came.
 
 Heavy units' rows are marked, and lie together, so that a scan of them skips the others: of several units of a table those of
 the first, and within these those of the next. What statements most often compute of a row is there already: its text is

@@ -1,4 +1,4 @@
-"""What is known of a copy beside it, and whether it may be used: by the configuration and the file, never by a row."""
+"""The description beside a copy, and whether the copy may be used: by the configuration and the file, never by a row."""
 
 import json
 import re

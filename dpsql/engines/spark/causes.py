@@ -1,4 +1,4 @@
-"""What Spark's errors say: its own words where no row was read, and then words of ours, since its own may quote a value."""
+"""The causes of Spark's errors: its own words where no row was read, and then ours, since its own may quote a value."""
 
 import re
 from collections.abc import Mapping

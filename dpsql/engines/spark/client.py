@@ -26,7 +26,7 @@ _NAME = re.compile(r'"((?:[^"]|"")*)"')
 
 @dataclass(frozen=True, slots=True)
 class ClientParts:
-    """What of the client we use."""
+    """The parts of the client that we use."""
 
     session: Any
     channel_to: Any

@@ -62,7 +62,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the owner knows without any theory, all of it public."""
+    """The owner's knowledge without any theory, all of it public."""
 
     promises: Promises
     size: Size
@@ -102,7 +102,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Affordable:
-    """What a question of a noise level costs in all, and how many of them a period's budget pays for."""
+    """The whole cost of a question at a noise level, and the number of them that a period's budget pays for."""
 
     epsilon: Fraction
     questions: int
@@ -122,7 +122,7 @@ class Affordable:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to write into the configuration, and what it means."""
+    """The lines for the configuration, and their meaning."""
 
     wish: Wish
     plan: EpsilonPlan

@@ -1,4 +1,4 @@
-"""What a total ε means in words that need no theory: how far a belief can move."""
+"""The meaning of a total ε in words that need no theory: how far a belief can move."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -10,7 +10,7 @@ from dpsql.epsilon.advising.rule import membership_epsilon, singling_out_epsilon
 
 
 class Promise(StrEnum):
-    """What is promised about each person; see `rule` for the proofs."""
+    """The promises to each person; see `rule` for the proofs."""
 
     NAMING = "naming"
     """Nobody who knows all the others names the last one with more than this probability."""

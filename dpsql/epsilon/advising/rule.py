@@ -11,7 +11,7 @@ Proof of the third. Let D₁ and D₂ differ in that person's value only, and D�
 column within [−1, 1], where the values are −1 and 1 and who is not there counts 0, Laplace noise of scale 1/ε makes just
 these odds. With v equally likely values it is the first term's formula, with v for n.
 
-What is returned is a budget: an exact fraction, never above the bound.
+The result is a budget: an exact fraction, never above the bound.
 """
 
 from decimal import ROUND_FLOOR, Context, Decimal

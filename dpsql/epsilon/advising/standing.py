@@ -1,4 +1,4 @@
-"""What a role that there is could cost a person, measured by the same rule as one that is planned."""
+"""The cost to a person of a role that exists, measured by the same rule as one that is planned."""
 
 import math
 from dataclasses import dataclass

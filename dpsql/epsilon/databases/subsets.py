@@ -19,7 +19,7 @@ WORK = 4_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class PersonRisk:
-    """What an adversary may come to believe about one person: that this person is among the missing."""
+    """The belief that an adversary may come to about one person: that this person is among the missing."""
 
     prior: float
     risk: float

@@ -1,4 +1,4 @@
-"""What the adversary of the disclosure model knows: everybody's value, and how many are missing from the release.
+"""The knowledge of the disclosure model's adversary: everybody's value, and how many are missing from the release.
 
 Source: Lee & Clifton 2011, section 4. A *world* is one choice of the people who are missing.
 """

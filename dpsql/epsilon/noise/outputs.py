@@ -1,4 +1,4 @@
-"""What the usual statistics of one column pay at a noise level, and how far off they are at an ε.
+"""The price of the usual statistics of one column at a noise level, and their error at an ε.
 
 The gateway measures a count, or a sum, by itself; a mean as a cube of two statistics; a variance as three cells. So, with
 b = C/ε, n rows, and u the place of a value within its bounds from −1 to 1:

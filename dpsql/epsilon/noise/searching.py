@@ -1,4 +1,4 @@
-"""What an answer of a noise level costs in the end: the first look that public numbers suggest, and what follows it.
+"""The final cost of an answer at a noise level: the first look that public numbers suggest, and all that follows it.
 
 The gateway looks first, at the ε of `level_epsilon`, and then measures again until what was released says that the error is
 small beside the value (`privacy.release.target`). Here the same steps are taken with the errors that are expected, for values
@@ -65,7 +65,7 @@ class SoughtAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What one question pays in all, and how far its answer is off."""
+    """The whole price of one question, and the error of its answer."""
 
     epsilon: Fraction
     error: float

@@ -1,1 +1,1 @@
-"""What an attacker knows after an answer: posteriors, and the largest ε that keeps them below a risk."""
+"""An attacker's knowledge after an answer: posteriors, and the largest ε that keeps them below a risk."""

@@ -1,4 +1,4 @@
-"""What an adversary may come to believe after seeing one answer with Laplace noise of scale Δf/ε.
+"""The beliefs that an adversary may come to after seeing one answer with Laplace noise of scale Δf/ε.
 
 Source: Lee & Clifton 2011, definitions 3 and 4 and section 5; corrected where docs/choosing-epsilon.md says so. All
 numbers here are diagnostics: they read everybody's values and must not be published.

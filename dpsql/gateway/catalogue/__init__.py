@@ -1,1 +1,1 @@
-"""What clients may ask about the policy itself: tables of dpsql's own, and what public tables hold."""
+"""Questions of clients about the policy itself: tables of dpsql's own, and the contents of public tables."""

@@ -110,7 +110,7 @@ def accounts_statement(text: str) -> AccountsStatement | None:
 
 @dataclass(frozen=True, slots=True)
 class KnownRelease:
-    """What a role was told."""
+    """The answers that a role was given."""
 
     epoch: int
     statement: str
@@ -121,7 +121,7 @@ class KnownRelease:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """What the tables are read from."""
+    """The sources that the tables are read from."""
 
     ledger: Ledger
     trail: Callable[[], Iterable[ChainedLine]]

@@ -1,1 +1,1 @@
-"""What a statement would cost and be worth, in EXPLAIN and in notices."""
+"""The cost and the worth of a statement, in EXPLAIN and in notices."""

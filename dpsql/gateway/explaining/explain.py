@@ -37,7 +37,7 @@ _MARGINS = 3
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """What of a plan need not be paid."""
+    """The parts of a plan that need not be paid."""
 
     read_off: Mapping[str, str]
     """By measurement the statement off whose answer it is read."""

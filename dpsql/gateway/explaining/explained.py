@@ -1,4 +1,4 @@
-"""What EXPLAIN says of a private statement, as values: asked as any client could, free, and nothing is read for it."""
+"""EXPLAIN of a private statement, as values: asked as any client could, free, and without reading anything."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class ExplainedChoice:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What a private statement would measure and pay."""
+    """The measurements and the price of a private statement."""
 
     epsilon: str
     delta: str

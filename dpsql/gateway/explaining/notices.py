@@ -1,4 +1,4 @@
-"""What a client is told beside its rows: read off released values, and so post-processing."""
+"""Notices beside a client's rows: read off released values, and so post-processing."""
 
 from collections.abc import Iterator
 from math import ceil

@@ -1,4 +1,4 @@
-"""What EXPLAIN (FORMAT JSON) says in numbers, for programs: the same as its lines say to people."""
+"""The numbers of EXPLAIN (FORMAT JSON), for programs: the same as its lines say to people."""
 
 from collections.abc import Mapping, Sequence
 

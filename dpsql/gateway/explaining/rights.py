@@ -1,4 +1,4 @@
-"""What EXPLAIN says of rows that a role is not told of."""
+"""The lines of EXPLAIN about rows that a role does not see."""
 
 from collections.abc import Iterator
 

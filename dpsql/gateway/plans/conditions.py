@@ -1,4 +1,4 @@
-"""Whether the conditions of roles can be asked under, found out before anything serves: no record is read."""
+"""Whether the conditions of roles can be asked under, decided before anything serves: no record is read."""
 
 from collections.abc import Iterator
 from dataclasses import replace

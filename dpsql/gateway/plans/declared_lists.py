@@ -1,4 +1,4 @@
-"""EXCEPT and INTERSECT of lists that hold whatever the policy declares: they would say nothing of who is in the table.
+"""EXCEPT and INTERSECT of lists with all declared values: they would say nothing about the rows in the table.
 
 SELECT zone_id FROM zones EXCEPT SELECT zone FROM trips
 →  refused: every declared zone is in the second list, with rows or without, so that the answer would be empty for any table

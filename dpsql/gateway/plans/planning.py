@@ -1,4 +1,4 @@
-"""From a statement to what is measured for it: the stages resolve, track and measure.
+"""From a statement to its measurements: the stages resolve, track and measure.
 
 Nothing here reads a record: it all depends on the statement, the policy and public rows only.
 """
@@ -57,7 +57,7 @@ from dpsql.shadow.splice import table
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What the shadow has said of the columns of probes."""
+    """The shadow's words about the columns of probes."""
 
     binder: Binder
     types: Sequence[str]
@@ -100,7 +100,7 @@ class ResolvedStatement:
 
 @dataclass(frozen=True, slots=True)
 class TrackedScope:
-    """What one scope reads and asks: the rows, the keys of their groups, and the aggregates of each group."""
+    """One scope's relation and aggregates: the rows, the keys of their groups, and the aggregates of each group."""
 
     scope: Scope
     columns: Sequence[ColumnDescription]

@@ -1,4 +1,4 @@
-"""The plan of a statement as values: what is measured for it, and its text in pieces between which the answers stand."""
+"""The plan of a statement as values: its measurements, and its text in pieces between which the answers stand."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

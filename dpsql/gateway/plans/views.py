@@ -1,4 +1,4 @@
-"""Whether the policy's views can be asked about at all, found out before anything serves: no record is read.
+"""Whether the policy's views can be asked about at all, decided before anything serves: no record is read.
 
 What PostgreSQL has to say of their queries it has said when the shadow made them.
 """

@@ -1,1 +1,1 @@
-"""What a role has been told already, and what follows from it for what it asks now."""
+"""Answers from answers: the releases that a role has paid for, and all that follows from them."""

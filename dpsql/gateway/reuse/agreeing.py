@@ -1,4 +1,4 @@
-"""Which releases say the same of a measurement, and which ones say what its groups come to together."""
+"""Releases that say the same of a measurement, and releases whose groups come to the same together."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What of a statement need not be measured, because releases say it that the role has paid for.
+"""The parts of a statement that need not be measured, because releases that the role has paid for say them.
 
 A release of a statement that was to pay less is left aside: who sets a larger ε wants a better answer than there is. Nothing
 here reads a record, and what is read off what depends on plans and on which releases there are.
@@ -72,7 +72,7 @@ NOTHING_READ = ReadOff({}, {}, {})
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """What several releases say of measurements together."""
+    """Measurements as several releases say them together."""
 
     agreements: Mapping[str, Agreement]
     """By the identities of the measurements."""

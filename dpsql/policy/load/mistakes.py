@@ -36,7 +36,7 @@ class Mistake:
 
 @dataclass(slots=True)
 class Mistakes:
-    """What was found so far, and where."""
+    """The mistakes that were found so far, and their places."""
 
     found: list[Mistake] = field(default_factory=list)
     _places: set[tuple[str, Path]] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""What a role may be told of a table in part: some of its columns, and the rows for which a condition holds."""
+"""A role's rights to a part of a table: some of its columns, and the rows for which a condition holds."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from dpsql.policy.row_condition import RowCondition
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What the configuration says of one role, as it is being checked against the tables."""
+    """The configuration of one role, as it is being checked against the tables."""
 
     shape: RoleShape
     path: Path

@@ -1,4 +1,4 @@
-"""What text in YAML stands for: exact numbers, flags, names, types, dates.
+"""The meaning of text in YAML: exact numbers, flags, names, types, dates.
 
 Each function raises a `ValueError` that says what is allowed.
 """

@@ -1,4 +1,4 @@
-"""What values look like in YAML, and the shapes of what `config.yaml` says of roles, users and the engine.
+"""The shapes of values in YAML, and of the parts of `config.yaml` about roles, users and the engine.
 
 Every key is optional; `required` has those that must be there, so that a missing one does not hide mistakes beside it.
 """
@@ -87,7 +87,7 @@ class AmountShape(StrictShape):
 
 
 class DatasetBudgetShape(AmountShape):
-    """What all roles together may spend."""
+    """The budget of all roles together."""
 
     window: Days | None = None
     """In how many days, any that follow each other (30 days): as long as a person stays in the data; ever unless given."""
@@ -96,7 +96,7 @@ class DatasetBudgetShape(AmountShape):
 
 
 class BudgetShape(AmountShape):
-    """What a role may spend in a period."""
+    """The budget of a role in a period."""
 
     period: Period | None = None
     """When the budget renews: day, week, month or never (UTC)."""
@@ -105,7 +105,7 @@ class BudgetShape(AmountShape):
 
 
 class PerQueryShape(StrictShape):
-    """What one statement may spend."""
+    """The budget of one statement."""
 
     required: ClassVar = ("epsilon",)
 
@@ -120,7 +120,7 @@ class PerQueryShape(StrictShape):
 
 
 class LimitsShape(StrictShape):
-    """What a role may have the engine do in a day (UTC), whatever it pays."""
+    """The engine's work for a role in a day (UTC), at any price."""
 
     runs: CountText = 10_000
     """The most measurements in a day."""
@@ -129,7 +129,7 @@ class LimitsShape(StrictShape):
 
 
 class RoleShape(StrictShape):
-    """Who asks: what is protected from them, and what they may spend."""
+    """The askers: the unit kind that is protected from them, and their budgets."""
 
     required: ClassVar = ("protects", "budget", "per_query")
 
@@ -138,7 +138,7 @@ class RoleShape(StrictShape):
     budget: BudgetShape | None = None
     """What the role may spend."""
     per_query: PerQueryShape | None = None
-    """What one statement may spend."""
+    """The budget of one statement."""
     tables: list[Name] | None = None
     """The protected tables and views that the role may use; all unless given."""
     columns: dict[str, list[Name]] | None = None

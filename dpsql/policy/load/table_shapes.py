@@ -80,7 +80,7 @@ RowsText = Annotated[
 
 
 class UnitShape(StrictShape):
-    """Whose rows a table's rows are."""
+    """The owner of a table's rows."""
 
     column: Name | None = None
     """The column that identifies the unit."""

@@ -18,7 +18,7 @@ _NUMBERS = frozenset({"0", "1"})
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """What the schema files say together."""
+    """The declarations of all schema files together."""
 
     tables: Mapping[str, Table]
     kinds: Mapping[str, frozenset[str]]

@@ -1,4 +1,4 @@
-"""Whose rows a table's rows are: by a column of their own, or by that of the row that a column points to."""
+"""The owner of a table's rows: named by a column of their own, or by the row that a column points to."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which groups may have no rows: those whose noisy count is within what noise alone reaches."""
+"""Groups that may have no rows: those whose noisy count is within the reach of noise alone."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -33,7 +33,7 @@ _SEEN = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """What the margins of all statistics and groups of one measurement have in common."""
+    """The common part of the margins of all statistics and groups of one measurement."""
 
     laws: tuple[tuple[Law, tuple[int, ...]], ...]
     """Of each draw: its law, and the places of its coordinates."""

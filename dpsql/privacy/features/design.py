@@ -1,4 +1,4 @@
-"""Which features of a row are measured for the statistics that were asked: the way with the least predicted error.
+"""The features of a row that are measured for the statistics of a scope: the way with the least predicted error.
 
 One scale serves all features of a measurement, whatever their number; the price of one more is a wider cube: the
 variance of every coordinate is (d + 1)(d + 2)/3 · b² for d features and b = C/ε. So equal features are measured once, rows
@@ -44,7 +44,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What decides how exact a design will be, besides its features."""
+    """The numbers that decide how exact a design will be, besides its features."""
 
     mechanism: MechanismName
     loss: Fraction = Fraction(0)

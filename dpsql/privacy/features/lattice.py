@@ -1,4 +1,4 @@
-"""Which sums of integers the engine computes, and how the features' sums are made of them."""
+"""The sums of integers that the engine computes, and how the features' sums are made of them."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which features of a row a statistic that was asked is read off."""
+"""The features of a row that a statistic is read off, and their places."""
 
 import math
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Which features' sums a statistic is read off."""
+"""The features' sums that a statistic is read off."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What dpsql knows of a statistic that is read off noisy sums: the one place that has all of it.
+"""The record of a statistic that is read off noisy sums: the one place that has all of it.
 
 A new statistic is a name in `rewrite/syntax/aggregate_names.py`, one of the classes in files beside it (`counts`, `means`,
 `spreads`, `pairs`, `regression`, `lines`), and its line in `known_statistics.py`, without which nothing type-checks.

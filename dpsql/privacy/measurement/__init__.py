@@ -1,1 +1,1 @@
-"""What is measured for a scope, how much of it one unit can be, and what it costs."""
+"""The measurements of a scope, how much of them one unit can be, and their cost."""

@@ -29,7 +29,7 @@ ONE_UNIT = 2**20
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class BeyondBounds:
-    """Which shares of the values of some columns are below and above their bounds."""
+    """The shares of the values of some columns below and above their bounds."""
 
     relation: Relation
     bound: Bound

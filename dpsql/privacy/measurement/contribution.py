@@ -43,7 +43,7 @@ _SCATTERING = 8
 
 
 class Form(Enum):
-    """What keeps a unit to its bound."""
+    """The means that keep a unit to its bound."""
 
     UNIQUE = "the engine enforces one row per unit"
     REWEIGHT = "mass scaling"
@@ -53,7 +53,7 @@ class Form(Enum):
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Whose rows they are, how many rows' worth one unit may have, and what enforces it."""
+    """The owner of the rows, the number of rows' worth that one unit may have, and the means that enforce it."""
 
     unit: Ref
     rows: int
@@ -140,7 +140,7 @@ MOST_NORM = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Norms:
-    """What rows can add to the largest coordinate, as a column of whole numbers that are never NULL."""
+    """The most that rows can add to the largest coordinate, as a column of whole numbers that are never NULL."""
 
     text: str
     most: int

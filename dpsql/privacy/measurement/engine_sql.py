@@ -22,7 +22,7 @@ _FEW_SUMS = 3
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class BoundedScan:
-    """Which rows a measurement reads, by which keys, with each unit kept to its bound."""
+    """The rows that a measurement reads, and their keys, with each unit kept to its bound."""
 
     keys: tuple[Key, ...]
     bound: Bound

@@ -1,4 +1,4 @@
-"""What a measurement of sums computes of each row, and the sums over it, as the engine is to write them."""
+"""The values that a measurement of sums computes of each row, and the sums over them, as the engine is to write them."""
 
 from collections.abc import Sequence
 

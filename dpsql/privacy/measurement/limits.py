@@ -1,4 +1,4 @@
-"""What a scope may not be, whatever its measurement: too large, about single units, or hopeless."""
+"""The limits of a scope, for all measurements: not too large, not about single units, not hopeless."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -140,7 +140,7 @@ class LeastUnits:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementPlan:
-    """What one scope needs: its groups, its measurements, and how each aggregate is read off them."""
+    """The plan of one scope: its groups, its measurements, and how each aggregate is read off them."""
 
     groups: Groups
     parts: tuple[Measurement, ...]

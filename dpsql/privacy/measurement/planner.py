@@ -1,4 +1,4 @@
-"""From the facts about one scope to what is measured for it: depends on the query, the policy and public rows only."""
+"""From the facts about one scope to its measurements: depends on the query, the policy and public rows only."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ _ROWS = asked.Moment("count", ())
 
 @dataclass(frozen=True, slots=True)
 class PlanningContext:
-    """What is public: who asks, what is declared, the rows of public tables, and which units the engine keeps unique."""
+    """The public facts: the asker, the declarations, the rows of public tables, the units that the engine keeps unique."""
 
     role: Role
     declared: Declared

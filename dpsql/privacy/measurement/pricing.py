@@ -1,4 +1,4 @@
-"""What a statement pays: its ε in equal parts for its distinct measurements, and δ for partition selection."""
+"""The price of a statement: its ε in equal parts for its distinct measurements, and δ for partition selection."""
 
 import hashlib
 from collections.abc import Sequence

@@ -36,7 +36,7 @@ from dpsql.rewrite.ir.relation import Relation
 
 
 class CountOf(Enum):
-    """What is counted: rows, or each unit once a group, or each value once a group, or what is to be summed of each value."""
+    """The things that are counted: rows, each unit once a group, each value once a group, or the features of each value."""
 
     ROWS = "rows"
     UNITS = "units"
@@ -171,7 +171,7 @@ class Sums:
                 return scan.per_unit(scan.rows(read, distinct=True))
 
     def settled(self, rows: int) -> "Sums":
-        """Return the measurement with the C that was chosen, and a lattice as much finer as there is less noise."""
+        """Return the measurement with the chosen C. A smaller C has less noise, and its lattice is finer in proportion."""
         finer = (-(-self.bound.rows // rows) - 1).bit_length()
         return replace(self, bound=self.bound.settled(rows), points=min(self.points << finer, MOST_POINTS))
 

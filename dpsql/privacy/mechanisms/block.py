@@ -1,4 +1,4 @@
-"""What one draw of noise is for: coordinates of which a row moves those of one block only, in a norm that bounds it."""
+"""The coordinates of one draw of noise: a row moves those of one block only, in a norm that bounds it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

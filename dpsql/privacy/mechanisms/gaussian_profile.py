@@ -1,4 +1,4 @@
-"""What discrete Gaussian noise gives away, as upper bounds that hold: no asymptotics, no floating point.
+"""The loss through discrete Gaussian noise, as upper bounds that hold: no asymptotics, no floating point.
 
 The noise is that of `discrete_gaussian`, of one σ in every coordinate. Canonne, Kamath and Steinke, "The Discrete Gaussian
 for Differential Privacy" (2020), bound its loss by that of a continuous one; here it is bounded for vectors that a unit moves

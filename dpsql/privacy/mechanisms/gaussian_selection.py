@@ -1,4 +1,4 @@
-"""Which keys are shown, by how many units have them: noise in ℓ2, so that thresholds grow with the root of a unit's keys.
+"""The keys that are shown, by how many units have them: noise in ℓ2, whose thresholds grow with the root of a unit's keys.
 
 A unit with g keys, at most `keys` of them, adds ⌊W/√g⌋ to each, and a key is shown if what is added up, with discrete
 Gaussian noise, reaches τ: the *weighted Gaussian* of Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin, "Differentially
@@ -39,7 +39,7 @@ _EACH = 64
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What a unit adds to each of its keys, where it has at most so many."""
+    """The amount that a unit adds to each of its keys, where it has at most so many."""
 
     keys: int
     weight: int

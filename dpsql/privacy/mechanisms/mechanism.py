@@ -1,4 +1,4 @@
-"""What dpsql needs to know of noise for sums; another kind is a class with these methods and a line in `known_mechanisms`.
+"""The protocol of noise for sums; another kind is a class with these methods and a line in `known_mechanisms`.
 
 A measurement's coordinates are in blocks, of which a row moves one. Its sensitivity is the most by which one unit moves
 them all together, in the norm Σ_groups Σ_blocks ‖block‖.

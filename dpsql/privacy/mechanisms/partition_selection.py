@@ -1,4 +1,4 @@
-"""Which keys of SELECT DISTINCT are shown, when no count is: the most that (ε, δ) allows at every number of units.
+"""The keys that SELECT DISTINCT shows, when no count is: the most that (ε, δ) allows at every number of units.
 
 Desfontaines, Voss, Gipson, Mandayam, "Differentially Private Partition Selection" (2020).
 """

@@ -1,4 +1,4 @@
-"""What of an answer is within the noise of nothing: groups that may be empty, and statistics that noise has hidden."""
+"""The parts of an answer within the noise of nothing: groups that may be empty, and statistics that noise has hidden."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -24,7 +24,7 @@ _DIGITS = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """What was released of one measurement, at one ε or at several; at least one.
+    """The releases of one measurement, at one ε or at several; at least one.
 
     The noise of each has a variance proportional to 1/ε², so that their mean with weights ε² has the least variance there
     can be: as much as one release at √(Σ ε²). Groups that are not declared are found once, and then there is one release.

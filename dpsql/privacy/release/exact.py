@@ -1,4 +1,4 @@
-"""What the engine returned, before noise: it exists between `run` and `release` and shows itself to nobody."""
+"""The engine's rows before noise: they exist between `run` and `release` and show themselves to nobody."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class ExactBuckets:
 
 @dataclass(frozen=True, slots=True)
 class ExactCells:
-    """What stands exactly in each cell of a search; not to be printed, logged or sent."""
+    """The exact numbers in the cells of a search; not to be printed, logged or sent."""
 
     cells: Sequence[int] = field(repr=False)
 

@@ -1,4 +1,4 @@
-"""What a profile tells of tables: how many rows units have, and which share of values is beyond the bounds.
+"""The contents of a profile: how many rows units have, and the share of values beyond the bounds.
 
 All of it is read off releases: post-processing.
 """
@@ -47,7 +47,7 @@ class NoisyShare:
 
 @dataclass(frozen=True, slots=True)
 class TableProfile:
-    """What is known of one table."""
+    """The facts about one table."""
 
     ladder: NoisyLadder | None = None
     """How many rows units have; None where nobody has asked, or a constraint says that they have one."""
@@ -104,7 +104,7 @@ class TableProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of the tables of one unit kind, by their names."""
+    """The facts about the tables of one unit kind, by their names."""
 
     tables: Mapping[str, TableProfile] = field(default_factory=dict)
     releases: tuple[tuple[str, bytes], ...] = ()

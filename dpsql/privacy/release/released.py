@@ -1,4 +1,4 @@
-"""From the engine's rows to a release, of whatever kind of measurement."""
+"""From the engine's rows to a release, for each kind of measurement."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,1 +1,1 @@
-"""What releases say of measurements that were not made: post-processing, which costs nothing."""
+"""Releases as answers to measurements that were not made: post-processing, which costs nothing."""

@@ -1,4 +1,4 @@
-"""Which released groups are parts of which wanted ones, and in which of them a condition holds of every row."""
+"""Released groups as parts of wanted ones, and the groups in which a condition holds of every row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Conditions = frozenset[Expr]
 
 @dataclass(frozen=True, slots=True)
 class GroupLines:
-    """What is known of how a measurement's rows are among another's."""
+    """The facts about how a measurement's rows are among another's."""
 
     found: AmongRows
     cells: GroupCells

@@ -1,4 +1,4 @@
-"""Which sums the outputs of a plan are read off."""
+"""The sums that the outputs of a plan are read off."""
 
 from collections.abc import Iterator
 

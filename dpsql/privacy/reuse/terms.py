@@ -1,4 +1,4 @@
-"""What the sums of a measurement are made of, by the sums that can be read of another's release.
+"""The sums of a measurement, made of the sums that can be read off another release.
 
 The sum of SIGN(c) = 2·1[c] − 1 is 2·N(c) − N. With x = m + h·u, Σ u = (Σ x − m·N)/h for any other m and h of the same values.
 """
@@ -32,7 +32,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class SumTerms:
-    """What sums are made of."""
+    """The terms that sums are made of."""
 
     groups: GroupLines
     wanted: Sums

@@ -1,1 +1,1 @@
-"""What follows from public facts alone: intervals, domains, group keys."""
+"""Conclusions from public facts alone: intervals, domains, group keys."""

@@ -15,7 +15,7 @@ _MOST = 4096
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What is public about columns."""
+    """The public facts about columns."""
 
     public: Mapping[tuple[str, str], Facts]
     """The facts about every column of every public table, read from its rows."""

@@ -19,11 +19,13 @@ from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, conjuncts
 from dpsql.rewrite.ir.facts import Env
 
 ANY, NONE = Fraction(10) ** 400, Fraction(-1)
-"""The room of what is not understood, which may be true, and of what is false."""
+"""The room of a condition that is not understood, and so may be true; and the room of a false one."""
 
 
 def room(condition: Expr, env: Env, *, ends: bool = False) -> Fraction:
-    """Return by how much a condition may be true, or may be at the ends that it leaves out: below 0 it can't.
+    """Return the room of a condition: how far values may lie beyond its bound. Below 0 it can't be true.
+
+    With `ends` the bounds that it leaves out count as reached.
 
     fare >= 100 where fare is from 0 to 150  →  50
     """

@@ -1,4 +1,4 @@
-"""What arithmetic makes of few values: every key that can occur, and none that cannot, as an engine computes it.
+"""The images of few values under arithmetic: every key that can occur, and none that cannot, as an engine computes it.
 
 abs(floor(fare / 10) * 10)  →  each of floor(fare / 10), which are known, times 10, without its sign
 """

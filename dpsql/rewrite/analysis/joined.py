@@ -1,4 +1,4 @@
-"""What the conditions of a join say about the public rows that a private row finds."""
+"""The public rows that a private row can find, by the conditions of a join."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

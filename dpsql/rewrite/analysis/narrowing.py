@@ -1,4 +1,4 @@
-"""What a condition says about the columns in it, through whatever is computed of them: the facts that all plans begin with.
+"""Facts about the columns in a condition, also through computations on them: the facts that all plans begin with.
 
 Which rows pass is known of single comparisons by `predicates`. Of any other condition it is tried how much of each end of a
 column's interval can be left out because no row there passes, as an engine computes it.

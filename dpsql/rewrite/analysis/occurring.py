@@ -1,4 +1,4 @@
-"""Which values of several keys can occur together, where they are made of the same columns.
+"""The values of several keys that can occur together, where the keys are made of the same columns.
 
 GROUP BY payment_type, upper(payment_type)                              →  (card, CARD), (cash, CASH)
 GROUP BY date_trunc('day', t), extract(dow FROM t)                      →  each day with the one weekday that it has

@@ -1,4 +1,4 @@
-"""What rows are grouped by in the place of a key: the innermost expression that decides it, one to one.
+"""The innermost expression that decides a key one to one: rows are grouped by it instead of the key.
 
 floor(fare / 10) * 10 + 5  →  floor(fare / 10)        price, a numeric(10, 2)  →  price * 100, a whole number
 """

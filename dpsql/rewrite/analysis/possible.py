@@ -1,4 +1,4 @@
-"""Which groups can have rows, once the answers to inner queries are known: the others are no groups, and are not shown.
+"""The groups that can have rows, once the answers to inner queries are there; the others are not shown.
 
 It follows from released values and the policy alone; what was measured, and what it cost, was decided without them.
 """

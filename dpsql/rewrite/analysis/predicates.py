@@ -1,4 +1,4 @@
-"""What a condition says about the columns in it: smaller intervals, fewer values, no NULL.
+"""Facts about the columns in a condition: smaller intervals, fewer values, no NULL.
 
 A row that stays satisfies every conjunct, so each may be used by itself. What is not understood says nothing.
 """

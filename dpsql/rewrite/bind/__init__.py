@@ -1,1 +1,1 @@
-"""What a statement means, as PostgreSQL has bound it: every name, star, ordinal and type resolved."""
+"""The meaning of a statement, as PostgreSQL has bound it: every name, star, ordinal and type resolved."""

@@ -1,4 +1,4 @@
-"""What binding asks the shadow: PostgreSQL's own words for a query, and the columns that queries have.
+"""The questions of binding to the shadow: PostgreSQL's own words for a query, and the columns that queries have.
 
     SELECT d, (SELECT count(*) FROM trips s WHERE s.fare > d) FROM (VALUES (1), (20)) v (d)
     →  SELECT v.d, ( SELECT count(*) AS count FROM public.trips s WHERE (s.fare > (v.d)::double precision)) AS count

@@ -1,4 +1,4 @@
-"""One name for each CTE of a statement: what is called alike in two WITHs is two, and so is a temporary table.
+"""One name for each CTE of a statement: two CTEs of one name become two names, and so does a temporary table.
 
 WITH a AS (…) SELECT … FROM (WITH a AS (SELECT … FROM a) SELECT … FROM a) x
 →  WITH a AS (…) SELECT … FROM (WITH a_1 AS (SELECT … FROM a) SELECT … FROM a_1 a) x

@@ -1,4 +1,4 @@
-"""What an engine's SQL has to say in words of its own.
+"""The parts of SQL that each engine says in words of its own.
 
 Everything that one engine writes otherwise than another is a method here, and every one is abstract: an engine that lacks
 one can't be made, and does not type-check. Nobody outside this room asks which engine it is; they call. Each text

@@ -32,7 +32,7 @@ _MOMENTS = frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"})
 
 
 class DuckDbDialect(PostgresFunctions):
-    """What DuckDB reads."""
+    """The SQL that DuckDB reads."""
 
     name = "duckdb"
     stored_types = StoredTypes(

@@ -1,4 +1,4 @@
-"""What each engine's dialect is filled with: the types that it stores, and its forms of single operations."""
+"""The contents of each engine's dialect: the types that it stores, and its forms of single operations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ _HASHED = frozenset({SqlType.NUMERIC, SqlType.DATE, SqlType.TIMESTAMP, SqlType.T
 
 
 class PostgresDialect(PostgresFunctions, PlainForms):
-    """What PostgreSQL reads."""
+    """The SQL that PostgreSQL reads."""
 
     name = "postgres"
     stored_types = StoredTypes(

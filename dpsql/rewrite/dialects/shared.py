@@ -1,4 +1,4 @@
-"""What two engines spell alike."""
+"""Forms that two engines spell in the same way."""
 
 from collections.abc import Sequence
 from typing import Literal

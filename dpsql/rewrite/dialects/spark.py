@@ -46,7 +46,7 @@ _SHIFT, _SHIFTABLE = "6755399441055744e0D", 2**51
 
 
 class SparkDialect(PlainForms):
-    """What Spark 4 reads; names are quoted with ", which the engine turns into backquotes."""
+    """The SQL that Spark 4 reads; names are quoted with ", which the engine turns into backquotes."""
 
     name = "spark"
     stored_types = StoredTypes(

@@ -1,4 +1,4 @@
-"""What an engine keeps of a table beside its columns, computed once from the very rows that statements read.
+"""Columns that an engine keeps of a table beside its own, computed once from the very rows that statements read.
 
 Promise of an engine that keeps something: a text's column holds in every row what the text would come to there, and a mark
 is the same number in all rows of a unit that has more rows than it says, another one for each such unit, and NULL in all

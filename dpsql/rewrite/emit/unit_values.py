@@ -1,4 +1,4 @@
-"""The text of an aggregate of one unit's rows: total, and the same in whatever order an engine reads them.
+"""The text of an aggregate of one unit's rows: total, and the same in all orders in which an engine reads them.
 
 sum(fare) of fares in [0, 150]  →  0 + 150/2^30 · sum(CASE … round(fare · 2^30/150) … END)
 """

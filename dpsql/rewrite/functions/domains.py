@@ -12,7 +12,7 @@ Cell = Value | None
 
 
 class Domains(Protocol):
-    """What is known about expressions where the values of one are listed."""
+    """The facts about expressions where the values of one are listed."""
 
     @property
     def limit(self) -> int:

@@ -1,4 +1,4 @@
-"""What arithmetic makes of numbers exactly, before an engine rounds it: for group keys and for intervals."""
+"""Exact results of arithmetic, before an engine rounds them: for group keys and for intervals."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What one entry of the function table is: everything that is known of a function, in one record.
+"""The record of a function: all of its facts in one place.
 
 Which interval holds all its values, when it is NULL, what its possible values are, how it is undone, how people write it,
 and how an engine computes it *without ever failing*, since an error that depends on data would be a release. Intervals only
@@ -75,7 +75,7 @@ class Inverse:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a condition says about a column or an expression that it compares with constants."""
+    """The facts of a condition about a column or an expression that it compares with constants."""
 
     compared: Callable[[Apply], Expr | None] = lambda _: None
     """Returns the one thing that is compared with constants; None where there are two."""

@@ -1,4 +1,4 @@
-"""What lies between two times: exactly, in microseconds, and as AGE counts it, in years, months and days; and bins."""
+"""The time between two times: exactly, in microseconds, and as AGE counts it, in years, months and days; and bins."""
 
 import datetime as dt
 from collections.abc import Sequence

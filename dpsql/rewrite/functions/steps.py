@@ -1,4 +1,4 @@
-"""What the values of a function are whole multiples of, by what those of its arguments are."""
+"""The steps of a function's values, from those of its arguments: all values are whole multiples of one."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction

@@ -16,7 +16,7 @@ _NAME = "(answer)"
 
 
 class AnswerForm(Enum):
-    """What is made of the answer's rows."""
+    """The use of the answer's rows."""
 
     ROWS = "rows"
     """They are joined as they are."""

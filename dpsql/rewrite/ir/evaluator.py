@@ -1,4 +1,4 @@
-"""What planning asks the shadow: the value of constants, and of functions over public values.
+"""The questions of planning to the shadow: the value of constants, and of functions over public values.
 
 PostgreSQL itself decides what `now()`, `'3 days'::interval` or `lower(x)` mean, on every engine. Only public values ever
 go into such a question: literals of the statement, declared domains, rows of public tables.

@@ -93,7 +93,7 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a map makes of each of its keys."""
+    """The results of a map, one for each of its keys."""
 
     values: tuple[Value | None, ...]
 

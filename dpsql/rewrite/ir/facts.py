@@ -1,4 +1,4 @@
-"""Facts about the values of one expression: what is known without looking at any."""
+"""Facts about the values of one expression, gathered without looking at any value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -37,9 +37,9 @@ class Source:
     join: Join = Join.FROM
     on: Expr = TRUE
     made: "UnitRows | UnionRows | WindowRows | None" = None
-    """What its rows are made of, where it is no table of the engine's; `table` says then what is known of them."""
+    """The relation that its rows are made of, if the engine has no such table; `table` has their facts."""
     every: int | None = None
-    """How many rows of it a row before it can have at most; None: not known, and taken for one."""
+    """The most partners here that a row of the sources before it can have; None if unknown, and then one is assumed."""
 
     @property
     def holds(self) -> bool:
@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class UnitRows:
-    """What GROUP BY a privacy unit, and perhaps further keys, makes of a relation.
+    """The rows that GROUP BY a privacy unit, and perhaps further keys, makes of a relation.
 
     Promise: each row has one owner, the unit that it is grouped by, and depends on that unit's rows in `relation` only, as
     a multiset. Without further keys a unit has one row at most. So taking a unit away takes its own rows away and changes
@@ -176,7 +176,7 @@ def tables_below(relation: Relation) -> Iterator[Table]:
 
 
 def _below(source: Source) -> tuple[Relation, ...]:
-    """Return the relations that a source's rows are made of."""
+    """Return the relations inside a source: those from which its rows are made."""
     match source.made:
         case None:
             return ()

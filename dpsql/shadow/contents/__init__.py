@@ -1,1 +1,1 @@
-"""What the shadow holds and what its roles may do: tables without records, guards, operators that end."""
+"""The contents of the shadow and the rights of its roles: tables without records, guards, operators that end."""

@@ -36,7 +36,7 @@ _PATIENCE = "10s"  # for whoever is in the way of a change
 
 
 class Change(Enum):
-    """What has to be done to a database so that it is as a policy says."""
+    """The work that makes a database as a policy says."""
 
     NONE = auto()
     IN_PLACE = auto()

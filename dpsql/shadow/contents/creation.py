@@ -1,4 +1,4 @@
-"""What clients may create: temporary tables and views, by names that are nobody else's. An event trigger refuses the rest.
+"""The objects that clients may create: temporary tables and views, by names that are free. An event trigger refuses the rest.
 
 PostgreSQL fires it for every statement that changes the catalogue, however it was hidden from the wire's look; it does
 not for roles, databases and settings, for which a client's role has no privilege, or which the warden takes back, nor for

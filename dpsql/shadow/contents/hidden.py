@@ -1,4 +1,4 @@
-"""What the catalogue would tell one client about another: sessions, locks, and how much they keep in temporary tables."""
+"""The parts of the catalogue that would tell one client about another: sessions, locks, and the sizes of temporary tables."""
 
 from psycopg import Connection
 from psycopg.sql import SQL

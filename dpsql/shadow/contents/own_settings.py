@@ -1,4 +1,4 @@
-"""What PostgreSQL would take for any setting of a client's: dpsql's own, where `set_config` is to set them.
+"""dpsql's own settings, where `set_config` is to set them: PostgreSQL would take them for any setting of a client's.
 
 SET is read by the wire, which refuses what the session may not have; a function's arguments only the shadow knows. It sees
 to names and to how values are written; what a role may have the gateway looks at when it is asked the next question. Who

@@ -1,1 +1,1 @@
-"""What planning asks the shadow: what a query means, and which values its constants have."""
+"""The questions of planning to the shadow: what a query means, and which values its constants have."""

@@ -1,4 +1,4 @@
-"""Which files the shadow's server may touch, as a ruleset of Landlock: `launch` hands these numbers to the kernel.
+"""The files that the shadow's server may touch, as a ruleset of Landlock: `launch` hands these numbers to the kernel.
 
 Landlock needs no privilege, holds for all processes that come from the one that asked for it, and can't be taken back.
 What a rule does not allow is refused, whoever becomes superuser of the server, and whatever code runs in it. A rule is
@@ -50,7 +50,7 @@ _PATIENCE = 10.0  # seconds for the loader to list the libraries
 
 @dataclass(frozen=True, slots=True)
 class Ruleset:
-    """What is denied, as the kernel's structure, and what is allowed where."""
+    """The rights that are denied, as the kernel's structure, and those that are allowed, with their places."""
 
     attributes: bytes
     rules: tuple[tuple[str, int], ...]

@@ -21,7 +21,7 @@ _INSTRUCTION = 8  # bytes
 
 
 class LaunchPlan(TypedDict):
-    """What the server is to become."""
+    """The process that the server is to become."""
 
     uid: int
     """−1: stay who we are."""

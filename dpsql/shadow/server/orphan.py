@@ -1,4 +1,4 @@
-"""Ends what is left of a server that outlived the dpsql that started it: the server, and its sessions by themselves.
+"""Ends a server that outlived the dpsql that started it: the server, and its sessions by themselves.
 
 Under root this is a program of its own, run by path with the arguments `uid gid directory`: as the server's account it
 can end nothing but that account's processes and remove nothing but its files, whatever these pretend to be. Root itself

@@ -10,7 +10,7 @@ from dpsql.shadow.server import landlock, seccomp
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What of the kernel's means is used: both, where it has them."""
+    """The kernel's means that are used: both, where it has them."""
 
     landlock: int
     """The version of Landlock's interface; 0: none."""

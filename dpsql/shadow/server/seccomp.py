@@ -1,4 +1,4 @@
-"""Which system calls the shadow's server is refused: a filter for the kernel, made of numbers.
+"""The system calls that the shadow's server is refused: a filter for the kernel, made of numbers.
 
 Landlock speaks of files. This speaks of the rest by which code that runs inside the server could reach other
 processes: sockets other than the server's own, debugging, the keyring, other rights and owners on files, namespaces,

@@ -1,4 +1,4 @@
-"""What the system tells of a session's process; nothing where it has no /proc."""
+"""The system's view of a session's process; nothing where it has no /proc."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What is known of the sessions in the shadow beside what PostgreSQL knows: one for all who begin, count and end them."""
+"""The sessions in the shadow, with facts beside PostgreSQL's own: one record for all who begin, count and end them."""
 
 from dataclasses import dataclass, field
 

@@ -31,7 +31,7 @@ _LONGEST = {"days": 36_525, "weeks": 5_217, "months": 1_178, "years": 99}
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a role will ask: its noise level, and the statistics that its `per_query` has to suffice for."""
+    """The questions that a role will ask: its noise level, and the statistics that its `per_query` has to suffice for."""
 
     level: NoiseLevel
     outputs: frozenset[OutputKind]

@@ -1,4 +1,4 @@
-"""What others have published with, as a scale beside one's own ε: figures of their makers, and where they stand."""
+"""The ε that others have published with, as a scale beside one's own: figures of their makers, and where they stand."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What one answer about a few people could reveal: bounds by ε for several groups of people, and beliefs after one answer."""
+"""The risk of one answer about a few people: bounds by ε for several groups of people, and beliefs after one answer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the adversary sees, and thought before: an answer, and a weight for each who may be missing."""
+    """The adversary's view and prior: an answer, and a weight for each person who may be missing."""
 
     epsilon: float
     answer: float | None

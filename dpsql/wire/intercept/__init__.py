@@ -1,1 +1,1 @@
-"""What becomes of each message of a client's session."""
+"""The fate of each message of a client's session."""

@@ -1,4 +1,4 @@
-"""Which kinds of statement may reach the shadow: those named here, and no others.
+"""The kinds of statement that may reach the shadow: those named here, and no others.
 
 The shadow's privileges take away most of the rest by themselves; here the client is told what it can do instead.
 """

@@ -1,4 +1,4 @@
-"""What a statement is to the wire: private, prepared or executed by name, refused or left out here, or the shadow's alone.
+"""A statement's class for the wire: private, prepared or executed by name, refused or left out here, or the shadow's alone.
 
 Read by PostgreSQL's own lexical rules; what is not allowed by name is refused (`allowed.py`).
 """

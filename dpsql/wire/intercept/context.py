@@ -1,4 +1,4 @@
-"""What both protocols, simple and extended, share in a session: who asks, what a statement is, what was prepared."""
+"""The part of a session that both protocols share: the asker, the statement's class, prepared statements."""
 
 import logging
 from collections.abc import Callable

@@ -66,7 +66,7 @@ _READING = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the shadow shall run instead, and the columns that it must have."""
+    """The statement that the shadow runs instead, and the columns that it must have."""
 
     text: str
     columns: tuple[ColumnDescription, ...]

@@ -1,4 +1,4 @@
-"""Which prepared statements and portals of a session are the wire's business.
+"""The prepared statements and portals of a session that are the wire's business.
 
 Only what the shadow has confirmed is certain; until its reply comes a name may be one of them, and who has to know waits.
 """

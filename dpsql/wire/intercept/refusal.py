@@ -1,4 +1,4 @@
-"""Errors of dpsql that the shadow raises, so that its transaction fails and it skips to the next Sync; what is left out."""
+"""Errors of dpsql raised in the shadow, whose transaction fails then and skips to the next Sync; statements left out."""
 
 from dpsql.errors import DpsqlError
 from dpsql.shadow.contents.guard import REFUSAL

@@ -38,7 +38,7 @@ _CODE, _DETAIL, _NAMES = 0, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is to be seen of one execution before it is paid for."""
+    """The checks of one execution before it is paid for."""
 
     backend: Backend
     asked: Execution

@@ -26,7 +26,7 @@ _SHORT_TIME = 0x17
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What speaks TLS with a certificate, and the hash of it that a log-in is bound to."""
+    """The side that speaks TLS with a certificate, and the hash that a log-in is bound to."""
 
     context: ssl.SSLContext
     end_point: bytes | None

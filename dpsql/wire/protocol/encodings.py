@@ -1,4 +1,4 @@
-"""Which of Python's codecs reads a client's texts, for the encodings of PostgreSQL that both know.
+"""Python's codecs for clients' texts, for the encodings of PostgreSQL that both have.
 
 ASCII is the same in all of them, and no character outside ASCII becomes one of it, so that what PostgreSQL makes of a
 text has the tokens that we see (`tests/wire/protocol/test_encodings.py` asks PostgreSQL about every character).

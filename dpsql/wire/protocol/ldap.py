@@ -25,7 +25,7 @@ Raises:
 
 
 class UnreadableAnswerError(Exception):
-    """What came is no answer to what was asked."""
+    """The message is no answer to the request."""
 
 
 def start_tls(number: int) -> bytes:

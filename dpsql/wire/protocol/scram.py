@@ -31,7 +31,7 @@ _FIRST = re.compile(_HEADER + r"(?P<bare>(?:m=[^,]*,)?n=[^,]*,r=(?P<nonce>[!-+\-
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """What checks a password without revealing it."""
+    """The verifier of a password, which does not reveal it."""
 
     iterations: int
     salt: bytes

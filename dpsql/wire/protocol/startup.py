@@ -26,7 +26,7 @@ class StartupCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a client asks for before it logs in."""
+    """The requests of a client before it logs in."""
 
     options: Mapping[str, str]
     minor: int

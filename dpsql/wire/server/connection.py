@@ -1,4 +1,4 @@
-"""One client's connection from the first byte to the last; whatever goes wrong, the client gets an ErrorResponse."""
+"""One client's connection from the first byte to the last; after any mistake the client gets an ErrorResponse."""
 
 import asyncio
 import contextlib

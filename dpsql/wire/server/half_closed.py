@@ -1,4 +1,4 @@
-"""Clients that have closed their sending side: some still wait for an answer, others are gone, and both look alike."""
+"""Clients that have closed their sending side: some still wait for an answer, others are gone, and both look the same."""
 
 import asyncio
 from collections.abc import Callable

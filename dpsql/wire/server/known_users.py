@@ -1,4 +1,4 @@
-"""Who may log in, and how each is asked for the password: a name that nobody has is asked as somebody would be."""
+"""The users who may log in, and how each is asked for the password: an unknown name is asked as a known one would be."""
 
 import hmac
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What all connections share: users, the gateway, the shadow's address, and the connections themselves."""
+"""The state that all connections share: users, the gateway, the shadow's address, and the connections themselves."""
 
 import asyncio
 import contextlib

@@ -1,1 +1,1 @@
-"""What rows and groups tell of others: which relation is part of which, and which groups are made of which."""
+"""Relations and groups that are parts of others, or made of them."""

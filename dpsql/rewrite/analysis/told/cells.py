@@ -1,4 +1,4 @@
-"""What groups say of their rows: which value something has in all rows of a group, where it has one.
+"""Facts about the rows of a group: the value that something has in all of them, where it has one.
 
 day = 2024-03-05                   →  date_trunc('week', t) is 2024-03-04, t >= '2024-03-01' is true
 zone = 132                         →  the borough of the zone is Queens, borough = 'Queens' is true

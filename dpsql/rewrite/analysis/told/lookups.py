@@ -1,4 +1,4 @@
-"""Public rows that rows of a relation find, or are tested for: what is known of them once the columns that find them are."""
+"""Public rows that rows of a relation find, or are tested for, and their facts once the finding columns have values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

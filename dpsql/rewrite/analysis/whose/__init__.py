@@ -1,1 +1,1 @@
-"""Whose the rows of a relation are: which columns name a unit, and which rows find which."""
+"""The owners of a relation's rows: columns that name a unit, and rows that find others."""

@@ -20,7 +20,7 @@ _Place = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class EqualColumns:
-    """Which columns are equal, by a condition."""
+    """The columns that are equal, by a condition."""
 
     classes: Mapping[_Place, Sequence[Ref]]
     """By column, those of its class in order of first appearance."""

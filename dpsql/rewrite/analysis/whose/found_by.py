@@ -1,4 +1,4 @@
-"""Which sources have one row at most in a joined row, once it is known which rows this has of others: unique keys find it.
+"""Sources with at most one row in a joined row, given its rows of other sources: unique keys find it.
 
 Claim: where each column of a key is equal to a column of rows that are known, compared exactly, the row is known, too: there
 is one at most with these values, by an enforced constraint, or as constants were looked at. A key of several columns may be

@@ -1,4 +1,4 @@
-"""What columns say of whose a row is: that they name the unit, or a row by a unique key, which has one owner.
+"""The meaning of columns for a row's owner: they name the unit, or by a unique key a row, which has one owner.
 
 Claim: all rows of a source with one value in a column that means something, or with the same values in several that mean
 something together, are one unit's, and where two mean the same, equal values are the same one's. So it is of rows that are

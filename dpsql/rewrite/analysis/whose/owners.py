@@ -1,4 +1,4 @@
-"""Whose a joined row is, and how many of them one unit may have.
+"""The owner of a joined row, and the number of such rows that one unit may have.
 
 Neighbours differ in one unit: in all rows of one customer, in every protected table. A row of a table with the unit's column
 is the customer's whom it names; a row that has the unit *through* a reference is the owner's of the row it points to, of
@@ -53,7 +53,7 @@ _MOST_ROWS = 2**40
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Whose the rows of a relation are."""
+    """The owners of a relation's rows."""
 
     relation: Relation
     """With the tables that lead to the unit."""

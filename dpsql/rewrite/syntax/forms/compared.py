@@ -4,8 +4,8 @@ SELECT d, (SELECT count(*) FROM stays s WHERE s.came <= days.d AND s.went > days
 →  SELECT d, (SELECT count(*) FROM (SELECT DISTINCT days.d AS d FROM days) AS c CROSS JOIN stays s
               WHERE s.came <= c.d AND s.went > c.d AND c.d = days.d) FROM days
 
-Claim: of a row whose d is NULL no comparison holds, so that it has no rows in both; of others there is one c. What is
-measured is what a join with constants measures, of which a unit's rows are weighed after the join.
+Claim: both queries count the same rows. A row whose d is NULL matches nothing in either, and every other d is one row of c.
+The measurement is that of a join with constants, and a unit's rows are weighed after the join.
 """
 
 from sqlglot import exp

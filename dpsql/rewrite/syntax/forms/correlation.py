@@ -1,4 +1,4 @@
-"""What ties a subquery to the row beside it: equations of something of its own and something of the row's.
+"""The ties of a subquery to the row beside it: equations of something of its own and something of the row's.
 
 (SELECT avg(fare) FROM trips s WHERE s.rider = t.rider AND s.late)  →  s.rider = t.rider, and s.late by itself
 """

@@ -48,7 +48,7 @@ _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having
 def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:
     """Change a SELECT, and return what has come into its FROM.
 
-    One that is not of private rows only needs what is released of such: all else PostgreSQL does by itself.
+    In a SELECT that reads no private rows only the subqueries with released values change: PostgreSQL runs the others itself.
     """
     put_lists_below(select, ctes, policy)
     work = _Select(select, ctes, policy, of_rows)

@@ -1,4 +1,4 @@
-"""What stands for an aggregate of a subquery where its groups are joined: the column of a group, and of none.
+"""The substitute for an aggregate of a subquery where its groups are joined: the column of a group, and of none.
 
 (SELECT count(*) FROM trips s WHERE s.rider = t.rider) + 1  →  coalesce(c.v, 0) + 1
 """

@@ -1,4 +1,4 @@
-"""What stands in the expressions of one SELECT: the queries nested in them, and its aggregate calls."""
+"""The contents of one SELECT's expressions: the queries nested in them, and its aggregate calls."""
 
 from collections.abc import Collection, Iterator
 

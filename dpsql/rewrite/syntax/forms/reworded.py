@@ -1,6 +1,6 @@
-"""Queries in other words that mean the same, before it is looked for what they aggregate.
+"""Queries in other words that mean the same, made before their aggregates are looked for.
 
-Nothing is decided by it: what stands then is followed, and refused, like what somebody wrote himself.
+No rule is decided here: the new words are followed, and refused, as if a client had written them.
 """
 
 from collections.abc import Mapping

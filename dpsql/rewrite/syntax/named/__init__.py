@@ -1,1 +1,1 @@
-"""What names in a tree mean: columns, sources, outputs, keys, and whose rows a source has."""
+"""The meaning of names in a tree: columns, sources, outputs, keys, and the owner of a source's rows."""

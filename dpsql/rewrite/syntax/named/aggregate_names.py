@@ -1,4 +1,4 @@
-"""Which calls are aggregates, by name, and how one is written in a tree."""
+"""The calls that are aggregates, by name, and how one is written in a tree."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, get_args

@@ -1,4 +1,4 @@
-"""What stands in FROM, by the names that it has there, and the columns that come from around a query.
+"""The elements of FROM, by the names that they have there, and the columns that come from around a query.
 
 PostgreSQL has written the name of its table before every column, and no name stands for two things where one of them is seen
 within the other: so a column's table is what has that name.

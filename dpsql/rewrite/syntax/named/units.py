@@ -1,6 +1,6 @@
-"""Which columns are a privacy unit, or name one row of its, as far as names alone tell: whether a SELECT groups by one.
+"""Columns that are a privacy unit, or name one row of it, as far as names show: whether a SELECT groups by one.
 
-`translate` decides whether that is the unit that the role protects; here nothing but the way of a statement hangs on it.
+The choice here is only how a statement is read. `translate` decides whether it is the unit that the role protects.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What of PostgreSQL's words the parser can't read, each with a name and a way around it."""
+"""The gaps of the parser: PostgreSQL's words that it can't read, each with a name and a way around it."""
 
 from collections.abc import Mapping
 from itertools import islice, pairwise

@@ -18,7 +18,7 @@ from dpsql.rewrite.syntax.read.dialect import parsed
 
 
 class Wrap(Enum):
-    """What a query stands in."""
+    """The statement that a query stands in."""
 
     NOTHING = "nothing"
     DECLARE = "declare"

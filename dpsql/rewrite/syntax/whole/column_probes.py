@@ -1,4 +1,4 @@
-"""Queries that return no row whatever the tables hold, and two by which Django and Superset learn the columns.
+"""Queries that never return a row, and two by which Django and Superset learn the columns.
 
 LIMIT 0, WHERE 1 = 0           →  no row
 SELECT * FROM trips LIMIT 1    →  rows, unless it is written as those two write it: no row would look like an empty table

@@ -1,4 +1,4 @@
-"""Constants with which PostgreSQL fails whatever the released values are: they are tried before anything is paid for.
+"""Constants with which PostgreSQL fails for all released values: they are tried before anything is paid for.
 
     count(*) / 0                  →  SELECT 1 / (0)                  name ~ '('        →  SELECT '' ~ '('
     split_part(name, ',', 0)      →  SELECT split_part('', '', 0)    LIMIT -1          →  SELECT LIMIT -1

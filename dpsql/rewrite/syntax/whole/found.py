@@ -1,4 +1,4 @@
-"""What is found in the tree of a query: the SELECTs that aggregate private rows, and what its own rows are."""
+"""The contents of a query's tree: the SELECTs that aggregate private rows, and the rows of the query itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Copies = Mapping[int, exp.Expr]
 
 
 class Kind(Enum):
-    """What the rows of a query are."""
+    """The kind of a query's rows."""
 
     PUBLIC = "public"
     ROWS = "rows"

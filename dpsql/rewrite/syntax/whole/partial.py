@@ -1,4 +1,4 @@
-"""What PostgreSQL does with values and fails for some: functions, operators and casts, by the names that statements have.
+"""Functions, operators and casts with which PostgreSQL fails for some values, by the names that statements have.
 
 The shadow has each of them once more in the schema `dpsql`, with the same arguments, and NULL where the original fails.
 """

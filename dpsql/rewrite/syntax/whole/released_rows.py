@@ -1,4 +1,4 @@
-"""What is known of the rows of answers, and of public tables, before anything is paid for."""
+"""Facts about the rows of answers, and of public tables, before anything is paid for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

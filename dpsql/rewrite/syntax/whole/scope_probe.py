@@ -1,4 +1,4 @@
-"""What the shadow is to describe of a scope: its keys and aggregates alone, as g0, g1, a0, a1 and so on.
+"""The description that the shadow gives of a scope: its keys and aggregates alone, as g0, g1, a0, a1 and so on.
 
 SELECT zone, round(avg(fare)) FROM trips GROUP BY 1  →  SELECT zone AS g0, avg(fare) AS a0 FROM trips GROUP BY 1
 """

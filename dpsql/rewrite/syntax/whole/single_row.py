@@ -1,4 +1,4 @@
-"""Which queries over released rows have one row at most, whatever was released: told before anything is paid for.
+"""Queries over released rows with at most one row, for all released values: decided before anything is paid for.
 
 SELECT avg(n) FROM answer        SELECT zone FROM answer ORDER BY n DESC LIMIT 1        SELECT n FROM answer WHERE zone = 7
 """

@@ -1,4 +1,4 @@
-"""Put the released rows in the place of the private ones: tree surgery on one scope, everything else untouched.
+"""Put the released rows where the private ones stood: tree surgery on one scope, everything else untouched.
 
     SELECT zone, round(avg(fare), 2) FROM trips WHERE tip > 0 GROUP BY zone HAVING count(*) > 9 ORDER BY 2
     →  SELECT _dp."g0" AS "zone", round(_dp."a0", 2) AS "round" FROM "answer" AS _dp WHERE _dp."a1" > 9 ORDER BY 2

@@ -1,4 +1,4 @@
-"""What a statement consists of of which only parts are understood: CTEs, queries, and what is written into, by tokens.
+"""The parts of a statement that is understood in parts only: CTEs, queries, and the target of writing, by tokens.
 
 WITH a AS (…) UPDATE kept AS k SET n = (SELECT …)  →  the CTE a, the target kept AS k, the query SELECT …
 """
@@ -41,7 +41,7 @@ class CteText:
 
 @dataclass(slots=True)
 class StatementParts:
-    """What a statement consists of."""
+    """The parts of a statement."""
 
     writes: bool = False
     recursive: bool = False
@@ -50,7 +50,7 @@ class StatementParts:
     read: set[str] = field(default_factory=set)
     """The names that stand, outside of queries, where a table is read."""
     target: str = ""
-    """What is written into, with its alias, as it may stand in FROM."""
+    """The target of writing, with its alias, as it may stand in FROM."""
 
 
 def parts_of(text: str, start: int) -> StatementParts | None:

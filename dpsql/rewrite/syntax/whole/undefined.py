@@ -1,4 +1,4 @@
-"""What is computed from released values is NULL where PostgreSQL would fail: a quotient by 0, the root of what is negative.
+"""Results over released values that are NULL where PostgreSQL would fail: a quotient by 0, the root of a negative number.
 
     sum(x) / count(*)  →  (_dp.a0 OPERATOR(dpsql./) _dp.a1)       sqrt(n)  →  dpsql.sqrt(n)
     n::integer         →  CAST(dpsql.fits_integer(n) AS INT)      LIMIT (SELECT …)  →  LIMIT dpsql.not_negative((SELECT …))

@@ -1,4 +1,4 @@
-"""Constants of a statement: literals, parameters, and whatever PostgreSQL makes of a constant expression.
+"""Constants of a statement: literals, parameters, and the values that PostgreSQL gives to constant expressions.
 
 date '2019-03-01' + 14  →  Const(17970, date)        $1, bound to '5' as integer  →  Const(5, integer)
 """

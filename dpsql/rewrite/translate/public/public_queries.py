@@ -1,4 +1,4 @@
-"""What stands in FROM beside private rows and reads nothing private: the shadow answers it at planning, as constants.
+"""Elements of FROM that read nothing private: the shadow answers them at planning, as constants.
 
 WITH c (id, name) AS (VALUES (1, 'a')) … JOIN c ON zone = id   →  JOIN (VALUES (1, 'a')) AS c (id, name) ON zone = id
 """

@@ -1,4 +1,4 @@
-"""Aggregate calls, translated: what is asked about which rows.
+"""Aggregate calls, translated: the statistic, and the rows that it is about.
 
 avg(fare) FILTER (WHERE seats > 2)                      →  Moment('avg', (fare,), where=gt(seats, 2))
 percentile_cont(0.9) WITHIN GROUP (ORDER BY fare DESC)  →  Quantile(fare, (1/10,), discrete=False)

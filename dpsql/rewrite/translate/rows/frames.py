@@ -1,4 +1,4 @@
-"""Which rows around a row its window has, where a single unit's rows are read.
+"""The rows in a row's window, where a single unit's rows are read.
 
 ROWS BETWEEN 6 PRECEDING AND CURRENT ROW  →  RowsAround(6, 0)
 RANGE UNBOUNDED PRECEDING                 →  None: the default

@@ -1,4 +1,4 @@
-"""What a role may read: tables and views by name; whoever may use a view need not be granted what the view reads.
+"""The rights of a role to tables and views, by name; a view that is granted may read tables that are not.
 
 FROM by_card, with tables: [by_card]          →  allowed, though the view reads trips
 FROM by_card, trips                           →  permission denied for table "trips"

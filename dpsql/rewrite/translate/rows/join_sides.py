@@ -1,4 +1,4 @@
-"""Which side of a join keeps rows that find none: private rows do, of one table, and public ones never do by themselves.
+"""The side of a join whose rows stay without a partner: private rows do, of one table, and public ones never by themselves.
 
 FROM rides LEFT JOIN zones ON …  →  Join.LEFT        FROM zones RIGHT JOIN rides ON …  →  the same from its right side
 """

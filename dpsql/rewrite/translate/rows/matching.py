@@ -1,4 +1,4 @@
-"""Which column of grouped rows a node of their SELECT is: a key or an aggregate call.
+"""The column of grouped rows that a node of their SELECT is: a key or an aggregate call.
 
 SELECT floor(fare), count(*) … GROUP BY floor(fare)  →  floor(fare) is g0, count(*) is a0
 """

@@ -1,4 +1,4 @@
-"""What aggregates read and compute with, and of which columns without bounds tools ask a profile.
+"""The columns that aggregates read and compute with, and those without bounds for which tools ask a profile.
 
 SELECT count(*), min(id), max(id), avg(id), avg(fare) FROM trips     →  id is profiled, and has no bounds
 """

@@ -1,4 +1,4 @@
-"""What an aggregate of one unit's rows is, and between which bounds.
+"""The value of an aggregate of one unit's rows, and its bounds.
 
 Each is the same in whatever order the rows are read: sums are of whole numbers, or of whole steps between the bounds of what
 is added up. Floating-point numbers added in another order come out as others, and that order is not the unit's own.

@@ -1,4 +1,4 @@
-"""What the translation of one SELECT's expressions knows, and the refusal of what it does not."""
+"""The context in which one SELECT's expressions are translated, and the refusal of all that it lacks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which expression a name stands for inside one SELECT: PostgreSQL's rules, over what FROM offers."""
+"""The expression that a name stands for inside one SELECT: PostgreSQL's rules, over the names that FROM offers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What is computed of times with a zone: on the clock of the session, or of a zone that is named.
+"""Computations on times with a zone: on the clock of the session, or of a zone that is named.
 
 date_trunc('day', made)     →  made moved to the session's clock, truncated, and moved back
 made + interval '1 month'   →  the same day of the next month by that clock
