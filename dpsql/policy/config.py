@@ -37,7 +37,7 @@ class DuckDbFile:
 
 
 class DecimalMark(StrEnum):
-    """The sign before the fraction of a number."""
+    """The mark before the fraction of a number: a point or a comma."""
 
     POINT = "."
     COMMA = ","
