@@ -7,8 +7,8 @@ import pytest
 from tests.docs.pages import PAGES, ROOT
 from tests.docs.prose import LONGEST_LINE, LONGEST_SENTENCE, NOT_YET, findings, of_module
 
-AT_FIRST = 18
-"""How many pages were left out when the check began; lower it with the list."""
+LEFT_OUT = 13
+"""How many pages are left out; lower it with the list, and never raise it."""
 
 
 def _found(tmp_path: Path, written: str) -> list[str]:
@@ -37,7 +37,7 @@ def test_pages_are_left_out_while_they_have_to_be(page: Path) -> None:
 def test_the_list_only_shrinks() -> None:
     """A new page is held from the start."""
     assert set(PAGES) >= NOT_YET
-    assert len(NOT_YET) == AT_FIRST
+    assert len(NOT_YET) == LEFT_OUT
 
 
 @pytest.mark.parametrize(
