@@ -19,8 +19,8 @@ LONGEST_SENTENCE = 32
 NOT_YET = {
     ROOT / name
     for name in """
-    CHANGELOG.md docs/clients.md docs/configuration.md docs/development.md docs/errors.md docs/guarantee.md
-    docs/operations.md docs/peers.md docs/speed.md docs/sql.md
+    CHANGELOG.md docs/clients.md docs/configuration.md docs/errors.md docs/guarantee.md docs/operations.md docs/peers.md
+    docs/speed.md docs/sql.md
     """.split()
 }
 """The pages that are not held yet. Pages go from this list, and none is added."""
@@ -115,7 +115,7 @@ def _prose(whole: str) -> Iterator[tuple[int, str]]:
 
 
 def _paragraphs(whole: str) -> Iterator[Paragraph]:
-    """Yield paragraphs, items of lists, cells of tables and headings, without links and marks; code is one word."""
+    """Yield paragraphs, items of lists, parts of tables' cells and headings, without links and marks; code is one word."""
     gathered: list[str] = []
     begun = 0
     for number, line in (*_prose(whole), (0, "")):
@@ -129,7 +129,7 @@ def _paragraphs(whole: str) -> Iterator[Paragraph]:
         if line.startswith("#"):
             yield Paragraph(number, _plain(line[mark.end() :]), heading=True)
         elif cells:
-            yield from (Paragraph(number, _plain(cell), heading=True) for cell in cells)
+            yield from (Paragraph(number, _plain(part), heading=True) for cell in cells for part in cell.split(" · "))
         elif line.strip():
             begun = begun if gathered else number
             gathered.append(line[mark.end() :] if not gathered else line.strip())
