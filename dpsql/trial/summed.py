@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Self
 
@@ -20,7 +21,16 @@ _MOST_CONDITIONS = 4
 
 def is_text(tree: exp.Expr | None, text: str, language: str = "duckdb") -> bool:
     """Return whether a part of a statement is this one, but for brackets."""
-    return tree is not None and _plain(tree) == _plain(sqlglot.parse_one(text, dialect=language))
+    if tree is None:
+        return False
+    sought = _read(text, language)
+    return type(without_parens(tree)) is type(sought) and _plain(tree) == sought
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str, language: str) -> exp.Expr:
+    """Return a text as it is compared. Most are the same for every statement, and reading takes longest."""
+    return _plain(sqlglot.parse_one(text, dialect=language))
 
 
 def _plain(tree: exp.Expr) -> exp.Expr:

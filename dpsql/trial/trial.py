@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -120,6 +121,15 @@ class StatementTrial:
             failed = self._failures.get(key)
             if failed is not None and time.monotonic() < failed[1]:
                 raise failed[0].error()
+        with ThreadPoolExecutor(1) as reading:
+            proved = reading.submit(self.is_proved, part, kind)  # while the engine works
+            self._ask(key, part, kind, cancellation)
+        self._tried.add(key)
+        if proved.result():
+            self._tried.add(_of_proof(key))
+
+    def _ask(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> None:
+        """Ask the engine for a form's variants, and remember what fails."""
         until, places = time.monotonic() + _LONGEST, self.places(kind)
         variants = list(self._variants(part))
         for number, (measurement, sql) in enumerate(variants):
@@ -131,9 +141,6 @@ class StatementTrial:
                     self._failures.clear()
                 self._failures[key] = wrong, time.monotonic() + (_LATE if wrong.late else _REMEMBERED)
                 raise wrong.error()
-        self._tried.add(key)
-        if self.is_proved(part, kind):
-            self._tried.add(_of_proof(key))
 
     def is_proved(self, part: PricedMeasurement, kind: str) -> bool:
         """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed.

@@ -46,7 +46,7 @@ def test_an_error_that_can_not_be_had_is_told(
     assert [notice.partition(":")[2].strip()[:28] for notice in notices] == ["the typical error is above 0"] * 2
     connection.execute(b"SET dpsql.error = '50 %'")
     connection.execute(b"SELECT count(*) FROM trips")
-    assert len(notices) == 2
+    assert not [notice for notice in notices[2:] if "typical error" in notice]  # another may say why it is free
 
 
 SUPERSETS = "SELECT\n  fare,\n  tip\nFROM trips\nWHERE\n  fare > 5\nLIMIT 1"

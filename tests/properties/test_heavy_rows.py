@@ -157,7 +157,7 @@ def test_kept_rows_serve_where_no_row_is_doubled(
     assert kept("SELECT count(*) FROM rides", with_rows(bounded, "rides", "passenger", MOST + 1))
 
 
-@pytest.mark.parametrize("way", Way)
+@pytest.mark.parametrize("way", [way if way is Way.SOME else pytest.param(way, marks=slow) for way in Way])
 def test_bounds_are_chosen_by_the_same_cells(policy: Policy, world: World, way: Way) -> None:
     """Those of a whole table are read off the numbers that are kept, others off rows of units with several. So are sums."""
     chosen = with_chosen_rows(policy, "rides", "passenger", most=MOST)

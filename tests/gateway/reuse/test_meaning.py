@@ -8,16 +8,18 @@ from tests.queries.test_golden import COMPARED, compare
 from tests.support.fix_world import USERS, NewClient
 from tests.support.memory import Memory
 from tests.support.reference import Reference
+from tests.support.samples import spread
 
-ORDERS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))]
+ORDERS = [(0, 2), *(pytest.param(seed, 1, marks=pytest.mark.slow) for seed in range(8))]
+"""By seed, of how many statements one is asked."""
 
 
-@pytest.mark.parametrize("seed", ORDERS)
+@pytest.mark.parametrize(("seed", "one_of"), ORDERS)
 def test_golden_statements_in_one_ledger(
-    seed: int, engine: Memory, reference: Reference, new_client: NewClient
+    seed: int, one_of: int, engine: Memory, reference: Reference, new_client: NewClient
 ) -> None:
     """In any order, so that each is read off others somewhere; many are, and what is charged is less than the files say."""
-    golden = [one for one in COMPARED if one.user == "ana"]
+    golden = [one for one in COMPARED if one.user == "ana" and spread(one.sql, one_of) == 0]
     random.Random(seed).shuffle(golden)  # noqa: S311  # an order
     client, charged = new_client(engine), 0
     kind = reference.policy.roles[USERS["ana"]].protects
@@ -28,4 +30,4 @@ def test_golden_statements_in_one_ledger(
         expected = reference.answer(one.reference or one.sql, kind)
         assert (answer.names, answer.types) == (expected.names, expected.types)
         compare(answer, expected, one)
-    assert charged < sum(one.cost for one in golden) * 4 / 5
+    assert charged < sum(one.cost for one in golden) * (0.8 if one_of == 1 else 0.9)
