@@ -45,7 +45,7 @@ What is raised after data was read (the last four) takes no message, so that no 
 from dataclasses import dataclass
 from typing import ClassVar
 
-_TELL = "Tell whoever runs dpsql; its log has the cause."
+_TELL = "Tell the operator of dpsql; its log has the cause."
 
 
 class DpsqlError(Exception):
@@ -185,7 +185,7 @@ class LedgerFull(
     _FixedError,
     sqlstate="53100",
     text="the disk of the ledger is full",
-    advice="Nothing that costs is answered until whoever runs dpsql has made room; what was answered before is.",
+    advice="Nothing that costs is answered until the operator has made room; earlier answers stay free.",
 ):
     """There is no room for a charge and for what it would pay for."""
 
@@ -198,7 +198,7 @@ class LedgerBusy(
     _FixedError,
     sqlstate="55P03",
     text="the ledger is locked by another process",
-    advice="Try again. Whoever runs dpsql finds out which process holds it: a backup, or a forgotten sqlite3.",
+    advice="Try again. The operator of dpsql finds out which process holds it: a backup, or a forgotten sqlite3.",
 ):
     """Another process has kept the ledger locked for too long."""
 
@@ -207,7 +207,7 @@ class AuditFailed(
     _FixedError,
     sqlstate="58030",
     text="the audit trail can't be written, so nothing is answered",
-    advice="Tell whoever runs dpsql. What was charged meanwhile is stored: asking again is free.",
+    advice="Tell the operator of dpsql. Answers that were charged meanwhile are stored: asking again is free.",
 ):
     """The line that says what was asked is not on the disk."""
 
@@ -224,7 +224,7 @@ class EngineAway(
     _FixedError,
     sqlstate="08001",
     text="the engine that holds the records can't be reached; nothing was charged",
-    advice="Try again later. Whoever runs dpsql finds the cause in its log.",
+    advice="Try again later. The operator of dpsql finds the cause in its log.",
 ):
     """The engine can't be reached; no data was read."""
 
@@ -233,7 +233,7 @@ class EngineNotReady(
     _FixedError,
     sqlstate="57P03",
     text="the engine can't take the measurement as things are; nothing was charged",
-    advice="Tell whoever runs dpsql; its log says what to do.",
+    advice="Tell the operator of dpsql; its log says what to do.",
 ):
     """The engine refuses a statement, or holds other data than were opened; no data was read."""
 
@@ -255,7 +255,7 @@ class EngineFailed(
     _FixedError,
     sqlstate="58000",
     text="the measurement failed; the charge stands",
-    advice="Asking again is free, and fails alike until the next epoch. The operator's log has the cause.",
+    advice="Asking again is free, and fails in the same way until the next epoch. The operator's log has the cause.",
 ):
     """A measurement failed after data may have been read; the cause is only in the operator's log."""
 

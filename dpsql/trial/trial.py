@@ -62,9 +62,7 @@ class _Failure:
 
     def error(self) -> TrialFailed:
         """Return what the client is told."""
-        log = (
-            f"Tell whoever runs dpsql: its log shows why under trial {self.number}. Write the statement in another way."
-        )
+        log = f"Tell the operator of dpsql: its log shows why under trial {self.number}. Write the statement in another way."
         late = f"It took longer than {_LONGEST:g} seconds: try again when less goes on, or ask for less at once."
         return TrialFailed(
             f"the trial of this statement on made-up people failed (trial {self.number}); no record was read, "
