@@ -1,7 +1,7 @@
 """Files and directories of our own, in places where another account may have been before us.
 
-What is made has a mode of its own, whatever the umask is. What is opened is a plain file of ours: who may write to a
-directory can plant a link there, and what root writes through it is written wherever it points. All raise `OSError`.
+New files have a mode of their own, for all umasks. Only plain files of ours are opened: an account that may write to a
+directory can plant a link there, and root would write through it to any place. All raise `OSError`.
 """
 
 import errno

@@ -1,11 +1,11 @@
 """The amounts that a budget allows, and those charged to it: a filter that no sequence of charges passes, however chosen.
 
 Of ε and δ that add up the filter is a box: no charge is made that would leave it (Rogers, Roth, Ullman, Vadhan, "Privacy
-Odometers and Filters", 2016). With zCDP it is a box of ρ and δ, fixed before the first charge: the largest ρ that is
-(ε, δ′)-DP for the part δ′ of the budget that is kept for it, and the other part of δ for the charges' own. Sums of ρ and of δ
-that are held so are a valid filter though each question is chosen after the answers before it (Whitehouse, Ramdas, Rogers,
-Wu, "Fully Adaptive Composition in Differential Privacy", 2023, Theorem 1), which a bound by the best known conversion of all
-charges together, or by their privacy loss distributions, is not.
+Odometers and Filters", 2016). With zCDP it is a box of ρ and δ, fixed before the first charge. Its ρ is the largest that
+is (ε, δ′)-DP, for the part δ′ of the budget that is kept for it. The other part of δ is for the charges' own. These two
+sums are a valid filter even if each question is chosen after the answers before it (Whitehouse, Ramdas, Rogers, Wu,
+"Fully Adaptive Composition in Differential Privacy", 2023, Theorem 1). A bound by the best conversion of all charges
+together, or by their privacy loss distributions, would be none.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,9 @@
 """The trial of a statement: its very text runs on made-up people before it runs on records for the first time.
 
-Claim checked: without any one unit the measured numbers move no further than the noise is made for, in its norm; no order of
-rows and no row of nobody moves them at all; groups that are found keep their order, and a unit is in no more of them than it
-may be; nothing fails. It is no proof, but the property test of the one statement that is about to be asked, on the very kind
-of engine: it catches a wrong proof, a wrong dialect and a wrong optimizer.
+The trial checks a claim. Without any one unit the measured numbers move no further than the noise is made for, in its
+norm. No order of rows and no row of nobody moves them at all. Groups that the engine finds keep their order, and a unit
+is in no more of them than it may be. Nothing fails. The trial is no proof, but the property test of the one statement
+that is about to be asked, on the very kind of engine. It catches a wrong proof, a wrong dialect and a wrong optimizer.
 
 A trial reads no record, and asks nothing of the engine that has them.
 """

@@ -1,8 +1,8 @@
 """Writes a copy of the records: whole, or not at all.
 
-Whether there is a new copy, and from when on, is seen by everybody. So it depends on nothing but the clock, the policy, the
-catalogue, and on machines that are there or not: no value of a row makes a copy fail (`columns`), and where one fails
-nevertheless what is told is the kind of error alone, since DuckDB's own messages quote values.
+Everybody sees whether there is a new copy, and from when on. So it depends on nothing but the clock, the policy, the
+catalogue, and on machines that answer or not. No value of a row makes a copy fail (`columns`). If one fails nevertheless,
+only the kind of error is told, since DuckDB's own messages quote values.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """Made-up rows of protected tables, for previews: drawn from the policy and from public tables, and from nothing else.
 
-Row n of a table is the same whenever it is asked for: each value is a hash of the names of table and column, and of n, read
-as one of the values that the policy declares, as a number within the bounds, or as a value of a public table that the
-column points to. Keys are numbered, and what points to a protected table has a key of a made-up row of that.
+Row n of a table is always the same. Each value is a hash of the names of table and column, and of n. It is read as one of
+the values that the policy declares, as a number within the bounds, or as a value of a public table that the column points
+to. Keys are numbered, and a reference to a protected table has the key of a made-up row of that table.
 
 Promise: nothing here knows an engine, a ledger or a release.
 """

@@ -1,10 +1,10 @@
 """The features of a row that are measured for the statistics of a scope: the way with the least predicted error.
 
-One scale serves all features of a measurement, whatever their number; the price of one more is a wider cube: the
-variance of every coordinate is (d + 1)(d + 2)/3 · b² for d features and b = C/ε. So equal features are measured once, rows
-of conditions that exclude each other in blocks of their own, the variance of one column by cells where those are less
-noisy, sums by themselves where weights would take more off them than the further coordinate adds noise; and of all ways
-the best is taken, never by looking at data.
+One scale serves all features of a measurement, whatever their number; the price of one more is a wider cube: the variance
+of every coordinate is (d + 1)(d + 2)/3 · b² for d features and b = C/ε. So equal features are measured once, and rows of
+conditions that exclude each other in blocks of their own. The variance of one column is measured by cells where those are
+less noisy. Sums are measured by themselves where weights would take more off them than another coordinate adds noise. Of
+all ways the best is taken, never by looking at data.
 """
 
 from collections.abc import Sequence

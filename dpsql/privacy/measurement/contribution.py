@@ -1,14 +1,15 @@
 """How much of the data one privacy unit can be: C rows' worth, enforced in the engine's own statement.
 
 *Mass scaling* (for sums and quantiles): a unit with m rows in the measured relation gives each of them the integer weight
-floor(W·C / max(m, C)), so its weights add up to at most C·W whatever it does, and to exactly m·W when m ≤ C; they depend on
-the unit's own rows only. The weights come by an INNER JOIN: a row without a weight is left out, so a mistake loses rows
-and never counts one too many. Both scans stand in one statement and see one snapshot.
-Where only heavy units' rows are weighed (`heavy_units`), the integers are the same.
+floor(W·C / max(m, C)). So its weights add up to at most C·W for all m, and to exactly m·W when m ≤ C. They depend on the
+unit's own rows only. The weights come by an INNER JOIN: a row without a weight is left out, so a mistake loses rows and
+never counts one too many. Both scans stand in one statement and see one snapshot. Where only heavy units' rows are
+weighed (`heavy_units`), the integers are the same.
 
-Where no row need count in full, since no number of rows is measured, it is the *norms* ρ of the rows, what each can add to
-the largest coordinate, that are added up and not the rows: with S the most of one, w = ⌊W·C·S / max(Σρ, C·S)⌋ keeps
-Σ w·ρ to C·W·S just as well, and is never smaller, so that less of a heavy unit is lost.
+*Norm scaling*: if no number of rows is measured, no row need count in full. Then the *norms* ρ of the rows are added up
+instead of the rows; ρ is the most that a row can add to the largest coordinate. With S the most of any row, w = ⌊W·C·S /
+max(Σρ, C·S)⌋ keeps Σ w·ρ to C·W·S just as well. It is never smaller than the weight by rows, so that less of a heavy unit
+is lost.
 
 Where rows are counted and sums from 0 asked beside (`Bound.two_weights`), rows weigh w as above, and v ≥ w in those sums.
 With n_g rows of the unit in group g (or in a group's block, where there are some), and r_g what they can add to a sum there,
@@ -21,9 +22,9 @@ No mean is above the largest row, so that any c above the norms of all of the un
 where groups are so many that most of those that a unit is in have a row or two of it (`Bound.scatters`): v is little less
 then, and DuckDB, which need not tell the unit's rows apart by group, takes a third of the time.
 
-*Selection* (where keys or distinct values are released, of which a weighted unit could touch any number): the first C rows
-of each unit in an order that is total over everything that the measurement reads, and the same for values that the engine
-takes for one: an order of their texts would let −0 come elsewhere than 0.
+*Selection* (for keys and distinct values that are released: a weighted unit could touch any number of them): the first C
+rows of each unit. The order is total over everything that the measurement reads, and the same for values that the engine
+takes for one. An order of their texts would put −0 and 0 in different places.
 """
 
 from collections.abc import Sequence

@@ -2,11 +2,11 @@
 
 Claim: adding or removing all rows of one unit moves the vector of all groups' coordinates by at most `sensitivity` in the
 norm Σ_groups Σ_blocks ‖block‖, where ‖block‖ is the largest of its coordinates, or their sum for the cells of one value.
-Proof: a row contributes, to one block of its own group only, w·φ with ‖φ‖ ≤ `row_norm` (see `lattice.coordinate`), and one
-unit's weights add up to at most `bound.mass` — or, of sums alone, each row's weight times its own ‖φ‖ to at most `bound.mass`
-times `row_norm` —; the triangle inequality does the rest. Sums beside other features may have weights v of their own: what
-they come to in a group is no more than the unit's weight there (`contribution`), so that the largest of its coordinates is
-no larger by them; a block counts as a group of its own for that. So noise with P(z) ∝ exp(−‖z‖ / t) per
+Proof: a row contributes, to one block of its own group only, w·φ with ‖φ‖ ≤ `row_norm` (see `lattice.coordinate`). One
+unit's weights add up to at most `bound.mass`. Of sums alone, each row's weight times its own ‖φ‖ adds up to at most
+`bound.mass` times `row_norm`. The triangle inequality does the rest. Sums beside other features may have weights v of
+their own. In each group they come to no more than the unit's weight there (`contribution`), so that the largest of its
+coordinates is no larger by them. A block counts as a group of its own for that. So noise with P(z) ∝ exp(−‖z‖ / t) per
 block, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.

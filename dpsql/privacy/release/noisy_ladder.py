@@ -1,10 +1,10 @@
 """How many units have how many rows, read off what was released of it: post-processing, as all that follows.
 
-The cells of `RowsPerUnit` have noise. From the first rung on, units are taken to be there as long as the cells next above a
-rung add up to more than their noise does, or any cells further up to far more; beyond, at each rung half as many as at the
-one below, the first of which just can't be seen. If more are seen well at some rung, those above it, up to where none are
-seen, are taken to become fewer as they did just below it, which is slower where tails are heavy. That says what each C takes
-off. For margins tails are taken to be heavier than for the choice.
+The cells of `RowsPerUnit` have noise. From the first rung on, units are assumed as long as the cells next above a rung
+add up to more than their noise does, or any cells further up to far more. Beyond that, each rung is assumed to have half
+as many as the one below, and the first of these just can't be seen. If more are seen well at some rung, the rungs above
+it, up to the last with units, are assumed to fall as they did just below it, which is slower where tails are heavy. The
+part that each C takes off follows. For margins tails are assumed to be heavier than for the choice.
 """
 
 from collections.abc import Sequence

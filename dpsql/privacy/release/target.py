@@ -134,9 +134,9 @@ def _of_sums(
 def _errs_little(sums: Sums, readout: Readout, group: _Group, target: Fraction) -> bool:
     """Return whether one output has the error as it is, or nearly: relative to what it is less 2 or 3 times its noise.
 
-    Noise that makes a value too large makes its relative error small, and those who stop there are the ones that err most:
-    judged by the value as it was released, averages of few rows erred by 18 % where 15 % was aimed at, and some by more than
-    themselves.
+    Noise that makes a value too large makes its relative error small, and a search that stops there stops at the worst
+    answers. Judged by the released value alone, averages of few rows erred by 18 % where 15 % was the target, and some by
+    more than themselves.
     """
     value, margins = group.estimate(readout), group.margins
     width = margins.spread(readout, group.found, _TYPICAL)

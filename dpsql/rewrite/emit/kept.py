@@ -1,11 +1,11 @@
 """Columns that an engine keeps of a table beside its own, computed once from the very rows that statements read.
 
-Promise of an engine that keeps something: a text's column holds in every row what the text would come to there, and a mark
-is the same number in all rows of a unit that has more rows than it says, another one for each such unit, and NULL in all
-other rows. A unit's number is in all its rows, another one for each unit, and NULL in nobody's. Rows that are kept apart are
-all rows of the units that have more than so many in the whole table, with the table's own columns, each row as often as it is
-there, and no others; what is summed in full, where its `count` is at most some n, is all rows or all those of units with at
-most n, as `overlap` says. Rows do not change while they are kept.
+An engine that keeps something promises this. A text's column holds in every row the value that the text has there. A mark
+belongs to the units with more rows than it says: it is one number in all rows of such a unit, another one for each of
+them, and NULL in all other rows. A unit's number is in all its rows, another one for each unit, and NULL in nobody's
+rows. Rows that are kept apart are all rows of the units with more than so many in the whole table, and no others: with
+the table's own columns, each row as often as the table has it. The sum in full, where its `count` is at most some n, is
+over all rows, or over those of units with at most n, as `overlap` says. Rows do not change while they are kept.
 
 (CASE WHEN TRY_CAST(s0."fare" * 1747.6e0 AS UINTEGER) … END)  →  s0."dpsql 12"
 """

@@ -1,8 +1,8 @@
 """The objects that clients may create: temporary tables and views, by names that are free. An event trigger refuses the rest.
 
-PostgreSQL fires it for every statement that changes the catalogue, however it was hidden from the wire's look; it does
-not for roles, databases and settings, for which a client's role has no privilege, or which the warden takes back, nor for
-what EXPLAIN ANALYZE creates, which the wire refuses: it can be a temporary table only, but of any name.
+PostgreSQL fires it for every statement that changes the catalogue, also for those that were hidden from the wire. It does
+not fire for roles, databases and settings: a client's role has no privilege for them, or the warden takes them back. Nor
+does it fire for the table that EXPLAIN ANALYZE creates, a temporary one of any name: the wire refuses that statement.
 """
 
 from psycopg import Connection

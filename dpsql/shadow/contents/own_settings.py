@@ -1,8 +1,8 @@
 """dpsql's own settings, where `set_config` is to set them: PostgreSQL would take them for any setting of a client's.
 
-SET is read by the wire, which refuses what the session may not have; a function's arguments only the shadow knows. It sees
-to names and to how values are written; what a role may have the gateway looks at when it is asked the next question. Who
-the session is it may not set either; by whatever way that is tried, no user has a role that it could take (`role`).
+The wire reads SET, and refuses values that the session may not have. Only the shadow knows a function's arguments. It
+checks names, and how values are written; the gateway checks the role's limits with the next question. A session can't
+change its role either: no user has another role that it could take (`role`).
 """
 
 from psycopg import Connection

@@ -2,10 +2,10 @@
 
 a.x = b.y AND b.y = c.z   →  a.x, b.y and c.z are one class
 
-Claim: in a row for which the condition holds, columns of one class have the same value, and it is not NULL. Each equation of
-two columns holds there, since it is a part of a conjunction; whole numbers are compared with whole numbers and texts with
-texts of their type, exactly, and each column is read in the same way wherever it stands, so that what is equal to one of two
-that are equal is equal to the other.
+Claim: in a row for which the condition holds, columns of one class have the same value, and it is not NULL. Proof: each
+equation of two columns holds there, since it is a part of a conjunction. Whole numbers are compared with whole numbers
+and texts with texts of their type, exactly. Each column is read in the same way in all places. So equality is transitive
+here.
 """
 
 from collections.abc import Mapping, Sequence

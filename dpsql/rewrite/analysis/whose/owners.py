@@ -1,20 +1,19 @@
 """The owner of a joined row, and the number of such rows that one unit may have.
 
-Neighbours differ in one unit: in all rows of one customer, in every protected table. A row of a table with the unit's column
-is the customer's whom it names; a row that has the unit *through* a reference is the owner's of the row it points to, of
-which there is one at most, since an enforced constraint keeps its key unique, be it of one column or of several. Were
-there two, the row would be two customers', and either's leaving would take it from the other: no bound on what one adds
-repairs that.
+Neighbours differ in one unit: in all rows of one customer, in every protected table. In a table with the unit's column a
+row belongs to the customer whom it names. A row that has the unit *through* a reference belongs to the owner of the row
+that it points to. There is at most one such row, since an enforced constraint keeps its key unique, of one column or of
+several. If there were two, the row would be two customers', and either's leaving would take it from the other. No bound
+on the amount that one adds repairs that.
 
-Claim: all rows that make up one joined row are one unit's, so that taking a unit away takes its joined rows away and leaves
-all others as they were. Proof: `meanings` says of a column that it names the unit, or of all columns of a unique key that
-they name a row, which has one owner; they are read as they are stored, and compared as whole numbers with whole numbers or
-bytewise as texts, so that equal values are one unit or one row. Columns that mean the same, each equal to that in its place
-(`equal`), lead from each source that every joined row has to each other (`_check_one_unit`); a source of LEFT JOIN is led to
-by its own condition and by what holds of every row, where its rows are not missing. An equation on less than all columns of
-a key leads nowhere: line 2 of order 7 and line 2 of order 8 may be two customers'.
-NULL equals nothing, and so names nobody's row and belongs to nobody. A reference that leads nowhere is nobody's row: the join
-with its target leaves it out.
+Claim: all rows that make up one joined row are one unit's, so that taking a unit away takes its joined rows away and
+leaves all others as they were. Proof: by `meanings` a column names the unit, or all columns of a unique key name a row,
+which has one owner. They are read as they are stored, and compared as whole numbers with whole numbers or bytewise as
+texts. So equal values are one unit or one row. Columns of the same meaning, each equal to its counterpart (`equal`), lead
+from each source that every joined row has to each other (`_check_one_unit`). To a source of LEFT JOIN its own condition
+leads, with all that holds of every row, where its rows are not missing. An equation on less than all columns of a key
+leads nowhere: line 2 of order 7 and line 2 of order 8 may be two customers'. NULL equals nothing, and so names nobody's
+row and belongs to nobody. A reference that leads nowhere is nobody's row: the join with its target leaves it out.
 
 Claim: a unit has at most `Owners.rows` rows' worth. That is what the measurement's weights enforce, after the join and by
 the joined row's unit; how large the number is is a choice, and no promise of the data's. It is the product of `max_rows` over

@@ -6,9 +6,9 @@ FROM riders r JOIN LATERAL (SELECT fare FROM rides s WHERE s.rider = r.rider ORD
 →  FROM riders r JOIN (SELECT s.rider AS k, fare, row_number() OVER (PARTITION BY s.rider ORDER BY picked) AS n FROM rides s)
    AS l ON l.k = r.rider AND l.n <= 1
 
-An aggregate without GROUP BY has one row whatever there is, so that each of its columns is one value of the row beside it.
-Claim: PostgreSQL means the same by both, but for which of rows that tie comes first. What is measured is what is measured for
-the longer words, of which all is said where they are followed: a window is of one unit's rows, and so is a joined row.
+An aggregate without GROUP BY has one row whatever there is, so that each of its columns is one value of the row beside
+it. Claim: PostgreSQL means the same by both, but for the order of rows that tie. The measurement is that of the longer
+words, and their rules decide: a window is of one unit's rows, and so is a joined row.
 """
 
 from collections.abc import Sequence

@@ -5,10 +5,10 @@ FROM by_card, trips                           →  permission denied for table "
 avg(tip), with columns: {trips: [fare]}       →  permission denied for column "tip" of table "trips"
 FROM trips, with where: {trips: seats > 1}    →  as if (SELECT * FROM trips WHERE seats > 1) AS trips stood there
 
-Claim: a role is told of rows for which its condition holds, and of no others. Proof: the condition is in the relation that is
-made of a table wherever it is named, in views, too, before anything else is made of it; so it is in what is measured, in the
-identity under which that is stored, and in the question from which the same identity has to follow before a release is read.
-Columns are checked where names become columns, which no name gets round.
+Claim: a role is told of rows for which its condition holds, and of no others. Proof: each place that names a table
+becomes a relation with the condition in it, in views, too, before any other rule sees it. So the condition is in the
+measurement and in the identity under which its release is stored. A stored release is read only if the same identity
+follows from the question. Columns are checked where names become columns, and every name passes there.
 """
 
 from collections.abc import Iterable
