@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 PREFIX = "dpsql."
-"""What the names of dpsql's own settings begin with."""
+"""The beginning of the names of dpsql's own settings."""
 OWN_SETTINGS: Mapping[str, str] = {
     "dpsql.epsilon": r"(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,2})?",
     "dpsql.error": r"(\d{1,9}(\.\d{0,9})?|\.\d{1,9})\s*%?",
@@ -115,7 +115,7 @@ class Asker:
 
     user: str
     role: str
-    """Whose budget pays."""
+    """The role whose budget pays."""
 
 
 @dataclass(frozen=True, slots=True)

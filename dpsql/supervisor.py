@@ -64,7 +64,7 @@ class _Child:
 
 
 Serve = Callable[[Worker], int]
-"""What a process does until it is told to stop; returns its exit code."""
+"""The work of a process until it is told to stop; returns its exit code."""
 
 
 class Supervisor:

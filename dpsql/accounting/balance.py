@@ -46,15 +46,15 @@ class Balance:
     closed: bool = False
     """Whether the account is closed, since measurements have failed."""
     granted: Privacy = _NONE
-    """What the role was granted in its current period, beside its budget."""
+    """The role's grants in its current period, beside its budget."""
     room_from: Callable[[Privacy], datetime | None] = field(default=lambda _: None, repr=False, compare=False)
     """From when on so much of the data set's budget, as it counts, is free if nothing more is spent; None: never, or now."""
     user_spent: Fraction = Fraction(0)
     """The ε that the account's user has spent of the role's in its current period."""
     role_counted: Privacy | None = None
-    """What the role's charges of this period add up to as its budget counts them; None: it has spent them."""
+    """The sum of the role's charges of this period as its budget counts them; None: it has spent them."""
     dataset_counted: Privacy | None = None
-    """What those of all roles add up to, likewise."""
+    """The sum of those of all roles, likewise."""
 
     @property
     def role_filter(self) -> PrivacyFilter:

@@ -71,7 +71,7 @@ class ChargeItem:
     """Identifies all that the release depends on: measurement, mechanism, bounds, cost, policy, epoch."""
     cost: Privacy
     note: str
-    """What it is, for people who read the ledger."""
+    """A description for people who read the ledger."""
 
     def __post_init__(self) -> None:
         if self.cost.epsilon <= 0 or self.cost.delta < 0:
@@ -117,7 +117,7 @@ class PaidStatement:
     keep: Callable[[str, bytes, Beside | None], bytes]
     mark: Callable[[str, Failure], None]
     nearing: tuple[str, ...] = ()
-    """What is to be said of budgets that near their end with it."""
+    """The notices about budgets that near their end with it."""
 
     def store(self, key: str, release: bytes, beside: Beside | None = None) -> bytes:
         """Keep the release that was measured for `key`, so that the same question is free from now on; return what is kept.

@@ -24,7 +24,7 @@ class Charge:
     keys: frozenset[str]
     """The measurements that it paid for."""
     cost: Privacy
-    """What the role paid."""
+    """The price that the role paid."""
     seal: InitVar[object]
 
     def __post_init__(self, seal: object) -> None:

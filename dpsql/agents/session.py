@@ -32,7 +32,7 @@ class Login:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     advice: str = _LOG_IN
-    """What to do where the log-in fails."""
+    """The next step where the log-in fails."""
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator["AgentSession"]:

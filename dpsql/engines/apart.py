@@ -63,7 +63,7 @@ class _Answer(Generic[_T]):
     changed: threading.Event = field(default_factory=threading.Event)
     """Set when it is over, and when somebody cancels."""
     returned: list[_T] = field(default_factory=list, repr=False)
-    """What may be exact rows: not to be printed or logged."""
+    """The result, which may be exact rows: not to be printed or logged."""
     error: BaseException | None = None
 
     def make(self, call: Callable[[], _T]) -> None:

@@ -15,7 +15,7 @@ from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.target import further, is_aimed
 
 Drawn = Mapping[str, Draws]
-"""What was released of each measurement, by its identity."""
+"""The releases of each measurement, by its identity."""
 
 
 def following(priced: PricedPlan, drawn: Drawn) -> PricedPlan | None:

@@ -42,7 +42,7 @@ class Reading:
     cancellation: Cancellation
     clamp: bool
     profile: Profile = NOTHING_KNOWN
-    """What is known of whole tables."""
+    """The facts about whole tables."""
 
     def tables(self, priced: PricedPlan, drawn: Drawn) -> list[str]:
         """Return a table of released rows for each scope of a plan, of whose inner queries all is released, too.

@@ -52,7 +52,7 @@ class ReadyPlan:
     priced: PricedPlan
     request: Request
     keys: Mapping[str, str]
-    """What the release of each measurement is stored under, by the measurement's identity."""
+    """The key of each measurement's release, by the measurement's identity."""
     items: Sequence[ChargeItem]
     engine: Engine
     timeout: float

@@ -50,7 +50,7 @@ class Receipt:
     releases: tuple[str, ...] = ()
     """The keys of stored and of paid releases."""
     trial: str | None = None
-    """What the trial says of what was measured."""
+    """The trial's verdict on the measurements."""
 
     def note(self, keys: Iterable[str], cost: Privacy | None = None) -> None:
         """Note releases, and what was charged for them."""
@@ -77,9 +77,9 @@ class Reply:
     """The answer to a statement."""
 
     text: str
-    """What is to run in the shadow instead of it, parameters kept as `$n`."""
+    """The text that runs in the shadow instead of it, parameters kept as `$n`."""
     notices: tuple[str, ...] = ()
-    """What the client is to be told beside the rows."""
+    """The notices for the client beside the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Unpaid:
     stand_ins: Callable[[], Iterator[StandIn]]
     """What may be tried before: it depends on what the answer depends on, and not on data."""
     rehearsal: Rehearsal | None = None
-    """What is to be tried first, around no rows."""
+    """The statement that is tried first, around no rows."""
     tried: bool = False
     """Whether `stand_ins` are to be tried, whatever the client's encoding is."""
     trial: Work[None] | None = None

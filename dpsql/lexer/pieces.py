@@ -9,9 +9,9 @@ NEWLINE = r"[\n\r]"
 BLANK = r"[ \t\n\r\f]"
 _LINE = r"--[^\n\r]*+"
 SKIPPED = rf"(?:{BLANK}++|{_LINE})"
-"""What stands between tokens, but for comments of the other kind, which nest."""
+"""The text between tokens, but for comments of the other kind, which nest."""
 CONTINUED = rf"(?:[ \t\f]|{_LINE})*+{NEWLINE}(?:{BLANK}++|{_LINE}{NEWLINE})*+'"
-"""What joins two literals into one: at least one new line, and then the next one's quote."""
+"""The space that joins two literals into one: at least one new line, and then the next one's quote."""
 
 LETTER = r"[^\x00-@\[-^`{-\x7f]"
 """Those of ASCII, `_` and all outside ASCII, by what is none: Python takes 7 ms to compile a set of a million."""
@@ -50,7 +50,7 @@ NUMBER = rf"{_NUMBER}(?!{LETTER}|\$)"
 PARAMETER = rf"\$[0-9]++(?!{LETTER})"
 
 TAG = rf"\$(?:{LETTER}{_IN_TAGS}*+)?+\$"
-"""What a dollar-quoted literal begins and ends with."""
+"""The tag that a dollar-quoted literal begins and ends with."""
 UNTAGGED = r"\$\$(?:[^$]|\$(?!\$))*+\$\$"
 
 LONGEST_OPERATOR = 63

@@ -84,7 +84,7 @@ def _one_of(plain: str, unicode: str) -> re.Pattern[str]:
 _TOKEN = {True: _one_of(pieces.PLAIN, pieces.UNICODE), False: _one_of(pieces.BACKSLASHED, "(?!)")}
 _SKIPPED = re.compile(rf"(?:{pieces.SKIPPED}|{pieces.COMMENT})*+")
 _MAY_BE_SKIPPED = frozenset(" \t\n\r\f-/")
-"""What blanks and comments begin with."""
+"""The beginnings of blanks and comments."""
 _TAG = re.compile(pieces.TAG)
 _EDGES = re.compile(r"(?:/\*)++|\*/")
 _JUNK = re.compile(r"""^(?:(?:[uU]&)?""|[$.]?[\w$.]+|[\s\S])""")

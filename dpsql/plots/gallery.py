@@ -37,7 +37,7 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NORMAL = 1.96
 _BARS = "error bars hold about 95 %, cut off where the statistic can't be"
 _ROLES = {NoiseLevel.LOW: "owner", NoiseLevel.MEDIUM: "collaborator", NoiseLevel.HIGH: "third party"}
-"""Who usually gets which level."""
+"""The usual role of each level."""
 
 
 def gallery(entropy: Entropy) -> tuple[Picture, ...]:

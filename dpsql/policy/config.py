@@ -67,7 +67,7 @@ class SnapshotConfig:
 
     directory: Path
     resources: Resources = Resources()
-    """What DuckDB, which holds it, may use of the machine."""
+    """The part of the machine that DuckDB, which holds it, may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class LdapDirectory:
     ldaps: bool
     """Whether TLS begins with the connection; else by StartTLS."""
     user_dn: str
-    """What a user binds as, with `{user}` in the place of the name."""
+    """The name that a user binds as, with `{user}` instead of the user's own."""
     ca: Path | None = None
     """A PEM file with the certificates that are believed; None: the system's."""
 
@@ -207,7 +207,7 @@ class Config:
     unverified: bool = False
     """Whether the engine may be of a version that nobody has tried."""
     trial: TrialMode = TrialMode.FORMS
-    """Which statements run on made-up people before they run on records."""
+    """The statements that run on made-up people before they run on records."""
 
     @property
     def base(self) -> Path:

@@ -238,7 +238,7 @@ class Role:
     empty_groups: EmptyGroups = EmptyGroups.AUTO
     """Whether its answers have public groups that may be empty, unless the session sets `dpsql.empty_groups`."""
     reuse: Reuse = Reuse.ALL
-    """What is read off answers that it has paid for, unless the session sets `dpsql.reuse`."""
+    """The questions that are read off answers that it has paid for, unless the session sets `dpsql.reuse`."""
     min_units: int | None = None
     """How many units a group has to have, as far as noise lets tell, to be shown; None: any number."""
     preview: Preview = Preview.REFUSE

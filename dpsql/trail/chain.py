@@ -21,7 +21,7 @@ class Link:
 
 
 BEGINNING = Link(0, "0" * 64)
-"""What the first line follows."""
+"""The link that the first line follows."""
 
 
 @dataclass(frozen=True, slots=True)

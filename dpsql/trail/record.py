@@ -68,12 +68,12 @@ class AuditRecord:
     """The SQLSTATE of an error."""
     rule: str | None = None
     cost: Privacy | None = None
-    """What was charged."""
+    """The charge."""
     seconds: float | None = None
     releases: tuple[str, ...] = ()
     """The keys of the releases that it was answered from, or has paid for."""
     trial: str | None = None
-    """What the trial on made-up people says of what was measured for it."""
+    """The verdict of the trial on made-up people on its measurements."""
     about: str | None = None
     """What a start served; how many more there were."""
 

@@ -76,7 +76,7 @@ class CellPool:
     elsewhere: Sequence[MadeUpCell]
     """What stands in public tables that the column does not point to, but may be compared with."""
     dirt: Sequence[MadeUpCell]
-    """What is not declared, and may be there."""
+    """Values that are not declared, and may be there."""
 
     @classmethod
     def of(

@@ -90,7 +90,7 @@ class TableNames:
     public: Mapping[str, str]
     """Likewise of public tables, of which there is one copy."""
     prefix: str = ""
-    """What stands before the names of places."""
+    """The prefix of the names of places."""
 
     def split(self, sql: str) -> "TextOfPlaces":
         """Return a statement in pieces between the names."""

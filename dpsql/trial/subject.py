@@ -30,7 +30,7 @@ class TrialSubject:
     kept: Callable[[str], KeptColumns] = field(repr=False)
     records: Sequence[MadeUpRecords] = field(repr=False)
     language: str = ""
-    """What the parser calls the engine's SQL."""
+    """The parser's name for the engine's SQL."""
 
     @classmethod
     def of(cls, policy: Policy, public: PublicRows, engine: Engine, language: str = "") -> Self:

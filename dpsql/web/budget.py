@@ -49,9 +49,9 @@ class Bar:
     """How much of it is spent, from 0 to 1."""
     delta: str
     now: str
-    """What the spent ε means as risk."""
+    """The spent ε as a risk."""
     end: str
-    """What all of it would mean as risk, and which promises that breaks."""
+    """All of it as a risk, and the promises that it breaks."""
     kept: bool
 
 

@@ -16,7 +16,7 @@ FIRST_EPSILON = Fraction(1, 10)
 SMOOTHINGS = {"none": 0.0, "light": SMOOTHING, "strong": 0.05}
 """The widths of the kernel that a visitor may choose, as shares of the range; both lines of a picture have the same."""
 ROLES = {NoiseLevel.LOW: "owner", NoiseLevel.MEDIUM: "collaborator", NoiseLevel.HIGH: "third party"}
-"""Who usually has which level of noise."""
+"""The usual role of each level of noise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ SELECT c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_
 WHERE n.nspname = ?1 AND t.tgname = c.relname || '_append_only' AND t.tgenabled <> 'D'
 """
 KEEP_OTHERS_OUT = "LOCK TABLE charges IN EXCLUSIVE MODE"
-"""What a transaction that writes begins with; those who read don't wait for it."""
+"""The beginning of a transaction that writes; readers don't wait for it."""
 
 
 def is_there(connection: SqlConnection) -> bool:

@@ -15,7 +15,7 @@ from dpsql.policy.model import Privacy
 
 GRANTED = "granted"
 CORRECTION = "correction"
-"""What the keys of such charges begin with, and their note."""
+"""The beginning of the keys of such charges, and their note."""
 _GRANT = "INSERT INTO events (time, \"user\", role, what, cause, statement) VALUES (?1, '', ?2, 'granted', ?3, ?4)"
 _GRANTS = "SELECT time, statement FROM events WHERE role = ?1 AND what = 'granted'"
 

@@ -23,7 +23,7 @@ class OpenedLedger:
     lines: int
     """The number of its last line."""
     adopted: DataSet | None
-    """Whose it was until now, if it was another's."""
+    """The owner until now, if it was another one."""
 
     @property
     def identity(self) -> str:

@@ -34,7 +34,7 @@ _LEAST = 0.2
 _AGAIN = 0.02
 """Seconds until it is tried again."""
 _BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside the file; it follows no link there, and takes what it finds."""
+"""The files that SQLite keeps beside this one; it follows no link there, and takes the files that it finds."""
 _LOG_SIZE = 16 * 2**20
 """Bytes that the log keeps once the file has what was in it."""
 

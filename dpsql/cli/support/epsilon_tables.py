@@ -30,7 +30,7 @@ class OutputNoise:
     share: str
     """As a share."""
     of: str
-    """What it is a share of; or why there is none."""
+    """The whole that it is a share of; or why there is none."""
 
 
 @dataclass(frozen=True, slots=True)

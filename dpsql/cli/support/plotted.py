@@ -20,9 +20,9 @@ class _Item:
 
     name: str
     text: str
-    """What was asked for."""
+    """The question."""
     aggregate: str
-    """Which aggregate of `argument` that is; empty for anything else."""
+    """The aggregate of `argument`; empty for anything else."""
     argument: str
 
     @classmethod
@@ -41,7 +41,7 @@ class Plotted:
     statement: str
     tables: tuple[str, ...]
     epsilon: str
-    """What the answer cost when it was first given; empty for a statement over public tables."""
+    """The price of the answer when it was first given; empty for a statement over public tables."""
     items: tuple[_Item, ...]
     """The columns of the answer."""
     ranges: tuple[ExplainedRange, ...]

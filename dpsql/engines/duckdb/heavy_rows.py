@@ -38,7 +38,7 @@ _PATIENCE = 60.0
 _COMPUTED = f"SELECT view_name FROM duckdb_views() WHERE database_name = '{ATTACHED}'"  # noqa: S608  # a name of ours
 """The views of an attached file, whose rows are made each time."""
 _PART = 8
-"""What part of DuckDB's memory they may take, all together."""
+"""The part of DuckDB's memory that they may take, all together."""
 
 
 def heavy_rows_of(policy: Policy, catalog: str = KEPT) -> Mapping[str, KeptColumns]:

@@ -21,7 +21,7 @@ _ENTRY = 64
 """Bytes that a unit's entry takes in an array at most, for some aggregates; each thread has an array of its own."""
 _SIZES = {unit: 2.0 ** (10 * power) for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"))}
 _PART = 16
-"""What part of the memory an array may take: DuckDB does not count it to its limit, and several statements run at once."""
+"""The part of the memory for one array: DuckDB does not count it to its limit, and several statements run at once."""
 DUCKDB_SETTINGS: Mapping[str, Setting] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,

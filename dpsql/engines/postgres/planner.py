@@ -28,7 +28,7 @@ SWITCHES = """
 SELECT pg_catalog.array_agg(name ORDER BY name) FROM pg_catalog.pg_settings
  WHERE name OPERATOR(pg_catalog.~~) 'enable\\_%' AND context OPERATOR(pg_catalog.=) 'user'
 """
-"""What a server has that can be switched off."""
+"""The ways to plan that a server has and can switch off."""
 
 
 def without_switches(switches: Collection[str], allowed: Collection[str]) -> str:

@@ -27,7 +27,7 @@ class EpsilonPlan:
     days: int | None
     """How long a person stays in the data; None is for good."""
     total: Fraction
-    """What all answers may cost while one person is there."""
+    """The most that all answers may cost while one person is there."""
     periods: int
     """In how many periods one person is there, at the most."""
     each: Fraction

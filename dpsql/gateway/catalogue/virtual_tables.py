@@ -30,7 +30,7 @@ from dpsql.shadow import splice
 from dpsql.trail.chain import ChainedLine
 
 ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|registry|audit|profile|columns|releases|take_profile)\b'
-"""What finds the names of the tables in a text."""
+"""The pattern that finds the names of the tables in a text."""
 _NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
 _MOST = 10_000
 """Charges, or lines of the audit trail, that are shown."""

@@ -42,7 +42,7 @@ class Free:
     read_off: Mapping[str, str]
     """By measurement the statement off whose answer it is read."""
     stored: frozenset[str]
-    """What is stored by itself."""
+    """The measurements that are stored themselves."""
     instead: tuple[str, ...]
     """Statements whose coarser answers are free."""
 

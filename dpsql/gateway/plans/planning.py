@@ -108,7 +108,7 @@ class TrackedScope:
     keys: tuple[Expr, ...]
     aggregates: tuple[Aggregate, ...]
     match: Match
-    """Which column of the answer a node of the scope is."""
+    """The column of the answer that a node of the scope is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ class LdapShape(StrictShape):
     url: Scalar | None = None
     """ldaps://host, or ldap://host, where TLS begins by StartTLS; a port may follow."""
     user_dn: Scalar | None = None
-    """What users bind as: "uid={user},ou=people,dc=example,dc=org", or "{user}@example.org"."""
+    """The name that users bind as: "uid={user},ou=people,dc=example,dc=org", or "{user}@example.org"."""
     ca: Scalar | None = None
     """A PEM file with the certificates that are believed to be an authority's; the system's unless given."""
 
@@ -105,7 +105,7 @@ class ConfigShape(StrictShape):
     schemas: Scalar | None = None
     """The directory of the schema files, one a table."""
     trial: TrialMode = TrialMode.FORMS
-    """Which statements are tried on made-up people before they run on records: those of a new form, always, or off."""
+    """The statements that are tried on made-up people before they run on records: forms, always, or off."""
     refresh: Refresh = Period.NEVER
     """When the epoch advances and answers are measured anew: daily, weekly, monthly or never (UTC)."""
     listen: ListenShape = ListenShape()
@@ -119,14 +119,14 @@ class ConfigShape(StrictShape):
     shadow: ShadowShape | None = None
     """The PostgreSQL without records; shadow in the state's directory unless given."""
     ledger: Scalar | None = None
-    """What was spent: sqlite:///file or postgresql://…; <dataset>/ledger.db in the state's directory unless given."""
+    """The record of spending: sqlite:///file or postgresql://…; <dataset>/ledger.db in the state's directory unless given."""
     audit: Scalar | None = None
     """The directory of the audit trail, a line for each statement and log-in; beside the ledger unless given."""
     budget: dict[str, DatasetBudgetShape] | None = None
-    """What all roles together may spend, per unit kind."""
+    """The budget of all roles together, per unit kind."""
     roles: dict[str, RoleShape] | None = None
-    """Who asks."""
+    """The askers."""
     ldap: LdapShape | None = None
     """The directory that knows the passwords of users with `ldap: true`."""
     users: dict[str, UserShape] = Field(default_factory=dict)
-    """Who may log in."""
+    """The people who may log in."""

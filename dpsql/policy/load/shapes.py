@@ -92,7 +92,7 @@ class DatasetBudgetShape(AmountShape):
     window: Days | None = None
     """In how many days, any that follow each other (30 days): as long as a person stays in the data; ever unless given."""
     profile: Positive | None = None
-    """What `dpsql profile` may spend once an epoch: how many rows units have, and which values lie beyond their bounds."""
+    """The ε of `dpsql profile`, once an epoch: how many rows units have, and which values lie beyond their bounds."""
 
 
 class BudgetShape(AmountShape):
@@ -136,7 +136,7 @@ class RoleShape(StrictShape):
     protects: Name | None = None
     """The unit kind that is protected from this role."""
     budget: BudgetShape | None = None
-    """What the role may spend."""
+    """The role's budget."""
     per_query: PerQueryShape | None = None
     """The budget of one statement."""
     tables: list[Name] | None = None
@@ -150,17 +150,17 @@ class RoleShape(StrictShape):
     empty_groups: EmptyGroups = EmptyGroups.AUTO
     """Whether answers list public groups that may be empty, unless the session sets dpsql.empty_groups."""
     reuse: Reuse = Reuse.ALL
-    """What is read off paid answers, unless the session sets dpsql.reuse: nothing, what stands there, or all that follows."""
+    """The questions read off paid answers, unless the session sets dpsql.reuse: the same, parts of them, or all."""
     preview: Preview = Preview.REFUSE
     """Whether a preview of a protected table, SELECT * … LIMIT 100, is refused or has made-up rows."""
     mechanism: MechanismName = MechanismName.CUBE
-    """Which noise the role's statistics get."""
+    """The noise that the role's statistics get."""
     max_groups: CountText = 100_000
     """The most groups that one statement may have."""
     min_units: CountText | None = None
     """How many units a group has to have to be shown, which is told by their noisy number."""
     limits: LimitsShape = LimitsShape()
-    """What the role may have the engine do in a day."""
+    """The engine's work for the role in a day."""
     owner: Flag = False
     """Whether the role sees what all roles have spent and asked."""
 
@@ -188,7 +188,7 @@ class CsvShape(StrictShape):
     nulls: tuple[Scalar, ...] | None = None
     """Words that stand for no value, beside nothing at all: [NA, n/a]."""
     decimal: DecimalMark = DecimalMark.POINT
-    """What stands before the fraction of a number: a point or a comma."""
+    """The mark in numbers of CSV files: a decimal point or a decimal comma."""
 
 
 class EngineShape(StrictShape):

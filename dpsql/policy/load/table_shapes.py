@@ -102,7 +102,7 @@ class ColumnShape(StrictShape):
     bounds: Annotated[list[Scalar], Field(min_length=2, max_length=2)] | None = None
     """The least and the greatest value; for dates and timestamps the second is left out."""
     step: Positive | None = None
-    """What all values are whole multiples of: 0.01 for cents."""
+    """The step of all values, which are whole multiples of it: 0.01 for cents."""
     values: Annotated[list[Scalar], Field(min_length=1)] | None = None
     """All possible values; any other reads as NULL."""
     references: Name | None = None
@@ -110,7 +110,7 @@ class ColumnShape(StrictShape):
     nullable: Flag = False
     """Whether NULL is a group of its own."""
     description: Scalar | None = None
-    """What the column means, for those who ask."""
+    """The meaning of the column, for those who ask."""
 
 
 class TableShape(StrictShape):
@@ -121,7 +121,7 @@ class TableShape(StrictShape):
     table: Name | None = None
     """The table's name."""
     description: Scalar | None = None
-    """What a row is, for those who ask."""
+    """The meaning of a row, for those who ask."""
     expected_rows: CountText | None = None
     """The public order of magnitude of the number of rows."""
     public: Flag = False
@@ -131,7 +131,7 @@ class TableShape(StrictShape):
     references: dict[str, dict[str, Name]] | None = None
     """The keys of several columns of other tables: by table, the column of its key by the column of this one."""
     privacy_units: dict[str, UnitShape] | None = None
-    """Whose rows these are, by unit kind."""
+    """The owners of the rows, by unit kind."""
     columns: Annotated[dict[str, ColumnShape], Field(min_length=1)] | None = None
     """The columns."""
 
@@ -142,7 +142,7 @@ class ViewColumnShape(StrictShape):
     type: Typed | None = None
     """The type that the column is cast to; as the query has it unless given."""
     description: Scalar | None = None
-    """What the column means, for those who ask."""
+    """The meaning of the column, for those who ask."""
 
 
 class ViewShape(StrictShape):
@@ -155,6 +155,6 @@ class ViewShape(StrictShape):
     view: Scalar | None = None
     """The query: SELECT … FROM …"""
     description: Scalar | None = None
-    """What a row is, for those who ask."""
+    """The meaning of a row, for those who ask."""
     columns: dict[str, ViewColumnShape] | None = None
     """The columns of which more is said than the query does."""

@@ -61,7 +61,7 @@ class Feature(ShownOnce):
 
     shape: Shape
     where: Expr = TRUE
-    """Which rows it counts; TRUE is all of them."""
+    """The condition of the rows that it counts; TRUE is all of them."""
     x: Scaled | None = None
     y: Scaled | None = None
     block: int | None = None

@@ -15,7 +15,7 @@ FINE = 2**10
 MOST_POINTS = 2**30
 """The largest S: the engine's words hold 2S."""
 _PRODUCT = 2**60
-"""What no weight times two values is beyond: it leaves 64 bits room."""
+"""The limit of a weight times two values: it leaves 64 bits room."""
 HEAVIEST = 2**34
 """The largest weight of a row."""
 _SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT, *CELLS})

@@ -19,7 +19,7 @@ from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
 
 Measurement = Sums | Histogram | KeySearch
-"""What outputs are read off."""
+"""The measurements that outputs are read off."""
 Searched = RowsPerUnit | BeyondBounds
 """What no output is read off, but what tells how to measure: cells with noise of their own, to which a unit adds little."""
 Measured = Measurement | Searched

@@ -47,7 +47,7 @@ class PlanningContext:
     unique: Callable[[str], frozenset[UniqueKey]]
     tables: Mapping[str, Table]
     empty: EmptyGroups = EmptyGroups.AUTO
-    """What becomes of groups that may be empty."""
+    """The treatment of groups that may be empty."""
     ranked: bool = False
     """Whether it matters which groups there are, so that they are left out where it is measured anyhow which."""
 

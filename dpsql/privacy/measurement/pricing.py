@@ -44,7 +44,7 @@ class PricedMeasurement:
     bound_by: "PricedMeasurement | None" = None
     """The measurement by whose release its C is chosen, where it is not declared."""
     chosen: ChosenBound | None = None
-    """What was chosen by it, as soon as that is known."""
+    """The C that was chosen by it, as soon as that is known."""
 
     @property
     def read(self) -> tuple["PricedMeasurement", ...]:

@@ -19,7 +19,7 @@ EngineRow = Sequence[int | str | None]
 """One row of the engine: the groups' keys, then whole numbers, most of them as text."""
 KeyRow = tuple[Cell, ...]
 _MOST = 2**62
-"""What a group's histogram adds up to at most."""
+"""The most that a group's histogram adds up to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class _Line:
     chosen: Sequence[Sequence[int]]
     """The buckets of quantiles."""
     margins: Mapping[int, Margins]
-    """What the margins of all lines have in common, by part."""
+    """The common part of the margins of all lines, by part."""
 
 
 def rows(

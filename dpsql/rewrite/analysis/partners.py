@@ -23,7 +23,7 @@ from dpsql.rewrite.ir.expr import Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Facts
 
 Row = Mapping[Ref, Value | None]
-"""What is known of a public row."""
+"""The facts about a public row."""
 _FAR = math.inf
 """Beyond all numbers that are compared."""
 _Place = tuple[Fraction | float, bool]

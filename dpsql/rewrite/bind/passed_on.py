@@ -20,7 +20,7 @@ from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.read.trees import every, holds
 
 _NAMED = frozenset({"this", "db", "catalog", "alias"})
-"""What a table may have in FROM."""
+"""The parts that a table may have in FROM."""
 _PASSING = frozenset({"expressions", "from_"})
 """What a query has that passes columns on; a condition beside it moves where it is of what is around it, too."""
 

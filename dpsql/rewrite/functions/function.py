@@ -197,7 +197,7 @@ class Function:
     call: Call | None = None
     """How it is called, if its name or its operator says it all; otherwise `translate` has a rule for it."""
     note: str = ""
-    """What differs from PostgreSQL, for the documentation."""
+    """The differences from PostgreSQL, for the documentation."""
 
 
 def template(pattern: str) -> EmitRule:

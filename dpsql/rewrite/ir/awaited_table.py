@@ -12,7 +12,7 @@ from dpsql.policy.model import Column, SqlType, Table, Value
 from dpsql.rewrite.ir.constant_table import ConstantTable, TableRows
 
 _NAME = "(answer)"
-"""What messages and EXPLAIN call it."""
+"""Its name in messages and EXPLAIN."""
 
 
 class AnswerForm(Enum):
@@ -33,7 +33,7 @@ class AwaitedTable(Table):
     """See the module."""
 
     place: int = 0
-    """Which of the statement's inner queries it answers."""
+    """The place of its query among the statement's inner queries."""
     token: str = ""
     """What tells it from every other inner query: two measurements that wait for different answers are two."""
     form: AnswerForm = AnswerForm.ROWS

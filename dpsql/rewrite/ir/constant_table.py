@@ -11,7 +11,7 @@ from dpsql.policy.model import Column, SqlType, Table, Value
 
 TableRows = tuple[tuple[Value | None, ...], ...]
 _NAME = "(constants)"
-"""What messages and EXPLAIN call them."""
+"""Their name in messages and EXPLAIN."""
 _DECLARED = {SqlType.NUMERIC: "numeric(38,18)"}
 """Decimals are written in double precision, which has room for all of them."""
 

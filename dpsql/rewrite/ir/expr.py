@@ -17,7 +17,7 @@ class Ref(HashedOnce):
     """The value of a column of a scanned table, clamped to its bounds or domain."""
 
     source: int
-    """Which of the relation's sources."""
+    """The number of the relation's source."""
     table: str
     name: str
     column: Column = field(compare=False)

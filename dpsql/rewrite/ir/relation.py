@@ -115,7 +115,7 @@ class Relation:
     sources: tuple[Source, ...]
     where: Expr
     columns: Mapping[str, Expr]
-    """What each visible column is, in order."""
+    """The expression of each visible column, in order."""
     needed: tuple[Ref, ...] = ()
     """The columns that the question names: a row without a value in one stays out, unless it is declared nullable."""
 

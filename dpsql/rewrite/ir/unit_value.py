@@ -27,7 +27,7 @@ class UnitValue:
     """None for COUNT(*)."""
     where: Expr
     column: Column
-    """What comes out; it is clamped to that column's bounds wherever it is read."""
+    """The resulting column; its values are clamped to its bounds in all places that read it."""
     interval: Interval | None = None
     """Of the argument of `sum` and `avg`: what is added up are whole steps from its lower end."""
     steps: int = 0
@@ -55,13 +55,13 @@ class Window:
 
     function: WindowFunction
     column: Column
-    """What comes out; it is clamped to that column's bounds wherever it is read."""
+    """The resulting column; its values are clamped to its bounds in all places that read it."""
     arg: str | None = None
     """The column of which `lag`, `lead`, `first_value` and `last_value` take a value."""
     number: int | None = None
     """How far `lag` and `lead` look, or how many parts `ntile` makes."""
     partition: tuple[str, ...] = ()
-    """What rows are told apart by beside the unit."""
+    """The keys that tell rows apart beside the unit."""
     order: tuple[tuple[str, str], ...] = ()
     """Columns, and how each is ordered."""
     frame: RowsAround | None = None

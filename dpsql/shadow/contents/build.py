@@ -52,7 +52,7 @@ class _Stamps:
     structure: str
     """Tables, columns and types: what sessions hold on to."""
     users: str
-    """Who may read what."""
+    """The tables that each user may read."""
     words: str
     """Descriptions, bounds and values."""
     rows: str

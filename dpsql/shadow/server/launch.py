@@ -31,9 +31,9 @@ class LaunchPlan(TypedDict):
     memory: int
     """Bytes of address space, or fewer where we may have no more."""
     ruleset: str
-    """What Landlock takes away, in hexadecimal; empty: nothing."""
+    """The rights that Landlock takes away, in hexadecimal; empty: none."""
     rules: list[tuple[str, int]]
-    """What it gives back where."""
+    """The rights that it gives back, by place."""
     filter: str
     """The filter of system calls, in hexadecimal; empty: none."""
     environment: dict[str, str]

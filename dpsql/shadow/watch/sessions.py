@@ -13,4 +13,4 @@ class ShadowSessions:
     left: LeftBehind = field(default_factory=LeftBehind)
     """Those that nobody waits for any more, and that have not ended."""
     priorities: Priorities = field(default_factory=Priorities)
-    """Whose stand back behind those of others."""
+    """The sessions that stand back behind others."""

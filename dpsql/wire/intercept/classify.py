@@ -32,7 +32,7 @@ class ExecuteNamed:
     name: str
     arguments: str
     explain: str = ""
-    """What stands before it: `EXPLAIN`, with its options."""
+    """The words before it: `EXPLAIN`, with its options."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Answer:
     described: bytes
     """The same as the shadow sent it; b"" if the client's statement has no rows."""
     notices: tuple[str, ...] = ()
-    """What the client is told before the rows."""
+    """The notices that the client gets before the rows."""
 
 
 class Interceptor:

@@ -23,7 +23,7 @@ _AT_ONCE = 64  # connections, before others have their turn
 _PAUSE = 1.0  # seconds until it is tried again where the system had nothing left
 _HANDSHAKE = 10.0  # seconds for TLS
 Sockets = tuple[socket.socket, ...]
-"""What listens on all addresses that the name of a host has."""
+"""The sockets that listen on all addresses of a host's name."""
 _NOT_HERE = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
 """How an address of a name fails that this machine does not have, such as IPv6's."""
 

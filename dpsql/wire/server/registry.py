@@ -49,7 +49,7 @@ class ShadowDoor:
     open: Callable[[asyncio.Protocol], Awaitable[None]]
     """Connects a protocol to the shadow, or raises OSError."""
     secret: str = field(repr=False)
-    """What lets it in."""
+    """The secret that lets it in."""
     watched: ShadowSessions
 
 

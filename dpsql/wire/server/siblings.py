@@ -28,7 +28,7 @@ class Post:
     number: int
     """From 0; what only one of them does, the first one does."""
     sockets: Sockets
-    """What all accept clients from."""
+    """The sockets that all accept clients from."""
     doors: tuple[Path, ...]
     """By number, where each takes cancel requests from the others."""
 

@@ -47,9 +47,9 @@ class GroupCells:
     keys: tuple[Expr, ...]
     groups: Sequence[tuple[Cell, ...]]
     env: Env
-    """What is known of their columns."""
+    """The facts about their columns."""
     declared: Declared
-    """What is known of others."""
+    """The facts about other columns."""
     lookups: tuple[Lookup, ...] = ()
 
     def of(self, item: Item) -> Sequence[Cell] | None:

@@ -28,9 +28,9 @@ class AmongRows:
     renamed: Callable[[Expr], Expr]
     """Returns an expression over the wanted relation as one over the other's sources, and over `lookups`."""
     every: frozenset[Expr]
-    """What holds of each wanted row, renamed."""
+    """The conditions that hold of each wanted row, renamed."""
     told: frozenset[Expr]
-    """What holds of each row of the other relation."""
+    """The conditions that hold of each row of the other relation."""
     lookups: tuple[Lookup, ...]
 
 

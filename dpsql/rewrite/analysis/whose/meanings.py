@@ -22,7 +22,7 @@ Unique = Callable[[str], frozenset[UniqueKey]]
 Meanings = Mapping[tuple[str, ...], Reference]
 """What columns mean together: those of a key in the places of the key's own."""
 UNIT = Reference("", "")
-"""What the unit's own column means."""
+"""The meaning of the unit's own column."""
 
 
 def unit_bound(table: Table, kind: str) -> UnitBound:

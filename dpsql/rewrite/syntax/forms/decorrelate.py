@@ -42,7 +42,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
-"""What a subquery may consist of."""
+"""The parts that a subquery may have."""
 
 
 def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:

@@ -57,7 +57,7 @@ class AnalyzedStatement:
     found: tuple[FoundScopes, ...] = field(default=(), compare=False, repr=False)
     """The scopes of each query, where there is to be an answer."""
     preview: TablePreview | None = field(default=None, compare=False, repr=False)
-    """What it is a preview of, where it is one."""
+    """The table that it is a preview of, where it is one."""
     known: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The tables of which the policy itself has told something, and what clients are told of that."""
 

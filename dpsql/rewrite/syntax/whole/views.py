@@ -24,7 +24,7 @@ from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
 
 _PLAIN = frozenset({"this", "db", "catalog", "alias"})
-"""What a view may have in FROM."""
+"""The parts that a view may have in FROM."""
 
 
 def expand_views(tree: exp.Expr, policy: Policy) -> list[exp.Expr]:

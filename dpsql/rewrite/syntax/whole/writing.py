@@ -92,7 +92,7 @@ class _Chooser:
     kind_of: KindOf
     read: ReadQuery
     refusal: DpsqlError
-    """What is said of private rows that are not aggregated."""
+    """The error for private rows that are not aggregated."""
     rows: set[str] = field(default_factory=set)
     """The CTEs of private rows."""
     others: list[tuple[InnerQuery, Sequence[CteText]]] = field(default_factory=list)

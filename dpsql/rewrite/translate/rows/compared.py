@@ -43,7 +43,7 @@ class Stretches:
     bucket: Expr
     """In which stretch between bounds a row is, by number."""
     source: int
-    """Which source the constants were."""
+    """The source that the constants were."""
     constants: tuple[tuple[ConstantRow, range], ...]
     """The rows of constants that any row can match, each with the stretches that match it."""
     moved: Mapping[int, int]

@@ -39,7 +39,7 @@ _ENDS: Mapping[str, WindowFunction] = {"first_value": "first_value", "last_value
 _AGGREGATES = (STATISTICS.keys() - OF_TWO) | LOGICAL | {"min", "max"}
 _FARTHEST = 10_000
 _WINDOWS = " "
-"""What the windows are the columns of: no table has such a name."""
+"""The table whose columns the windows are: no other table has such a name."""
 
 
 def windows_of(select: exp.Select) -> Sequence[exp.Window]:

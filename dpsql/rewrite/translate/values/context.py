@@ -49,7 +49,7 @@ class Age:
 
 Duration = Elapsed | Age
 Operand = Expr | IntervalValue | IntervalTimes | Duration
-"""What may stand in an expression: a value of each row, or an interval."""
+"""The things that may stand in an expression: a value of each row, or an interval."""
 
 
 @dataclass(frozen=True, slots=True)
