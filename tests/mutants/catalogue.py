@@ -106,7 +106,7 @@ OWN: Mapping[str, Sequence[str]] = {
     "lost_ledgers_are_new": ("accounting/test_mark.py", "accounting/sqlite/test_file.py"),
     "dearest_alone": ("accounting/test_composition.py", *_LEDGER),
     **dict.fromkeys(("noise_only_for_rows", "the_exact_count_decides"), ("audit/test_transcripts.py", *_LEMMAS)),
-    "nothing_is_tried": ("trial/test_subject.py", "trial/test_right.py"),
+    "nothing_is_tried": ("trial/test_ending.py", "trial/test_right.py"),
     "all_optimizers": ("engines/test_optimizers.py",),
     "all_switches": ("engines/test_pg_session.py",),
     "any_version": ("engines/test_admitted.py",),
