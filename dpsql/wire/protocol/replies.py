@@ -56,6 +56,8 @@ class PendingReply:
     """The kinds of reply that the client did not ask for; errors are never hidden."""
     error: Callable[[bytes], bytes] | None = None
     """Rewrites the body of an error for the client."""
+    rows: Callable[[bytes], bytes] | None = None
+    """Rewrites the body of a RowDescription for the client."""
     tag: bytes | None = None
     """The command tag for the client, if not the shadow's own."""
     confirmed: Callable[[], object] | None = None
@@ -189,6 +191,8 @@ class Replies:
             return message(b"E", _presentable(raw[HEADER:], owed))
         if owed is not None and kind in owed.hide:
             return b""
+        if owed is not None and owed.rows is not None and kind == b"T":
+            return message(b"T", owed.rows(raw[HEADER:]))
         if owed is not None and owed.tag is not None and kind == b"C":
             return message(b"C", text(owed.tag))
         return raw
