@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from dpsql.wire.protocol.denied import with_rule
 from dpsql.wire.protocol.messages import HEADER, error_fields, join_error_fields, message, text
 
 Message = tuple[bytes, bytes]
@@ -239,6 +240,7 @@ class Replies:
 def _presentable(body: bytes, owed: PendingReply | None) -> bytes:
     if owed is not None and owed.error is not None:
         body = owed.error(body)
+    body = with_rule(body)
     if b"dpsql." not in body:
         return body
     # It is not shown where in our own functions it was raised.

@@ -80,5 +80,9 @@ def rows(page: str) -> Mapping[str, Row]:
 def written(page: str, by_tool: Mapping[str, Row]) -> str:
     """Return a page with these rows in its table."""
     lines = [_HEAD, ("---",) * len(_HEAD), *(by_tool[tool.name] for tool in TOOLS if tool.name in by_tool)]
-    table = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
-    return _PLACE.sub(lambda place: f"{place[1]}\n{table}\n{place[2]}", page)
+    return _PLACE.sub(lambda place: f"{place[1]}\n{table(lines)}\n{place[2]}", page)
+
+
+def table(lines: Sequence[Row]) -> str:
+    """Return lines of cells as Markdown has a table."""
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

@@ -4,15 +4,18 @@ SELECT count(*), min(id), max(id), avg(id), avg(fare) FROM trips     →  id is 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.functions.logical import only_branch
 from dpsql.rewrite.functions.table import unwidened
-from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
 
+_OF_ZEROS = frozenset({"count", "sum", "avg"})
 _OF_A_PROFILE = 3
 """How many things, both extremes among them, are computed of a column at once by nobody who wants one of them."""
 
@@ -59,6 +62,28 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return (aggregate.where, aggregate.arg)
         case asked.GroupingCall():
             return aggregate.keys
+
+
+def as_counted(aggregate: Aggregate, relation: Relation, declared: Declared) -> Aggregate:
+    """Return what is 0 in each row, or counts none, as count(*) of no rows: sum(CASE WHEN id IS NULL THEN 1 ELSE 0 END)."""
+    match aggregate:
+        case asked.Moment() if _is_of_zeros(aggregate, relation, declared):
+            return asked.Moment("count", (), FALSE)
+        case asked.Margin(of=asked.Moment() as of) if _is_of_zeros(of, relation, declared):
+            return replace(aggregate, of=asked.Moment("count", (), FALSE))
+        case _:
+            return aggregate
+
+
+def _is_of_zeros(moment: asked.Moment, relation: Relation, declared: Declared) -> bool:
+    if moment.name not in _OF_ZEROS or len(moment.args) != 1:
+        return False
+    branch = only_branch(unwidened(moment.args[0]))
+    condition, other = (FALSE, moment.args[0]) if branch is None else (branch[0], branch[2])
+    if not isinstance(other, Const) or other.value != (None if moment.name == "count" else 0):
+        return False
+    rows = both(relation.condition, moment.where, condition)
+    return condition == FALSE or narrowed(refs(moment.where, condition), rows, declared) is None
 
 
 def is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:
