@@ -98,6 +98,15 @@ def test_no_value_of_a_key_is_there_twice(sql: str, rows: list[object], keyed: P
     assert told == () or told[0].startswith("trip_id is declared to be the key of trips")
 
 
+def test_values_of_a_key_are_as_many_as_rows(keyed: Policy, new_client: NewClient) -> None:
+    """They are counted once: by the difference tests of data ask whether a column is unique, and noise is no duplicate."""
+    client = new_client(Memory(keyed), policy=keyed)
+    several = "SELECT count(trip_id) - count(DISTINCT trip_id), count(*) = count(DISTINCT trip_id) FROM trips"
+    for _ in range(3):
+        assert client.ask(several).rows == [(0, True)]
+    assert client.charges == 1
+
+
 @pytest.mark.parametrize(("sql", "rows"), SHARES)
 def test_null_shares_of_columns_that_cannot_be_null_are_free(
     sql: str, rows: list[object], keyed: Policy, new_client: NewClient

@@ -30,6 +30,7 @@ TOOLS = (
     _python("sqlmesh", "sqlmesh", "sqlmesh_tool.py"),
     _python("Great Expectations", "gx", "gx_tool.py"),
     _python("Soda Core 3", "soda3", "soda3.py"),
+    _python("Soda 4", "soda4", "soda4.py"),
     _python("ibis", "ibis", "ibis_tool.py"),
     Tool("dbplyr", ("Rscript", str(_SCRIPTS / "dbplyr.R"))),
     _python("JupySQL", "jupysql", "jupysql_tool.py"),

@@ -65,14 +65,27 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
 
 
 def as_counted(aggregate: Aggregate, relation: Relation, declared: Declared) -> Aggregate:
-    """Return what is 0 in each row, or counts none, as count(*) of no rows: sum(CASE WHEN id IS NULL THEN 1 ELSE 0 END)."""
-    match aggregate:
-        case asked.Moment() if _is_of_zeros(aggregate, relation, declared):
-            return asked.Moment("count", (), FALSE)
-        case asked.Margin(of=asked.Moment() as of) if _is_of_zeros(of, relation, declared):
-            return replace(aggregate, of=asked.Moment("count", (), FALSE))
+    """Return what says no more than a count of rows as that, since the policy says so; others as they are.
+
+    sum(CASE WHEN id IS NULL THEN 1 ELSE 0 END)  →  count(*) FILTER (WHERE FALSE), where id can't be NULL
+    count(DISTINCT id)                           →  count(*), where id is a key
+    """
+    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    match of:
+        case asked.Moment() if _is_of_zeros(of, relation, declared):
+            count = asked.Moment("count", (), FALSE)
+        case asked.Distinct(arg=Ref() as key) if _is_key(key, relation):
+            count = asked.Moment("count", (), of.where)
         case _:
             return aggregate
+    return replace(aggregate, of=count) if isinstance(aggregate, asked.Margin) else count
+
+
+def _is_key(column: Ref, relation: Relation) -> bool:
+    """Return whether no two rows have the same value of a column, and each has one."""
+    (first, *others), source = relation.joined.values(), relation.sources[column.source]
+    alone = not others and first is source and source.made is None and not column.column.nullable
+    return alone and frozenset({column.name}) in source.table.keys
 
 
 def _is_of_zeros(moment: asked.Moment, relation: Relation, declared: Declared) -> bool:
