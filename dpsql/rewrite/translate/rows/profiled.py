@@ -17,7 +17,7 @@ from dpsql.rewrite.translate.rows.aggregates import Aggregate
 
 _OF_ZEROS = frozenset({"count", "sum", "avg"})
 _OF_A_PROFILE = 3
-"""How many things, both extremes among them, are computed of a column at once by nobody who wants one of them."""
+"""How many things, both extremes among them, are computed of a column at once by nobody who wants one of them; or more."""
 
 
 def profiled_without_bounds(aggregates: Sequence[Aggregate]) -> list[str | None]:
@@ -30,7 +30,7 @@ def profiled_without_bounds(aggregates: Sequence[Aggregate]) -> list[str | None]
 def _is_profiled(column: Ref, aggregates: Sequence[Aggregate]) -> bool:
     of_it = [one for one in aggregates if _computed_of(one) == column]
     extremes = {one.name for one in of_it if isinstance(one, asked.Extreme)}
-    return extremes == {"min", "max"} and len(of_it) >= _OF_A_PROFILE
+    return len(of_it) > _OF_A_PROFILE or (extremes == {"min", "max"} and len(of_it) == _OF_A_PROFILE)
 
 
 def _computed_of(aggregate: Aggregate) -> Ref | None:
