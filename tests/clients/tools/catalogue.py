@@ -38,7 +38,7 @@ TOOLS = (
     _python("LangChain's SQLDatabase", "langchain", "langchain_tool.py"),
     _python("MCP's reference server for PostgreSQL", "mcp", "reference_mcp.py"),
     _node("Malloy", "malloy.mjs"),
-    _node("Evidence's connector", "evidence.mjs"),
+    _node("Evidence", "evidence.mjs"),
     _node("kanel", "generators.mjs", "kanel"),
     _node("drizzle-kit", "generators.mjs", "drizzle"),
 )

@@ -57,7 +57,7 @@ def _reason(tool: str, one: Tried) -> str:
     Raises:
         UnexplainedError: nobody knows.
     """
-    known = REASONS.get((tool, one.name))
+    known = REASONS.get((tool, one.name)) or REASONS.get((tool, one.part))
     if known is not None:
         return known
     rule = _RULE.search(one.failed)
@@ -72,9 +72,13 @@ def rows(page: str) -> Mapping[str, Row]:
     """Return the rows that stand on a page, by tool."""
     place = _PLACE.search(page)
     names = {tool.name for tool in TOOLS}
-    lines = [] if place is None else [line.strip("|").split(" | ") for line in place[0].splitlines()]
-    found = [tuple(cell.strip().replace("\\|", "|") for cell in cells) for cells in lines]
-    return {cells[0]: cells for cells in found if cells[0] in names}
+    return {cells[0]: cells for cells in read_table("" if place is None else place[0]) if cells[0] in names}
+
+
+def read_table(text: str) -> Sequence[Row]:
+    """Return the cells of each line of a text with a table in it."""
+    lines = [line.strip("|").split(" | ") for line in text.splitlines()]
+    return [tuple(cell.strip().replace("\\|", "|") for cell in cells) for cells in lines]
 
 
 def written(page: str, by_tool: Mapping[str, Row]) -> str:

@@ -14,29 +14,37 @@ from typing import Any
 from dpsql.scratch import Scratch
 from tests.clients.site import Site
 from tests.clients.tools.catalogue import TOOLS, Tool
-from tests.clients.tools.page import PAGE, table
+from tests.clients.tools.page import PAGE, read_table, table
 from tests.clients.tools.place import configured, plain_with_rows
 from tests.clients.tools.run import Lines, are_alike, lines_of
 
-_PROFILES = {
-    "Soda Core 3": {"profile of all columns": "a profile", "19 checks": "checks", "15 of them in one scan": "together"},
-    "Great Expectations": {"30 expectations": "expectations of a table", "10 of them as a suite": "suite"},
-    "dbt": {"10 tests of columns": "tests"},
-    "ibis": {"`describe()` and `info()`": "profile"},
-    "JupySQL": {"`%sqlcmd profile`": "profile"},
-    "ydata-profiling": {"of an answer, of 1,000 rows, of a table": "profile"},
+_PROFILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "Soda Core 3": {
+        "profile of all columns, and what it has of each": ("a profile", "counts of", "means of", "values of"),
+        "19 checks": ("checks",),
+        "15 of them in one scan": ("together",),
+    },
+    "Great Expectations": {"30 expectations": ("expectations of a table",), "10 of them as a suite": ("suite",)},
+    "dbt": {"10 tests of columns": ("tests",)},
+    "ibis": {"`describe()` and `info()`": ("profile",)},
+    "JupySQL": {"`%sqlcmd profile`": ("profile",)},
+    "ydata-profiling": {"of an answer, of 1,000 rows, of a table": ("profile",)},
 }
-"""What is measured of each tool, and the part of its script that does it."""
+"""What is measured of each tool, and the parts of its script that do it."""
 _PLACE = re.compile(r"(<!-- table paid, written by tests/clients/tools -->\n).*?(<!-- end -->)", re.DOTALL)
 _HEAD = ("profile", "before: right", "before: pays", "now: right", "now: pays")
 
 
-def main(other: Path) -> None:
-    """Measure, and write the table."""
+def main(other: Path, *names: str) -> None:
+    """Measure these tools, all if none is named, and write the table."""
+    found = _PLACE.search(PAGE.read_text(encoding="utf-8"))
+    known = [] if found is None else read_table(found[0])
     rows = [_HEAD, ("---",) * len(_HEAD)]
     with Scratch("dpsql-paid-", mode=0o711) as place, plain_with_rows(place.path) as plain:
         for tool in TOOLS:
-            if tool.name in _PROFILES:
+            if names and tool.name not in names:
+                rows += [cells for cells in known if cells[0].startswith(f"{tool.name}: ")]
+            elif tool.name in _PROFILES:
                 theirs = lines_of(tool, plain)
                 before, now = (_asked(tool, checkout) for checkout in (other, Path.cwd()))
                 rows += _rows(tool.name, (before, now), theirs)
@@ -56,22 +64,24 @@ def _serving(checkout: Path) -> Iterator[Site]:
         config = configured(place.path, seeing=False)
         command = [str(checkout.absolute() / ".venv" / "bin" / "dpsql"), "serve", "--config", str(config)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=place.path) as served:  # noqa: S603
-            assert served.stdout is not None
-            said = re.match(r"serving \S+ on \S+:(\d+)", served.stdout.readline())
-            assert said, f"dpsql of {checkout} did not start"
-            yield Site(int(said[1]))
-            served.terminate()
+            try:
+                assert served.stdout is not None
+                said = re.match(r"serving \S+ on \S+:(\d+)", served.stdout.readline())
+                assert said, f"dpsql of {checkout} did not start"
+                yield Site(int(said[1]))
+            finally:
+                served.terminate()
 
 
 def _rows(tool: str, found: tuple[Lines, ...], theirs: Lines) -> Iterator[tuple[str, ...]]:
-    for name, part in _PROFILES[tool].items():
-        cells = [cell for lines in found for cell in _cells(part, lines, theirs)]
+    for name, parts in _PROFILES[tool].items():
+        cells = [cell for lines in found for cell in _cells(parts, lines, theirs)]
         yield f"{tool}: {name}", *cells
 
 
-def _cells(part: str, lines: Lines, theirs: Lines) -> tuple[str, str]:
-    """Return how many things of a part came to the same as on PostgreSQL, and what they have paid."""
-    these = {key: line for key, line in lines.items() if key[0] == part}
+def _cells(parts: tuple[str, ...], lines: Lines, theirs: Lines) -> tuple[str, str]:
+    """Return how many things of some parts came to the same as on PostgreSQL, and what they have paid."""
+    these = {key: line for key, line in lines.items() if key[0] in parts}
     right = sum("got" in line and are_alike(line["got"], _got(theirs, key)) for key, line in these.items())
     return f"{right} of {len(these)}", f"{sum(line['paid'] for line in these.values()):g}"
 
@@ -82,4 +92,4 @@ def _got(lines: Lines, key: tuple[str, str]) -> Any:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -73,9 +73,11 @@ def profiled() -> object:
 
 tried("a profile", "profile columns", profiled)
 for name, one in found.items():
-    tried("distinct and missing values of its columns", name, lambda c=one: [c.distinct_values, c.missing_values])
-    tried("means of its columns", name, lambda c=one: [c.average, c.standard_deviation])
-    tried("values of its columns", name, lambda c=one: [c.mins, c.maxs] if c.average is not None else c.frequent_values)
+    tried("counts of", f"counts of {name}", lambda c=one: [c.distinct_values, c.missing_values])
+    tried("means of", f"means of {name}", lambda c=one: [c.average, c.standard_deviation])
+    tried(
+        "values of", f"values of {name}", lambda c=one: [c.mins, c.maxs] if c.average is not None else c.frequent_values
+    )
 for check in CHECKS:
     tried("checks", check if isinstance(check, str) else next(iter(check)), lambda c=check: checked(c))
 tried(
