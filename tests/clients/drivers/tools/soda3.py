@@ -71,13 +71,17 @@ def profiled() -> object:
     return sorted(found)
 
 
+def values_of(column: object) -> object:
+    if column.average is not None:
+        return [column.mins, column.maxs]
+    return sorted(([one["value"], one["frequency"]] for one in column.frequent_values or ()), key=str)
+
+
 tried("a profile", "profile columns", profiled)
 for name, one in found.items():
     tried("counts of", f"counts of {name}", lambda c=one: [c.distinct_values, c.missing_values])
     tried("means of", f"means of {name}", lambda c=one: [c.average, c.standard_deviation])
-    tried(
-        "values of", f"values of {name}", lambda c=one: [c.mins, c.maxs] if c.average is not None else c.frequent_values
-    )
+    tried("values of", f"values of {name}", lambda c=one: values_of(c))
 for check in CHECKS:
     tried("checks", check if isinstance(check, str) else next(iter(check)), lambda c=check: checked(c))
 tried(
