@@ -96,6 +96,8 @@ test-tools: $(VENV)/ok
 	  --no-install-recommends $(OF_R) $$(command -v npm >/dev/null || echo nodejs npm) >/dev/null; } || \
 	  { echo 'needed: apt-get install $(OF_R) nodejs npm' >&2; exit 1; }
 	mkdir -p $(TOOLS)/node && cp tests/clients/drivers/tools/package.json $(TOOLS)/node && cd $(TOOLS)/node && npm install --silent --no-audit --no-fund
+	mkdir -p $(TOOLS)/evidence && cp tests/clients/drivers/tools/evidence.json $(TOOLS)/evidence/package.json && \
+	  cd $(TOOLS)/evidence && npm install --silent --no-audit --no-fund
 	for needs in tests/clients/drivers/tools/needs/*.txt; do \
 	  place=$(TOOLS)/$$(basename $$needs .txt); \
 	  test -x $$place/bin/python || $(PYTHON) -m venv --without-pip $$place || exit 1; \

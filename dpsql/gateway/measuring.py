@@ -43,6 +43,7 @@ Releases = Mapping[str, Release]
 
 PaidReleases = Mapping[str, tuple[PricedMeasurement, bytes]]
 """Releases by what they are stored under, as they are stored."""
+_Keys = dict[int, tuple[PricedMeasurement, str]]
 
 
 @dataclass(slots=True)
@@ -204,7 +205,8 @@ class Measuring:
             (part, *(part.paying(amount) for amount in plan.aim.amounts)) if plan.aim and is_declared(part) else (part,)
             for part in plan.measurements
         )
-        return {self._key(paid, request.asker, epoch): paid for one in paying for paid in one}
+        known = _Keys()
+        return {self._key(paid, request.asker, epoch, known): paid for one in paying for paid in one}
 
     def paid(self, keys: Iterable[str], request: Request) -> Mapping[str, bytes]:
         """Return those releases that are stored under some keys, and paid for."""
@@ -263,22 +265,24 @@ class Measuring:
         self, priced: PricedPlan, request: Request, epoch: int
     ) -> tuple[Mapping[str, str], Sequence[ChargeItem]]:
         """Return what each release is stored under, by identity, and what the ledger is asked for."""
-        parts = priced.measurements
-        keys = {part.identity: self._key(part, request.asker, epoch) for part in parts}
+        parts, known = priced.measurements, _Keys()
+        keys = {part.identity: self._key(part, request.asker, epoch, known) for part in parts}
         return keys, [ChargeItem(keys[part.identity], part.cost, part.note) for part in parts]
 
-    def _key(self, part: PricedMeasurement, asker: Asker, epoch: int) -> str:
-        """Return what a release is stored under: everything that it depends on."""
-        kind = self.policy.roles[asker.role].protects
-        cost, print_ = part.cost, self.policy.fingerprint
+    def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, known: _Keys) -> str:
+        """Return what a release is stored under: all that it depends on. What several wait for is `known`, by object."""
+        if (found := known.get(id(part))) is not None:
+            return found[1]
+        kind, cost, print_ = self.policy.roles[asker.role].protects, part.cost, self.policy.fingerprint
         edition = self.engine.edition
         # An answer belongs to the very copy of the records that it was measured on, whatever epoch the ledger counts.
         whose = (self.ledger.identity, kind, print_, epoch, *(() if edition is None else (edition.name,)))
-        parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity)
-        parts = (*parts, *(self._key(one, asker, epoch) for one in part.read))
+        awaited = (self._key(one, asker, epoch, known) for one in part.read)
+        parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity, *awaited)
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
-        return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+        known[id(part)] = part, hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+        return known[id(part)][1]
 
 
 def read_draws(found: PaidReleases) -> Drawn:

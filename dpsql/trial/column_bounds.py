@@ -14,6 +14,8 @@ from sqlglot import exp
 _UNSIGNED = {"UINT": 2**32 - 1, "USMALLINT": 2**16 - 1, "UTINYINT": 2**8 - 1}
 """The largest values of unsigned types."""
 _WHOLE = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
+_WIDE = frozenset({"BIGINT", "DECIMAL", "INT", "INT128", "TEXT", "VARCHAR"})
+"""Types into which sums are cast and have room there."""
 _EXACT = 2**53
 """Whole numbers up to here are floating-point numbers, too."""
 
@@ -47,6 +49,20 @@ def without_parens(tree: exp.Expr) -> exp.Expr:
     """Return what stands in brackets."""
     while isinstance(tree, (exp.Paren, exp.Subquery)) and not tree.alias:
         tree = tree.this
+    return tree
+
+
+def without_cast(tree: exp.Expr) -> exp.Expr:
+    """Return a sum, a count or a weight without types into which it is cast and has room there.
+
+    Raises:
+        NotProvedError: it is cast into another type.
+    """
+    tree = without_parens(tree)
+    while isinstance(tree, exp.Cast):
+        if isinstance(tree, exp.TryCast) or tree.to.this.name not in _WIDE or tree.to.expressions:
+            raise NotProvedError
+        tree = without_parens(tree.this)
     return tree
 
 

@@ -1,12 +1,12 @@
 """Heavy units' rows, weighed apart from all rows in full: that none is missed, and that no unit has more than its share."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.trial.column_bounds import NotProvedError, without_parens
+from dpsql.trial.column_bounds import NotProvedError, without_cast, without_parens
 from dpsql.trial.marks import HeavyMarks
 from dpsql.trial.statement_parts import (
     FULL_WEIGHT,
@@ -14,7 +14,7 @@ from dpsql.trial.statement_parts import (
     grouped_by,
     is_by_first,
     is_column,
-    names_in,
+    is_member,
     projected,
     see_that_it_is_plain,
     weight_of,
@@ -54,7 +54,7 @@ class HeavyApart:
             see_that_it_is_plain(one)
         see_that_it_is_plain(self.select, joins=True)
         listed = self.marks.above(parts.args["from_"].this, self._needed)
-        self._see_that_the_same_is_summed(parts, inner_of(weights))
+        self._see_that_the_same_is_summed(parts, weights)
         by_v = {name for name, weight in self._weighed() if weight == "v"}
         inner = inner_of(weights)
         most, least, number = weight_of(projected(inner)["w"])
@@ -92,14 +92,14 @@ class HeavyApart:
             self.marks.above(self.select.args["from_"].this, self._needed),
             self.marks.above(counted, ()),
         }
-        grouped = is_by_first(weights) and [one.sql() for one in grouped_by(self.select)] == [*self.keys]
+        grouped = is_by_first(weights, "hu") and [one.sql() for one in grouped_by(self.select)] == [*self.keys]
         if not grouped or not is_text(number, "count(*)") or most != least * FULL_WEIGHT or least < max(listed):
             raise NotProvedError
         added = projected(self.select)
         if list(added) != [*self.keys, *self.sums] or not all(is_column(added[key], key) for key in self.keys):
             raise NotProvedError
         for name, summed in self.sums.items():
-            if Summed.of(added[name], self.rows.columns) != summed or names_in(added[name]) & {"w", "v"} != {"w"}:
+            if Summed.of(added[name], self.rows.columns) != replace(summed, weight="w"):
                 raise NotProvedError
         return Fraction(most)
 
@@ -126,14 +126,14 @@ class HeavyApart:
                 return z, most
         raise NotProvedError
 
-    def _see_that_the_same_is_summed(self, parts: exp.Select, inner: exp.Select) -> None:
+    def _see_that_the_same_is_summed(self, parts: exp.Select, weights: exp.Select) -> None:
         """See that what is added is of the same rows, columns and groups, each once, and weighed by all the unit's rows."""
-        own, columns = projected(parts), self.rows.columns
+        own, columns, inner = projected(parts), self.rows.columns, inner_of(weights)
         if any(Summed.of(own[name], columns) != summed for name, summed in self.sums.items()):
             raise NotProvedError
         added = list(projected(self.select).items())[: len(self.keys)]
         by = [without_parens(one).sql() for one in grouped_by(parts)]
-        if by[:1] != [without_parens(own["u"]).sql()] or by[0] not in ("u", "u | 0"):
+        if by[0] != without_parens(own["u"]).sql() or by[0] not in ("u", "u | 0") or len(by) != 1 + len(self.keys):
             raise NotProvedError
         for key, (name, one) in zip(self.keys, added, strict=True):
             if name != key or not is_column(one, key) or not is_column(own.get(key), key) or key not in by:
@@ -142,10 +142,21 @@ class HeavyApart:
             is_by_first(inner) and is_text(projected(inner)["u" if "u" in projected(inner) else "hu"], "u")
         ):
             raise NotProvedError
+        self._see_what_is_joined(weights)
+
+    def _see_what_is_joined(self, weights: exp.Select) -> None:
+        """See that the sums of each unit's rows are passed on as they are, once, and nothing else is."""
+        for select in (weights, inner_of(weights)):
+            if any(not is_column(one, name) for name, one in projected(select).items() if name in self.sums):
+                raise NotProvedError
+        passed = is_member(inner_of(weights).args["from_"].this, "p") and is_column(projected(weights)["hu"], "u")
+        if not passed or len(self.select.expressions) != len(self.keys) + len(self.sums) or grouped_by(self.select):
+            raise NotProvedError
         sources = [self.select.args["from_"].this, *(join.this for join in self.select.args.get("joins") or ())]
-        names = [one.name for one in sources]
+        names = [name for one in sources for name in ("p", "h") if is_member(one, name)]
         joined = [join.args.get("on") for join in self.select.args.get("joins") or () if not join.side]
-        if names != ["h"] and not (names == ["p", "h"] and len(joined) == 1 and is_text(joined[0], "u = hu")):
+        both = names == ["p", "h"] and len(joined) == 1 and is_text(joined[0], "u = hu")
+        if len(names) != len(sources) or not (names == ["h"] or both):
             raise NotProvedError
 
     def _weighed(self) -> Iterator[tuple[str, str]]:
@@ -157,7 +168,7 @@ class HeavyApart:
                 if (
                     isinstance(product, exp.Mul)
                     and is_text(product.this, f"({weight} - {FULL_WEIGHT}{self.marks.overlap()})")
-                    and names_in(product.expression) == {name}
+                    and is_column(without_cast(product.expression), name)
                 ):
                     yield name, weight
                     break

@@ -1,15 +1,39 @@
 """Parts of an engine's statement, as they are read again."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.trial.column_bounds import ColumnBounds, NotProvedError, without_parens
+from dpsql.trial.column_bounds import ColumnBounds, NotProvedError, without_cast, without_parens
 from dpsql.trial.summed import is_text
 
 FULL_WEIGHT = 2**16
 """W: the weight of a row of a unit that keeps to its bound."""
+
+_OF_ROWS = frozenset(
+    "Abs And Array Case Cast Ceil Coalesce Collate DateBin Exp Extract Floor Getbit Greatest If IsNan Least Left Length Ln"
+    " Log Lower Nullif Or Pow Round Sign Sqrt Substring TimestampFromParts TimestampTrunc Trim Trunc TryCast UnixToTime"
+    " Upper".split()
+)
+_AGGREGATES = frozenset(
+    "BitwiseOrAgg Count ExplodingGenerateSeries GroupConcat LogicalAnd LogicalOr Max Min PercentileCont PercentileDisc"
+    " Sum".split()
+)
+_CALLED = frozenset(
+    "age epoch_us gcd hashint8 int4send lcm list_extract list_position round_even to_microseconds".split()
+)
+"""The functions that are read: the same for the same row in each scan, and one value, as no window and no list of rows is."""
+_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Select: frozenset("distinct expressions from_ group having joins offset order where with_".split()),
+    exp.Group: frozenset({"expressions"}),
+    exp.Join: frozenset({"this", "on", "using", "side"}),
+    exp.With: frozenset({"expressions"}),
+}
+_UNKNOWN = (
+    *(exp.Cube, exp.Except, exp.GroupingSets, exp.Intersect, exp.Pivot, exp.Rollup, exp.TableSample, exp.UDTF),
+    exp.Window,
+)
 
 ONE_ROW = "one row a unit"
 """Stands among the conditions of rows of which each unit has one."""
@@ -40,9 +64,72 @@ class RowsRead:
         )
 
 
+def see_that_it_is_known(tree: exp.Expr, is_public: Callable[[exp.Table], bool], called: Collection[str]) -> None:
+    """See that nothing is in a statement whose meaning is not known here, wherever it stands; what is `called` is known, too.
+
+    Of what stands in expressions it may read public tables, and the marks of heavy units where it chooses rows.
+
+    Raises:
+        NotProvedError: something is.
+    """
+    for node in tree.walk():
+        if isinstance(node, exp.Select):
+            known = node is tree or (
+                "with_" not in _given(node) and (_is_in_place(node) or _is_beside(node, is_public))
+            )
+        else:
+            known = _is_known(node, called)
+        if not known or _given(node) - _PARTS.get(type(node), _given(node)):
+            raise NotProvedError
+
+
+def _is_known(node: exp.Expr, called: Collection[str]) -> bool:
+    """Return whether it is known what a node does that is no SELECT."""
+    match node:
+        case exp.Offset():
+            return bool(node.expression.name == "0")
+        case exp.TableAlias():
+            return not node.columns or isinstance(node.parent, exp.Values)
+        case exp.Anonymous():
+            return node.name.lower() in _CALLED or node.name in called
+        case exp.Func():
+            return type(node).__name__ in _OF_ROWS | _AGGREGATES
+        case _:
+            return isinstance(node, exp.Values) or not isinstance(node, _UNKNOWN)
+
+
+def _given(node: exp.Expr) -> set[str]:
+    """Return the names of the parts that a node has."""
+    return {name for name, part in node.args.items() if part}
+
+
+def _is_in_place(select: exp.Select) -> bool:
+    """Return whether a SELECT stands where rows are read."""
+    node: exp.Expr = select
+    while isinstance(node.parent, (exp.Subquery, exp.Union)):
+        node = node.parent
+    return node.parent is None or (node.arg_key == "this" and isinstance(node.parent, (exp.CTE, exp.From, exp.Join)))
+
+
+def _is_beside(select: exp.Select, is_public: Callable[[exp.Table], bool]) -> bool:
+    """Return whether a SELECT in an expression reads nothing that is somebody's, or which units are heavy, to choose rows."""
+    if is_text(select, "SELECT u FROM heavy") or is_text(select, "SELECT bits FROM heavy"):
+        return isinstance(select.find_ancestor(exp.Where, exp.Select), exp.Where)
+    return all(map(is_public, select.find_all(exp.Table)))
+
+
+def is_member(table: exp.Expr | None, name: str) -> bool:
+    """Return whether a part of FROM is the member of WITH of this name, under its own name."""
+    return (
+        isinstance(table, exp.Table)
+        and _given(table) <= {"this", "alias"}
+        and {table.name, table.alias or name} == {name}
+    )
+
+
 def weight_of(text: exp.Expr) -> tuple[int, int, exp.Expr]:
     """Return M, C and the number of rows of `CAST(M // greatest(number, C) AS …)`."""
-    quotient = without_parens(text.this if isinstance(text, exp.Cast) else text)
+    quotient = without_cast(text)
     if not isinstance(quotient, (exp.IntDiv, exp.Div)) or not isinstance(quotient.expression, exp.Greatest):
         raise NotProvedError
     least = quotient.expression.expressions
@@ -86,10 +173,12 @@ def names_in(tree: exp.Expr) -> set[str]:
     return {one.name for one in tree.find_all(exp.Column)}
 
 
-def is_by_first(select: exp.Select) -> bool:
-    """Return whether rows are grouped by the first column alone."""
+def is_by_first(select: exp.Select, name: str = "") -> bool:
+    """Return whether rows are grouped by the first column alone, perhaps one of this name."""
     group = select.args.get("group")
-    return group is not None and [one.sql() for one in group.expressions] == ["1"]
+    if group is None or [one.sql() for one in group.expressions] != ["1"]:
+        return False
+    return not name or select.expressions[0].alias_or_name == name
 
 
 def without_group(select: exp.Select) -> exp.Select:
@@ -127,9 +216,7 @@ def summed_column(output: exp.Expr) -> str:
     Raises:
         NotProvedError: it is none.
     """
-    inner = without_parens(output.unalias())
-    while isinstance(inner, exp.Cast):
-        inner = without_parens(inner.this)
+    inner = without_cast(output.unalias())
     if not isinstance(inner, exp.Sum) or not isinstance(inner.this, exp.Column):
         raise NotProvedError
     return inner.this.name

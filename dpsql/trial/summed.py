@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.privacy.mechanisms.block import Block, Norm
-from dpsql.trial.column_bounds import ColumnBounds, NotProvedError, without_parens
+from dpsql.trial.column_bounds import ColumnBounds, NotProvedError, without_cast, without_parens
 
 _COMPARED = re.compile(r"(\w+) = \d+")
 """A value compared with a number."""
@@ -45,15 +45,17 @@ class Summed:
     bounds: tuple[ColumnBounds, ...]
     only: str = ""
     """The condition for the rows that it adds up, if not all."""
+    weight: str = ""
+    """By which each row is multiplied: w, v, or nothing."""
 
     @classmethod
     def of(cls, tree: exp.Expr, columns: Mapping[str, ColumnBounds]) -> Self:
-        """Read an aggregate, whatever it is cast to, and whatever weight its rows have."""
-        tree, only = without_parens(tree.unalias()), ""
-        while isinstance(tree, (exp.Cast, exp.Filter)):
-            if isinstance(tree, exp.Filter):
-                only = tree.expression.this.sql()
-            tree = without_parens(tree.this)
+        """Read an aggregate, cast to what has room for it, and whatever weight its rows have."""
+        tree, only = without_cast(tree.unalias()), ""
+        while isinstance(tree, exp.Filter):
+            if only:
+                raise NotProvedError
+            only, tree = tree.expression.this.sql(), without_cast(tree.this)
         if isinstance(tree, exp.Count) and isinstance(tree.this, exp.Star):
             return cls((), (), only)
         if not isinstance(tree, exp.Sum):
@@ -62,7 +64,8 @@ class Summed:
         names = tuple(sorted(name for name in factors if name not in ("w", "v")))
         if len(names) > 2 or len(names) < len(factors) - 1 or any(name not in columns for name in names):
             raise NotProvedError
-        return cls(names, tuple(columns[name] for name in names), only)
+        weight = "".join(name for name in factors if name in ("w", "v"))
+        return cls(names, tuple(columns[name] for name in names), only, weight)
 
 
 def _factors(tree: exp.Expr) -> Iterable[exp.Expr]:
@@ -75,9 +78,8 @@ def _factors(tree: exp.Expr) -> Iterable[exp.Expr]:
 
 
 def _column(tree: exp.Expr) -> str:
-    while isinstance(tree, exp.Cast):
-        tree = without_parens(tree.this)
-    if not isinstance(tree, exp.Column):
+    tree = without_cast(tree)
+    if not isinstance(tree, exp.Column) or tree.table:
         raise NotProvedError
     return tree.name
 

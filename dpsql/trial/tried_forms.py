@@ -13,7 +13,7 @@ from dpsql.private_files import make_directory, open_private
 
 _LOG = logging.getLogger("dpsql.trial")
 _MOST = 200_000
-"""Lines of a file; then it begins anew."""
+"""Lines of a file, and forms in memory; then it begins anew."""
 _LINE = 65
 """Bytes of a line: 64 digits and its end."""
 
@@ -37,6 +37,8 @@ class TriedForms:
     def add(self, form: str) -> None:
         """Keep a form that has passed."""
         with self._lock:
+            if len(self._passed) >= _MOST:  # whoever may explain for nothing could fill the memory
+                self._passed.clear()
             self._passed.add(form)
             if self._file is None:
                 return

@@ -8,11 +8,14 @@ import pytest
 from dpsql.errors import DpsqlError
 from dpsql.gateway.plans.nesting import nesting_refused
 from dpsql.lexer.split import statements
+from dpsql.question import Asker
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from dpsql.wire.intercept.classify import read
-from tests.support.fix_world import World
+from tests.support.fix_world import Client, World, noon
+from tests.support.memory import Memory
+from tests.support.quick_ledger import quick_ledger
 
 SECONDS = 5.0
 """Of the processor, however busy it is with others: far more than any of these needs; read badly they would take years."""
@@ -53,6 +56,18 @@ def test_reading_takes_little_time(sql: str, world: World) -> None:
     with suppress(DpsqlError), nesting_refused():
         analyze(sql, world.policy, BoundReader(world.oracle()))
     assert thread_time() - start < SECONDS
+
+
+def test_inner_answers_within_inner_answers_are_planned_quickly(world: World, dirty: Memory) -> None:
+    """Each waits for all that its own wait for, by several ways: none is looked at more than once."""
+    inner = "5"
+    for _ in range(30):
+        inner = f"({_SELECT} WHERE seats > {inner})"
+    with quick_ledger(noon) as ledger, world.connect("dpsql_owner") as owner, world.connect("ana") as connection:
+        client = Client(world.gateway(dirty, ledger), ledger, connection, owner, Asker("ana", "owner"))
+        start = thread_time()
+        assert client.ask(f"EXPLAIN SELECT {inner}").rows
+        assert thread_time() - start < SECONDS
 
 
 def test_many_statements_are_told_apart_quickly() -> None:

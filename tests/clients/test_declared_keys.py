@@ -54,6 +54,11 @@ COPIED = [
     ("COPY (SELECT fare, count(*) FROM trips GROUP BY 1) TO STDOUT", "key-without-domain"),
     ("COPY trips TO '/tmp/trips.csv'", "clients-only-read"),
     ("COPY (SELECT count(*) FROM trips) TO PROGRAM 'id'", "clients-only-read"),
+    ("COPY trips FROM STDIN", "privileges-of-clients"),
+    ("COPY zones (zone) FROM STDIN WITH CSV", "privileges-of-clients"),
+    ("COPY dpsql.budget FROM STDIN", "privileges-of-clients"),
+    ('COPY "dpsql".budget TO STDOUT', "copy-of-accounts"),
+    ("COPY pg_authid TO STDOUT", "privileges-of-clients"),
 ]  # fmt: skip
 
 
@@ -65,3 +70,16 @@ def test_refused_copies_say_by_which_rule(keyed: Site, statement: str, rule: str
             list(copy)
         assert f"rule: {rule}" in (caught.value.diag.message_detail or "")
         assert session.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    "statement", ["INSERT INTO trips (fare) VALUES (1)", "TRUNCATE zones", "DROP TABLE trips", "TABLE pg_authid"]
+)
+@pytest.mark.parametrize("factory", [psycopg.ClientCursor, psycopg.Cursor])
+def test_what_postgresql_denies_has_a_rule(keyed: Site, factory: type[psycopg.Cursor], statement: str) -> None:
+    """And says what a client may do instead."""
+    with psycopg.connect(keyed.dsn, autocommit=True, cursor_factory=factory) as session:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+            session.execute(statement.encode())
+        assert caught.value.diag.message_detail == "rule: privileges-of-clients"
+        assert "temporary tables of their own" in (caught.value.diag.message_hint or "")

@@ -6,7 +6,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from dpsql.wire.protocol.messages import SYNC
+from dpsql.wire.protocol.messages import SYNC, describe_message
 from tests.clients.data import TRIPS
 from tests.clients.site import Site
 from tests.wire.raw import Raw, bind, close, execute, parse, query
@@ -51,6 +51,64 @@ def test_executed_statement_tells_origins_too(here: Site) -> None:
         result = session.execute("EXECUTE p (20)").pgresult
         assert result is not None
         assert [result.ftablecol(i) for i in range(2)] == [6, 0]
+
+
+_CURSORS = [
+    "SELECT payment_type AS p, count(*), pickup_zone + 1 FROM trips GROUP BY payment_type, pickup_zone",
+    "SELECT zone, borough, count(*) FROM trips JOIN zones ON zone_id = pickup_zone GROUP BY 1, 2",
+]
+
+
+@pytest.mark.parametrize("factory", [psycopg.ClientCursor, psycopg.Cursor])
+@pytest.mark.parametrize("fetch", ["FETCH 2 FROM c", "FETCH ALL IN c;", "FETCH c", '-- x\nfetch forward 3 from "c"'])
+@pytest.mark.parametrize("query_", _CURSORS)
+def test_fetched_columns_come_from_where_they_come_from(
+    here: Site, plain: Site, factory: type[psycopg.Cursor], fetch: str, query_: str
+) -> None:
+    """As those of the query without a cursor do."""
+    assert _fetched(here, factory, query_, fetch) == _fetched(plain, factory, query_, fetch)
+
+
+def _fetched(site: Site, factory: type[psycopg.Cursor], query_: str, fetch: str) -> list[object]:
+    with psycopg.connect(site.dsn, cursor_factory=factory) as session:
+        session.execute(f"DECLARE c CURSOR FOR {query_}".encode())
+        found = [_places(session.execute(fetch.encode())) for _ in range(2)]
+        session.execute("DECLARE d BINARY CURSOR FOR SELECT payment_type, count(*) FROM trips GROUP BY 1")
+        binary = session.execute("FETCH d").pgresult
+        assert binary is not None
+        return [*found, [binary.fformat(place) for place in range(2)]]
+
+
+def _places(cursor: psycopg.Cursor) -> list[tuple[bytes | None, int, bool]]:
+    """Return of each column its name, its number in the table that it comes from, and whether it comes from one."""
+    result = cursor.pgresult
+    assert result is not None
+    return [(result.fname(i), result.ftablecol(i), bool(result.ftable(i))) for i in range(result.nfields)]
+
+
+def test_a_cursor_that_takes_the_name_has_columns_of_its_own(here: Site, plain: Site) -> None:
+    """Though they are called alike: also where several statements come in one message."""
+    for site in (here, plain):
+        with psycopg.connect(site.dsn, cursor_factory=psycopg.ClientCursor) as session:
+            ours = "DECLARE c CURSOR WITH HOLD FOR SELECT payment_type FROM trips GROUP BY 1"
+            told = session.execute(f"{ours}; FETCH c".encode())
+            assert told.nextset()
+            assert _places(told) == [(b"payment_type", 6, True)]
+            session.commit()
+            assert _places(session.execute("FETCH c")) == [(b"payment_type", 6, True)]
+            session.execute("CLOSE c; DECLARE c CURSOR FOR SELECT 'x'::text AS payment_type")
+            assert _places(session.execute("FETCH c")) == [(b"payment_type", 0, False)]
+
+
+def test_a_fetch_that_is_described_before_it_runs_has_origins(here: Site) -> None:
+    """In messages that are sent together, of a statement and of a portal."""
+    with psycopg.connect(here.dsn) as session, Raw(session) as raw:
+        raw.send(query("BEGIN; DECLARE c CURSOR FOR SELECT payment_type FROM trips GROUP BY 1"))
+        raw.receive()
+        of_both = describe_message(b"S", b"f"), bind(b"p", b"f"), describe_message(b"P", b"p")
+        raw.send(parse(b"f", b"FETCH c"), *of_both, execute(b"p"), SYNC)
+        rows = [body for kind, body in raw.receive() if kind == b"T"]
+        assert [body[2 + len(b"payment_type\0") :][4:6] for body in rows] == [(6).to_bytes(2, "big")] * 2
 
 
 _EXPLAIN = "EXPLAIN SELECT count(*) FROM trips"

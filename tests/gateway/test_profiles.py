@@ -76,6 +76,17 @@ def test_what_is_computed_of_columns_without_bounds_is_null_in_a_profile(rides: 
     assert None not in (many, distinct, fare)
 
 
+def test_four_things_at_once_are_a_profile(rides: Memory, new_client: NewClient) -> None:
+    """Soda's has no extremes in it."""
+    asked = (
+        "avg(number), sum(number), var_samp(number), stddev_samp(number), count(DISTINCT number),"
+        " sum(CASE WHEN number IS NULL THEN 1 ELSE 0 END)"
+    )
+    ((*computed, distinct, missing),) = new_client(rides).ask(f"SELECT {asked} FROM rides").rows
+    assert computed == [None] * 4
+    assert None not in (distinct, missing)
+
+
 @pytest.mark.parametrize(
     "asked",
     [

@@ -127,3 +127,15 @@ def test_stand_ins_have_the_columns_of_the_views(connect: Connect, shadow: Postg
        where relnamespace = 'pg_catalog'::regnamespace and relkind = 'v' and attnum > 0 order by c.relname, attnum"""
     with psycopg.connect(shadow.dsn("postgres")) as owner:
         assert connect("ana").execute(columns).fetchall() == owner.execute(columns.encode()).fetchall()
+
+
+def test_the_tripwire_is_no_part_of_a_schema_that_programs_write(connect: Connect) -> None:
+    """drizzle-kit writes what pg_policies has; pgAdmin, which looks into the table behind too, needs to find it in both."""
+    ana = connect("ana")
+    assert ana.execute("select * from pg_policies").fetchall() == []
+    ana.execute("set application_name = 'pgAdmin 4 - DB:taxi'")
+    shown = ana.execute("select policyname, cmd from pg_policies where tablename = 'trips'").fetchall()
+    assert (
+        shown == ana.execute("select polname, 'ALL' from pg_policy where polrelid = 'trips'::regclass").fetchall() != []
+    )
+    ana.execute("reset application_name")

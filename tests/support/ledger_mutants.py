@@ -70,7 +70,7 @@ def failures_do_not_count(patch: pytest.MonkeyPatch) -> None:
 def epoch_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Answer a new epoch's questions with an old one's releases."""
     right = Measuring._key
-    patch.setattr(Measuring, "_key", lambda m, part, asker, _: right(m, part, asker, 0))
+    patch.setattr(Measuring, "_key", lambda m, part, asker, _, known: right(m, part, asker, 0, known))
 
 
 def epochs_never_end(patch: pytest.MonkeyPatch) -> None:
@@ -82,9 +82,9 @@ def reuse_across_roles(patch: pytest.MonkeyPatch) -> None:
     """Answer a role with what was released to one that protects another kind of unit."""
     right = Measuring._key
 
-    def key(m: Measuring, part: Any, asker: Any, epoch: int) -> str:
+    def key(m: Measuring, part: Any, asker: Any, epoch: int, known: Any) -> str:
         kinds = {role: replace(one, protects="") for role, one in m.policy.roles.items()}
-        return right(replace(m, policy=replace(m.policy, roles=kinds)), part, asker, epoch)
+        return right(replace(m, policy=replace(m.policy, roles=kinds)), part, asker, epoch, known)
 
     patch.setattr(Measuring, "_key", key)
 
@@ -104,8 +104,8 @@ def reuse_across_policies(patch: pytest.MonkeyPatch) -> None:
     """Answer with what was released under other bounds."""
     right = Measuring._key
 
-    def key(m: Measuring, part: Any, asker: Any, epoch: int) -> str:
-        return right(replace(m, policy=replace(m.policy, fingerprint="")), part, asker, epoch)
+    def key(m: Measuring, part: Any, asker: Any, epoch: int, known: Any) -> str:
+        return right(replace(m, policy=replace(m.policy, fingerprint="")), part, asker, epoch, known)
 
     patch.setattr(Measuring, "_key", key)
 
@@ -113,7 +113,10 @@ def reuse_across_policies(patch: pytest.MonkeyPatch) -> None:
 def reuse_at_any_price(patch: pytest.MonkeyPatch) -> None:
     """Answer with what was released at another ε."""
     right = Measuring._key
-    patch.setattr(Measuring, "_key", lambda m, part, asker, epoch: right(m, part.paying(Fraction(1)), asker, epoch))
+    one = Fraction(1)
+    patch.setattr(
+        Measuring, "_key", lambda m, part, asker, epoch, known: right(m, part.paying(one), asker, epoch, known)
+    )
 
 
 def read_too_late(patch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from tests.support.fix_world import World
 from tests.support.golden import load
 from tests.support.mutants import C
 from tests.support.tried import Court, court
+from tests.trial.wrong_texts import WRONG
 
 PROVED = (
     of_the_heart.COUNTS,
@@ -162,3 +163,18 @@ def test_a_text_that_is_wrong_in_one_place_is_not_proved(
     if kept is not None:
         kept.close()
     assert found == []
+
+
+def test_no_text_of_unknown_meaning_is_proved(policy: Policy, world: World, tiny: Engines) -> None:
+    """Rows made several of one, another unit's read beside, weights that are none: wherever it is put in."""
+    proved = []
+    for rows, sql, changes in WRONG:
+        one = court(with_rows(policy, "rides", "passenger", rows), world, tiny["duckdb"])
+        (part,) = one.priced(sql, "owner").measurements
+        assert one.trial.is_proved(part, "passenger")
+        assert [right for right, _ in changes if right not in part.sql] == []
+        for right, wrong in changes:
+            texts = (wrong.join(part.sql.rsplit(right, 1)), part.sql.replace(right, wrong))
+            if any(one.trial.is_proved(replace(part, sql=text), "passenger") for text in texts):
+                proved.append((rows, right, wrong))
+    assert proved == []

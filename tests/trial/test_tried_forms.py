@@ -54,3 +54,14 @@ def test_in_memory_alone() -> None:
     forms = TriedForms(None)
     forms.add(ONE)
     assert ONE in forms
+
+
+def test_memory_has_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forms that cost nothing to explain can be thought of without end; what is forgotten is tried again."""
+    monkeypatch.setattr("dpsql.trial.tried_forms._MOST", 3)
+    forms = TriedForms(None)
+    every = [f"{n:064}" for n in range(10)]
+    for form in every:
+        forms.add(form)
+    assert every[-1] in forms
+    assert sum(form in forms for form in every) <= 3

@@ -31,7 +31,7 @@ from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
-from dpsql.rewrite.translate.rows.profiled import computes, inputs, is_possible, profiled_without_bounds
+from dpsql.rewrite.translate.rows.profiled import as_counted, computes, inputs, is_possible, profiled_without_bounds
 
 _ROWS = asked.Moment("count", ())
 """COUNT(*)."""
@@ -127,6 +127,7 @@ def _measured(
     aggregates: Sequence[Aggregate],
     sets: tuple[Set, ...] | None = None,
 ) -> MeasurementPlan:
+    aggregates = [as_counted(one, relation, context.declared) for one in aggregates]
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)

@@ -88,7 +88,13 @@ def _emit_bin(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 
 SPANS: tuple[Function, ...] = (
-    Function("elapsed", "t - u", _emit_elapsed, _elapsed, note="inside extract, or compared with an interval"),
+    Function(
+        "elapsed",
+        "t - u",
+        _emit_elapsed,
+        _elapsed,
+        note="a value, of which extract takes day, hour, minute, second, epoch",
+    ),
     Function(
         "age",
         "age(t, u), age(t)",

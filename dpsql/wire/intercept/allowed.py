@@ -23,6 +23,8 @@ _NEVER_INTO = ("insert", "update", "delete", "merge")
 """First words of statements that have no INTO but their own."""
 _EXPLAINED = ("analyze", "analyse", "verbose")
 
+_OWN = "dpsql"
+"""The schema whose tables are empty in the shadow."""
 _THE_CLIENT = ("stdin", "stdout")
 _COMMENTED = ("table", "column", "view")
 _MOST_WORDS = 6
@@ -58,12 +60,24 @@ def _commented(reader: Reader) -> DpsqlError | None:
 
 
 def _copied(reader: Reader) -> DpsqlError | None:
-    """Return why a COPY is refused: what it reads or writes is the server's."""
+    """Return why a COPY is refused: what it reads or writes is the server's, or a table of dpsql's that only queries show."""
+    names = []
     if reader.skip_parentheses() is None:
-        while reader.name() is not None and reader.skip("."):
-            pass
+        while (name := reader.name()) is not None:
+            names.append(name)
+            if not reader.skip("."):
+                break
         reader.skip_parentheses()
-    if not reader.skip("to", "from") or reader.word in _THE_CLIENT:
+    reads = reader.word == "to"
+    if not reader.skip("to", "from"):
+        return None
+    if reads and names[-2:-1] == [_OWN]:
+        return Unsupported(
+            "COPY takes a query of dpsql's tables",
+            because="copy-of-accounts",
+            hint=f"COPY (TABLE {'.'.join(names)}) TO STDOUT is answered.",
+        )
+    if reader.word in _THE_CLIENT:
         return None
     hint = "COPY (SELECT ...) TO STDOUT sends rows to the client; psql's \\copy puts them into a file."
     return AccessDenied(

@@ -11,6 +11,7 @@ from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.wire.intercept.allowed import refusal
+from dpsql.wire.intercept.cursors import fetched
 from dpsql.wire.intercept.settings import own_setting
 
 _RESTORING = frozenset({"SET", "RESET", "DISCARD", "SHOW", "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK"})
@@ -56,10 +57,17 @@ class LeftOut:
     tag: bytes
 
 
-ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | RefusedStatement | LeftOut
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """`FETCH … FROM cursor`."""
+
+    cursor: str
 
 
-def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | LeftOut | None:
+ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStatement | LeftOut
+
+
+def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStatement | LeftOut | None:
     """Return what a statement is by its first words; None if it is for the gateway or the shadow to tell."""
     try:
         reader = _begun(text)
@@ -77,6 +85,9 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | 
             return _explained(text, reader)
         if reader.skip("analyze", "analyse"):
             return LeftOut(b"ANALYZE")
+        if reader.skip("fetch"):
+            cursor = fetched(reader)
+            return None if cursor is None else Fetch(cursor)
         if reader.skip("discard"):
             return Deallocate(None) if reader.skip("all") else None
         return _deallocate(reader) if reader.skip("deallocate") else None

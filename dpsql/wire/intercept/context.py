@@ -17,12 +17,14 @@ from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
     ExecuteNamed,
+    Fetch,
     Prepare,
     RefusedStatement,
     is_restoring,
     read,
     set_by,
 )
+from dpsql.wire.intercept.cursors import Cursors
 from dpsql.wire.intercept.execution import Runner
 from dpsql.wire.intercept.interceptor import Interceptor
 from dpsql.wire.intercept.prepared import Prepared, PreparedStatements
@@ -56,6 +58,7 @@ class SessionContext:
         self.backend = backend
         self.allowance = allowance
         self.names = PreparedStatements(allowance)
+        self.cursors = Cursors()
         self.audit = audit
         self.runner = Runner(backend, interceptor, write, audit)
         self._interceptor = interceptor
@@ -153,18 +156,24 @@ class SessionContext:
         found = read(text)
         if isinstance(found, Deallocate) and not self.names.may_have(found.name):
             return None
+        if isinstance(found, Fetch) and not self.cursors.may_have(found.cursor):
+            return None
         if found is not None:
             return found
         try:
             own = set_by(text)
             if own is not None:
                 self._answers.check_setting(*own, self._asker)
-            return examine()
+            question = examine()
+            if question is None:
+                self.cursors.declare(text)
         except DpsqlError as failed:
             return RefusedStatement(Refusal.of(failed))
         except Exception:  # noqa: BLE001 # the seam: a bug of the gateway must not end the session
             _LOG.exception("a statement could not be examined")
             return RefusedStatement(Refusal.of(InternalError()))
+        else:
+            return question
 
     async def settle(self) -> None:
         """Wait for the replies to all that the client has sent so far.

@@ -50,8 +50,8 @@ class Runner:
         finally:
             self.working = None
 
-    async def install(self, run: Execution, codec: str) -> bytes | None:
-        """Bind the answer to `run.portal`; return the statement's row description, b"" if it has no rows.
+    async def install(self, run: Execution, codec: str) -> Answer | None:
+        """Bind the answer to `run.portal`, and return it.
 
         None when the client was sent an error and the shadow ignores what comes before the next Sync. Before the client
         hears anything the statement's line is in the audit trail.
@@ -69,7 +69,7 @@ class Runner:
             return None
         for told in found.notices:
             self.write(messages.notice(told))
-        return found.described
+        return found
 
     async def _audited(self, run: Execution, codec: str, cancellation: Cancellation) -> Answer | _Told:
         """Return the answer that was installed, or what tells the client why not, once its line is on the disk."""

@@ -74,6 +74,8 @@ class Answer:
     """The same as the shadow sent it; b"" if the client's statement has no rows."""
     notices: tuple[str, ...] = ()
     """The notices that the client gets before the rows."""
+    inner: bytes = b""
+    """The columns of the query in a statement that has no rows itself, as the shadow sent them."""
 
 
 class Interceptor:
@@ -100,7 +102,7 @@ class Interceptor:
         replies = await self._describe(backend, asked, codec)
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         settings, arguments = _settings(facts, codec, asked.text), facts[len(_FACTS) :]
-        described = next(body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n"))
+        described, *inner = (body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n"))
         columns = await self._types.columns(backend, described, codec) if described else ()
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
         texts = tuple(None if value is None else value.decode(codec) for value in arguments)
@@ -113,7 +115,7 @@ class Interceptor:
             return Answer(asked.text, (), b"")
         require_writable(reply.text, codec)
         notices = () if facts[_LEVEL] in _SILENT else reply.notices
-        return Answer(reply.text, columns, described, notices)
+        return Answer(reply.text, columns, described, notices, next(iter(inner), b""))
 
     async def planned(self, work: Callable[[Cancellation], _T], cancellation: Cancellation) -> _T:
         """Return what `work` makes of a text of the client's, on a thread for reading."""

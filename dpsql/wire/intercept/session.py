@@ -10,7 +10,7 @@ from typing import assert_never
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
 from dpsql.gateway.request import Question
 from dpsql.wire.intercept import simple
-from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, LeftOut, Prepare, RefusedStatement, tag
+from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Fetch, LeftOut, Prepare, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
 from dpsql.wire.intercept.prepared import Execution, Portal, Prepared
 from dpsql.wire.intercept.refusal import leave_out, refuse, unplaced
@@ -87,10 +87,12 @@ class Session:
                 await self._bind(frame)
             case b"E":
                 await self._execute(frame)
-            case b"D" | b"S":
-                self._backend.send(
-                    frame.raw, PendingReply(MessageKind.SYNC if frame.kind == b"S" else MessageKind.DESCRIBE)
-                )
+            case b"S":
+                self._backend.send(frame.raw, PendingReply(MessageKind.SYNC))
+            case b"D":
+                what, name = frame.body[:1], frame.body[1:].removesuffix(b"\0")
+                owed = PendingReply(MessageKind.DESCRIBE, rows=lambda body: self._described(what, name, body))
+                self._backend.send(frame.raw, owed)
             case b"C":
                 self._close(frame)
             case b"F":
@@ -182,6 +184,12 @@ class Session:
         what, name = frame.body[:1], frame.body[1:].removesuffix(b"\0")
         self._backend.send(frame.raw, PendingReply(MessageKind.CLOSE, confirmed=lambda: self._names.closed(what, name)))
 
+    def _described(self, what: bytes, name: bytes, body: bytes) -> bytes:
+        """Return a statement's or a portal's columns for the client, by the time that the shadow has told them."""
+        portal, statement = self._names.portals.get(name), self._names.statements.get(name)
+        prepared = statement if what == b"S" else None if portal is None else portal.prepared
+        return body if prepared is None else self._context.cursors.shown(prepared.text, body)
+
     async def _execute(self, frame: Frame) -> None:
         name, _ = messages.strings(frame.body, 1)
         if not self._names.may_be_portal(name):
@@ -214,6 +222,8 @@ class Session:
                 self._context.run_deallocate(frame.raw, deallocate, codec)
             case ExecuteNamed() as execute:
                 await self._execute_named(frame, name, portal, execute, codec)
+            case Fetch():
+                self._again(frame, name)
             case LeftOut(said):
                 leave_out(self._backend, name, said)
             case RefusedStatement(refusal):  # which `_parse` has not let pass
@@ -240,8 +250,10 @@ class Session:
         await self._answer(frame, run, codec)
 
     async def _answer(self, frame: Frame, run: Execution, codec: str) -> None:
-        if await self._context.runner.install(run, codec) is None:
+        answer = await self._context.runner.install(run, codec)
+        if answer is None:
             return
+        self._context.cursors.declare(run.text, answer.inner)
         said = tag(run.prepared.text)
         if said is not None:
             self._names.tags[run.portal] = said

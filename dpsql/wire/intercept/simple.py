@@ -23,6 +23,7 @@ from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
     ExecuteNamed,
+    Fetch,
     LeftOut,
     Prepare,
     RefusedStatement,
@@ -181,7 +182,7 @@ async def _run_part(context: SessionContext, part: Part) -> None:
         refuse(context.backend, unreadable)
         return
     match part.statement:
-        case None:
+        case None | Fetch():
             _bind(context, part, codec)
             context.backend.send(
                 messages.execute_message(b""), PendingReply(MessageKind.EXECUTE, hide=b"I", error=_moving(part))
@@ -218,18 +219,20 @@ def _bind(context: SessionContext, part: Part, codec: str) -> None:
     context.backend.send(
         messages.bind_message(b"", b"", _NOTHING), PendingReply(MessageKind.BIND, hide=b"2", error=error)
     )
+    rows = partial(context.cursors.shown, part.text)
     context.backend.send(
-        messages.describe_message(b"P", b""), PendingReply(MessageKind.DESCRIBE, hide=b"n", error=error)
+        messages.describe_message(b"P", b""), PendingReply(MessageKind.DESCRIBE, hide=b"n", error=error, rows=rows)
     )
 
 
 async def _answer(context: SessionContext, asked: Execution, codec: str) -> None:
-    described = await context.runner.install(asked, codec)
-    if described is None:
+    answer = await context.runner.install(asked, codec)
+    if answer is None:
         return
-    if described:
+    context.cursors.declare(asked.text, answer.inner)
+    if answer.described:
         # The statement's own: the answer's columns come from no table.
-        context.runner.write(messages.message(b"T", described))
+        context.runner.write(messages.message(b"T", answer.described))
     context.backend.send(
         messages.execute_message(b""), PendingReply(MessageKind.EXECUTE, error=unplaced, tag=tag(asked.prepared.text))
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from dpsql.wire.protocol.denied import with_rule
 from dpsql.wire.protocol.messages import HEADER, error_fields, join_error_fields, message, text
 
 Message = tuple[bytes, bytes]
@@ -56,6 +57,8 @@ class PendingReply:
     """The kinds of reply that the client did not ask for; errors are never hidden."""
     error: Callable[[bytes], bytes] | None = None
     """Rewrites the body of an error for the client."""
+    rows: Callable[[bytes], bytes] | None = None
+    """Rewrites the body of a RowDescription for the client."""
     tag: bytes | None = None
     """The command tag for the client, if not the shadow's own."""
     confirmed: Callable[[], object] | None = None
@@ -189,6 +192,8 @@ class Replies:
             return message(b"E", _presentable(raw[HEADER:], owed))
         if owed is not None and kind in owed.hide:
             return b""
+        if owed is not None and owed.rows is not None and kind == b"T":
+            return message(b"T", owed.rows(raw[HEADER:]))
         if owed is not None and owed.tag is not None and kind == b"C":
             return message(b"C", text(owed.tag))
         return raw
@@ -235,6 +240,7 @@ class Replies:
 def _presentable(body: bytes, owed: PendingReply | None) -> bytes:
     if owed is not None and owed.error is not None:
         body = owed.error(body)
+    body = with_rule(body)
     if b"dpsql." not in body:
         return body
     # It is not shown where in our own functions it was raised.

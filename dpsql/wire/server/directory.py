@@ -23,7 +23,7 @@ _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 _PATIENCE = 8.0
 """Seconds that the directory has for all of one question."""
 _AT_ONCE = 16
-"""Questions that it is asked at the same time."""
+"""Questions about users that it is asked at the same time, and about strangers, who keep no user waiting."""
 _NOBODY = ("dpsql-nobody", "x")
 """Whom the directory is asked about where a name is nobody's, so that this takes as long."""
 _FAILURES = (OSError, ssl.SSLError, EOFError, TimeoutError, UnreadableAnswerError)
@@ -44,7 +44,7 @@ class Directory:
         except (OSError, ssl.SSLError) as failed:
             raise ConfigError(f"ldap.ca: {config.ca} can't be used: {failed}") from None
         self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._rooms = {known: asyncio.Semaphore(_AT_ONCE) for known in (True, False)}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -64,7 +64,7 @@ class Directory:
             return False
         asked, tried = (user, password) if known else _NOBODY
         try:
-            async with self._room:
+            async with self._rooms[known]:
                 result = await asyncio.wait_for(self._bound(asked, tried), _PATIENCE)
         except _FAILURES as failed:
             _RATE_LIMITED.warning("the directory %s can't be asked: %s", self._config.host, _cause(failed))

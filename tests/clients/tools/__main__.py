@@ -11,10 +11,10 @@ from tests.clients.tools.run import Tried, tried
 def main(names: list[str]) -> int:
     """Write the rows of these tools; return how many went wrong."""
     found, wrong = dict[str, Row](), 0
-    with sites() as (here, seeing, plain):
-        for tool in TOOLS:
-            if names and tool.name not in names:
-                continue
+    for tool in TOOLS:
+        if names and tool.name not in names:
+            continue
+        with sites() as (here, seeing, plain):  # what others have paid for would be free
             try:
                 lines = tried(tool, here, seeing, plain)
                 _show(lines)

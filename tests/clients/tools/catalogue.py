@@ -30,6 +30,7 @@ TOOLS = (
     _python("sqlmesh", "sqlmesh", "sqlmesh_tool.py"),
     _python("Great Expectations", "gx", "gx_tool.py"),
     _python("Soda Core 3", "soda3", "soda3.py"),
+    _python("Soda 4", "soda4", "soda4.py"),
     _python("ibis", "ibis", "ibis_tool.py"),
     Tool("dbplyr", ("Rscript", str(_SCRIPTS / "dbplyr.R"))),
     _python("JupySQL", "jupysql", "jupysql_tool.py"),
@@ -37,7 +38,7 @@ TOOLS = (
     _python("LangChain's SQLDatabase", "langchain", "langchain_tool.py"),
     _python("MCP's reference server for PostgreSQL", "mcp", "reference_mcp.py"),
     _node("Malloy", "malloy.mjs"),
-    _node("Evidence's connector", "evidence.mjs"),
+    _node("Evidence", "evidence.mjs"),
     _node("kanel", "generators.mjs", "kanel"),
     _node("drizzle-kit", "generators.mjs", "drizzle"),
 )

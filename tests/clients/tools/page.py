@@ -57,7 +57,7 @@ def _reason(tool: str, one: Tried) -> str:
     Raises:
         UnexplainedError: nobody knows.
     """
-    known = REASONS.get((tool, one.name))
+    known = REASONS.get((tool, one.name)) or REASONS.get((tool, one.part))
     if known is not None:
         return known
     rule = _RULE.search(one.failed)
@@ -72,13 +72,21 @@ def rows(page: str) -> Mapping[str, Row]:
     """Return the rows that stand on a page, by tool."""
     place = _PLACE.search(page)
     names = {tool.name for tool in TOOLS}
-    lines = [] if place is None else [line.strip("|").split(" | ") for line in place[0].splitlines()]
-    found = [tuple(cell.strip().replace("\\|", "|") for cell in cells) for cells in lines]
-    return {cells[0]: cells for cells in found if cells[0] in names}
+    return {cells[0]: cells for cells in read_table("" if place is None else place[0]) if cells[0] in names}
+
+
+def read_table(text: str) -> Sequence[Row]:
+    """Return the cells of each line of a text with a table in it."""
+    lines = [line.strip("|").split(" | ") for line in text.splitlines()]
+    return [tuple(cell.strip().replace("\\|", "|") for cell in cells) for cells in lines]
 
 
 def written(page: str, by_tool: Mapping[str, Row]) -> str:
     """Return a page with these rows in its table."""
     lines = [_HEAD, ("---",) * len(_HEAD), *(by_tool[tool.name] for tool in TOOLS if tool.name in by_tool)]
-    table = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
-    return _PLACE.sub(lambda place: f"{place[1]}\n{table}\n{place[2]}", page)
+    return _PLACE.sub(lambda place: f"{place[1]}\n{table(lines)}\n{place[2]}", page)
+
+
+def table(lines: Sequence[Row]) -> str:
+    """Return lines of cells as Markdown has a table."""
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 
+from tests.clients.data import write
 from tests.clients.site import Site, configure, plain_site, serving
 from tests.support.demo_schemas import copy_with_numbers
 
@@ -25,12 +26,21 @@ def sites() -> Iterator[tuple[Site, Site, Site]]:
     with tempfile.TemporaryDirectory(prefix="dpsql-tools-") as name, ExitStack() as held:
         directory = Path(name)
         directory.chmod(0o711)
-        here, plain = held.enter_context(serving(_configured(directory))), held.enter_context(plain_site(directory))
-        _fill(plain, directory / "taxi.duckdb")
+        here = held.enter_context(serving(configured(directory)))
+        plain = held.enter_context(plain_with_rows(directory))
         yield here, replace(here, user="pia"), plain
 
 
-def _configured(directory: Path) -> Path:
+@contextmanager
+def plain_with_rows(directory: Path) -> Iterator[Site]:
+    """Run PostgreSQL with the rows that dpsql answers from."""
+    write(directory / "rows.duckdb")
+    with plain_site(directory) as plain:
+        _fill(plain, directory / "rows.duckdb")
+        yield plain
+
+
+def configured(directory: Path, *, seeing: bool = True) -> Path:
     """Configure a role that sees no rows, and one that sees made-up ones; trips have a key, as most tables do."""
     schemas = copy_with_numbers(directory / "declared")
     trips = schemas / "trips.yaml"
@@ -43,10 +53,13 @@ def _configured(directory: Path) -> Path:
         .replace("10000000}", "1000000000}")
         .replace("epsilon: 1000}", "epsilon: 100000}, empty_groups: hide")
     )
+    if not seeing:  # without what was not always there
+        config.write_text(text, encoding="utf-8")
+        return config
     (role,) = [line for line in text.splitlines() if "analyst:" in line]
     (user,) = [line for line in text.splitlines() if "ana:" in line]
-    seeing = role.replace("analyst", "seeing").replace("per_query", "preview: made-up, per_query")
-    text = text.replace(role, f"{role}\n{seeing}") + user.replace("ana:", "pia:").replace("analyst", "seeing") + "\n"
+    other = role.replace("analyst", "seeing").replace("per_query", "preview: made-up, per_query")
+    text = text.replace(role, f"{role}\n{other}") + user.replace("ana:", "pia:").replace("analyst", "seeing") + "\n"
     config.write_text(f"trial: off\n{text}", encoding="utf-8")  # what is tried here is clients
     return config
 

@@ -9,10 +9,8 @@ REASONS: dict[tuple[str, str], str] = {
         "%sqlcmd profile",
     ): "asks for a value of each column first; with made-up rows it profiles what has bounds",
     ("Malloy", "index"): "reads every column as a text, also those without declared values",
-    (
-        "Soda Core 3",
-        "profile columns",
-    ): "asks how often each value occurs, also of columns whose values are not declared",
+    ("Soda Core 3", "means of"): "has none of columns without bounds",
+    ("Soda Core 3", "values of"): "asks for the values that occur, also of columns whose values are not declared",
     ("LangChain's SQLDatabase", "get_table_info"): "has no sample rows, or made-up ones",
     ("sqlmesh", "plan and apply"): "would write tables",
 }

@@ -16,6 +16,8 @@ from tests.clients.tools.catalogue import PLACE, Tool
 
 _SECONDS = 600
 _NEARLY = 0.01
+Lines = Mapping[tuple[str, str], dict[str, Any]]
+"""What a script says of each thing that it tried, by part and name."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -40,12 +42,12 @@ class Tried:
     @property
     def is_right(self) -> bool:
         """Return whether it came to the same as on PostgreSQL."""
-        return not self.failed and not self.plain_failed and _are_alike(self.got, self.plain)
+        return not self.failed and not self.plain_failed and are_alike(self.got, self.plain)
 
 
 def tried(tool: Tool, here: Site, seeing: Site, plain: Site) -> tuple[Tried, ...]:
     """Return what came of everything that a tool's script does."""
-    ours, seen, theirs = _lines(tool, here), _lines(tool, seeing), _lines(tool, plain)
+    ours, seen, theirs = lines_of(tool, here), lines_of(tool, seeing), lines_of(tool, plain)
     return tuple(
         Tried(
             *key,
@@ -54,25 +56,25 @@ def tried(tool: Tool, here: Site, seeing: Site, plain: Site) -> tuple[Tried, ...
             line.get("failed", ""),
             theirs.get(key, {"failed": "not tried"}).get("failed", ""),
             max(line["paid"], seen.get(key, line)["paid"]),
-            "got" in seen.get(key, {}) and _are_alike(seen[key]["got"], theirs.get(key, {}).get("got")),
+            "got" in seen.get(key, {}) and are_alike(seen[key]["got"], theirs.get(key, {}).get("got")),
         )
         for key, line in ours.items()
     )
 
 
-def _are_alike(one: Any, other: Any) -> bool:
+def are_alike(one: Any, other: Any) -> bool:
     """Return whether two values are the same, numbers nearly so: extremes, quantiles and means err by a little."""
     match one, other:
         case (list(), list()):
-            return len(one) == len(other) and all(map(_are_alike, one, other))
+            return len(one) == len(other) and all(map(are_alike, one, other))
         case (dict(), dict()):
-            return one.keys() == other.keys() and all(_are_alike(one[key], other[key]) for key in one)
+            return one.keys() == other.keys() and all(are_alike(one[key], other[key]) for key in one)
         case (bool(), _) | (_, bool()):
             return one is other
         case (int() | float(), int() | float()):
             return math.isclose(one, other, rel_tol=_NEARLY, abs_tol=_NEARLY)
         case (str(), str()):
-            return _words(one) == _words(other) and _are_alike(_numbers(one), _numbers(other))
+            return _words(one) == _words(other) and are_alike(_numbers(one), _numbers(other))
         case _:
             return bool(one == other)
 
@@ -85,7 +87,8 @@ def _words(text: str) -> list[str]:
     return _NUMBER.sub("0", text).split()
 
 
-def _lines(tool: Tool, site: Site) -> Mapping[tuple[str, str], dict[str, Any]]:
+def lines_of(tool: Tool, site: Site) -> Lines:
+    """Return what a tool's script says of one server."""
     with Scratch("dpsql-tool-") as home:
         done = subprocess.run(  # noqa: S603
             tool.command,

@@ -14,9 +14,9 @@ pytestmark = pytest.mark.tools
 _ROWS = rows(PAGE.read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def places() -> Iterator[tuple[Site, Site, Site]]:
-    """Give dpsql for a role that sees no rows and for one that sees made-up ones, and PostgreSQL."""
+    """Give dpsql for a role that sees no rows and for one that sees made-up ones, and PostgreSQL; nothing was asked."""
     with sites() as found:
         yield found
 

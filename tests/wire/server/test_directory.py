@@ -126,6 +126,37 @@ def test_no_password_is_not_sent(password: str) -> None:
         ldap.bind(1, " ", "right")
 
 
+def test_strangers_who_wait_for_a_slow_directory_keep_nobody_out() -> None:
+    """As many as may ask, of whom the directory thinks for long, before a user comes."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        said = await reader.read(10_000)
+        if b"ana" in said:
+            writer.write(LET_IN.replace(b"\x02\x01\x02", b"\x02\x01\x01"))
+            await writer.drain()
+        else:
+            await asyncio.sleep(5)
+        writer.close()
+
+    async def ask() -> bool:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(CERTIFICATE, HERE / "localhost.key")
+        async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
+            port = server.sockets[0].getsockname()[1]
+            asked = Directory(LdapDirectory("127.0.0.1", port, True, "uid={user},dc=example", CERTIFICATE))
+            strangers = [asyncio.create_task(asked.is_password(f"x{n}", "y", known=False)) for n in range(40)]
+            await asyncio.sleep(0.1)
+            try:
+                return await asyncio.wait_for(asked.is_password("ana", RIGHT, known=True), 3)
+            finally:
+                for stranger in strangers:
+                    stranger.cancel()
+                await asyncio.gather(*strangers, return_exceptions=True)
+                server.close()
+
+    assert asyncio.run(ask())
+
+
 def test_who_is_nobody_is_not_let_in_by_any_answer() -> None:
     """The directory hears neither the name nor the password."""
     heard = []

@@ -84,8 +84,8 @@ def asked_statement(text: str) -> AskedStatement | None:
     if found not in _QUERIES | _WRITING or (found == "COPY" and not of_query):
         return None
     placed = query_place(text)
-    # PostgreSQL looks at the query in COPY, and in a view, when it runs that.
-    unseen = placed is not None and placed[0] in (Wrap.COPY, Wrap.VIEW)
+    # PostgreSQL looks at the query in COPY, and in a view, when it runs that; of a cursor's it describes nothing.
+    unseen = placed is not None and placed[0] in (Wrap.COPY, Wrap.VIEW, Wrap.DECLARE)
     return AskedStatement(text, (text[placed[1] : placed[2]],) if placed and unseen else ())
 
 

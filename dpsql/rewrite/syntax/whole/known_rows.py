@@ -4,11 +4,13 @@ SELECT 1 FROM trips LIMIT 1                         →  SELECT 1 LIMIT 1, where
 SELECT id FROM t GROUP BY id HAVING count(*) > 1    →  SELECT NULL::bigint AS id WHERE FALSE, of a key that is never NULL
 SELECT count(*) FROM (SELECT count(*) AS n FROM t GROUP BY id) AS f WHERE n > 1
 →  SELECT count(*) FROM (SELECT NULL::bigint AS n WHERE FALSE) AS f WHERE n > 1
+SELECT id, count(*) OVER (PARTITION BY id) FROM t   →  SELECT id, 1::bigint FROM t
 
 By the first tools find out whether a table can be read; by the others tests of data ask whether a column is unique.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 from sqlglot import exp
@@ -21,6 +23,7 @@ from dpsql.rewrite.syntax.whole.column_probes import limit_of
 from dpsql.rewrite.syntax.whole.scopes import declared
 
 _LOOK = {"expressions", "from_", "limit", "kind"}
+_SOME_ROWS = {"expressions", "from_", "where", "kind"}
 _GROUPED = {"expressions", "from_", "where", "group", "having", "order", "limit", "kind"}
 
 
@@ -29,6 +32,13 @@ def put_known_rows(tree: exp.Query, policy: Policy) -> dict[str, str]:
     ctes = {fold(cte.args["alias"].this): cte for cte in every(tree, exp.CTE)}
     told = {}
     for select in every(tree, exp.Select):
+        for window in tuple(every(select, exp.Window)):
+            counted = _counted_by_key(window, select, policy, ctes)
+            if counted is not None:
+                window.replace(
+                    exp.Cast(this=exp.Literal.number(1), to=exp.DataType.build("bigint", dialect="postgres"))
+                )
+                told[counted.name] = _unique(counted)
         for inner, outer in _looked_at(select, ctes):
             table = _only_table(inner, policy, ctes)
             if table is None:
@@ -38,12 +48,54 @@ def put_known_rows(tree: exp.Query, policy: Policy) -> dict[str, str]:
                 told[table.name] = f"{table.name} is declared to have rows, and no record was read to see it"
             elif _is_by_key(inner, table) and _asks_for_several(inner, outer):
                 _leave_none(inner, table)
-                (key,) = table.keys
-                told[table.name] = (
-                    f"{', '.join(sorted(key))} is declared to be the key of {table.name}: no value is there twice, and no"
-                    " record was read to see it"
-                )
+                told[table.name] = _unique(table)
     return told
+
+
+def _unique(table: Table) -> str:
+    (key,) = table.keys
+    return (
+        f"{', '.join(sorted(key))} is declared to be the key of {table.name}: no value is there twice, and no record was read"
+        " to see it"
+    )
+
+
+def _counted_by_key(
+    window: exp.Window, select: exp.Select, policy: Policy, ctes: Mapping[str, exp.CTE]
+) -> Table | None:
+    """Return the table whose rows a window counts, one in each partition, since that is by a declared key; else None."""
+    given = {key for key, value in window.args.items() if value} - {"this", "partition_by", "over"}
+    stars = _is_count(window.this) and isinstance(window.this.expressions[0], exp.Star)
+    if given or not stars or window.find_ancestor(exp.Select) is not select:
+        return None
+    names = {fold(one.this) for one in window.args.get("partition_by") or () if isinstance(one, exp.Column)}
+    return _by_key(select, names, policy, ctes)
+
+
+def _by_key(select: exp.Select, names: AbstractSet[str], policy: Policy, ctes: Mapping[str, exp.CTE]) -> Table | None:
+    """Return the table of which a SELECT reads some rows, each once, where a key of it is among these columns."""
+    if {key for key, value in select.args.items() if value} - _SOME_ROWS:
+        return None
+    table = _only_table(select, policy, ctes)
+    if table is not None:
+        return table if _has_key(names, table) else None
+    item = select.args["from_"].this if select.args.get("from_") else None
+    inner = item.this if isinstance(item, exp.Subquery) else None
+    if not isinstance(inner, exp.Select) or (item is not None and item.args["alias"].args.get("columns")):
+        return None
+    shown = {fold(one.args.get("alias") or one.this): one.unalias() for one in inner.expressions if _has_name(one)}
+    if any(isinstance(one, exp.Star) for one in inner.expressions):
+        return _by_key(inner, names, policy, ctes) if len(inner.expressions) == 1 else None
+    columns = (shown.get(name) for name in names)
+    return _by_key(inner, {fold(one.this) for one in columns if isinstance(one, exp.Column)}, policy, ctes)
+
+
+def _has_name(output: exp.Expr) -> bool:
+    return isinstance(output, exp.Alias) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Identifier))
+
+
+def _has_key(names: AbstractSet[str], table: Table) -> bool:
+    return any(key <= names and not any(table.columns[name].nullable for name in key) for key in table.keys)
 
 
 def _looked_at(select: exp.Select, ctes: Mapping[str, exp.CTE]) -> Iterator[tuple[exp.Select, exp.Select | None]]:
@@ -99,7 +151,7 @@ def _is_by_key(select: exp.Select, table: Table) -> bool:
     names = {fold(one.this) for one in group.expressions if isinstance(one, exp.Column)}
     if len(names) < len(group.expressions) or not all(_is_output(one.unalias(), table) for one in select.expressions):
         return False
-    return any(key <= names and not any(table.columns[name].nullable for name in key) for key in table.keys)
+    return _has_key(names, table)
 
 
 def _is_output(node: exp.Expr, table: Table) -> bool:

@@ -4,17 +4,20 @@ SELECT count(*), min(id), max(id), avg(id), avg(fare) FROM trips     →  id is 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.functions.logical import only_branch
 from dpsql.rewrite.functions.table import unwidened
-from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
 
+_OF_ZEROS = frozenset({"count", "sum", "avg"})
 _OF_A_PROFILE = 3
-"""How many things, both extremes among them, are computed of a column at once by nobody who wants one of them."""
+"""How many things, both extremes among them, are computed of a column at once by nobody who wants one of them; or more."""
 
 
 def profiled_without_bounds(aggregates: Sequence[Aggregate]) -> list[str | None]:
@@ -27,7 +30,7 @@ def profiled_without_bounds(aggregates: Sequence[Aggregate]) -> list[str | None]
 def _is_profiled(column: Ref, aggregates: Sequence[Aggregate]) -> bool:
     of_it = [one for one in aggregates if _computed_of(one) == column]
     extremes = {one.name for one in of_it if isinstance(one, asked.Extreme)}
-    return extremes == {"min", "max"} and len(of_it) >= _OF_A_PROFILE
+    return len(of_it) > _OF_A_PROFILE or (extremes == {"min", "max"} and len(of_it) == _OF_A_PROFILE)
 
 
 def _computed_of(aggregate: Aggregate) -> Ref | None:
@@ -59,6 +62,41 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return (aggregate.where, aggregate.arg)
         case asked.GroupingCall():
             return aggregate.keys
+
+
+def as_counted(aggregate: Aggregate, relation: Relation, declared: Declared) -> Aggregate:
+    """Return what says no more than a count of rows as that, since the policy says so; others as they are.
+
+    sum(CASE WHEN id IS NULL THEN 1 ELSE 0 END)  →  count(*) FILTER (WHERE FALSE), where id can't be NULL
+    count(DISTINCT id)                           →  count(*), where id is a key
+    """
+    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    match of:
+        case asked.Moment() if _is_of_zeros(of, relation, declared):
+            count = asked.Moment("count", (), FALSE)
+        case asked.Distinct(arg=Ref() as key) if _is_key(key, relation):
+            count = asked.Moment("count", (), of.where)
+        case _:
+            return aggregate
+    return replace(aggregate, of=count) if isinstance(aggregate, asked.Margin) else count
+
+
+def _is_key(column: Ref, relation: Relation) -> bool:
+    """Return whether no two rows have the same value of a column, and each has one."""
+    (first, *others), source = relation.joined.values(), relation.sources[column.source]
+    alone = not others and first is source and source.made is None and not column.column.nullable
+    return alone and frozenset({column.name}) in source.table.keys
+
+
+def _is_of_zeros(moment: asked.Moment, relation: Relation, declared: Declared) -> bool:
+    if moment.name not in _OF_ZEROS or len(moment.args) != 1:
+        return False
+    branch = only_branch(unwidened(moment.args[0]))
+    condition, other = (FALSE, moment.args[0]) if branch is None else (branch[0], branch[2])
+    if not isinstance(other, Const) or other.value != (None if moment.name == "count" else 0):
+        return False
+    rows = both(relation.condition, moment.where, condition)
+    return condition == FALSE or narrowed(refs(moment.where, condition), rows, declared) is None
 
 
 def is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:

@@ -6,13 +6,17 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import holds
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.values.scope_names import Names
 
+MICROS = "micros"
+"""The function that changes nothing but whether a number, or a time of the day or an interval, is meant."""
 _MOST_OPERATIONS = 5_000
 """Of one expression: analysing ten times as many keeps a statement's planning busy for seconds."""
 
@@ -33,10 +37,20 @@ class IntervalTimes:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """The interval between two times, as `t - u` has it: exists only until a number is made of it."""
+    """The interval between two times, as `t - u` has it."""
 
     later: Expr
     earlier: Expr
+
+    @property
+    def micros(self) -> Expr:
+        """Return how long it is, in microseconds."""
+        return Apply("elapsed", (self.later, self.earlier), SqlType.BIGINT)
+
+    @property
+    def span(self) -> Expr:
+        """Return it as a value, of which a column can be made; it has no parts then, such as days, but its length."""
+        return Apply(MICROS, (self.micros,), SqlType.INTERVAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +90,22 @@ class Translator:
         return self.value(self.operand(node))
 
     def value(self, operand: Operand) -> Expr:
-        """Return an operand that is no interval.
+        """Return an operand as a value of each row.
 
         Raises:
-            Unsupported: it is one.
+            Unsupported: it is an age, or has months.
         """
-        if isinstance(operand, (IntervalValue, IntervalTimes)):
+        if isinstance(operand, IntervalTimes) or (isinstance(operand, IntervalValue) and operand.months):
             raise Unsupported("an interval is not a value of a column here", because="interval-as-value")
-        if isinstance(operand, (Elapsed, Age)):
+        if isinstance(operand, IntervalValue):
+            return Apply(MICROS, (Const(operand.days * DAY + operand.micros, SqlType.BIGINT),), SqlType.INTERVAL)
+        if isinstance(operand, Age):
             raise Unsupported(
-                "an interval that depends on private rows is not supported as a value",
+                "an age is not a value of a column here",
                 because="interval-as-value",
-                hint="Write extract(epoch FROM t - u) for seconds, or extract(year FROM age(t, u)).",
+                hint="Write t - u for the time between two others, or extract(year FROM age(t, u)).",
             )
-        return operand
+        return operand.span if isinstance(operand, Elapsed) else operand
 
     def operand(self, node: exp.Expr, *, endless: bool = False) -> Operand:
         """Return the expression, or the interval; a constant that is not finite where it may be `endless`."""

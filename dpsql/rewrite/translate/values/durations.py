@@ -15,11 +15,18 @@ from dpsql.rewrite.functions.temporal import interval_micros
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, IntervalValue, TimeField
 from dpsql.rewrite.translate.values.arithmetic import as_moment, as_timestamp
-from dpsql.rewrite.translate.values.context import Age, Duration, Elapsed, IntervalTimes, Operand, Translator, refused
+from dpsql.rewrite.translate.values.context import (
+    MICROS,
+    Age,
+    Duration,
+    Elapsed,
+    IntervalTimes,
+    Operand,
+    Translator,
+    refused,
+)
 from dpsql.rewrite.translate.values.zones import instant, on_session_clock
 
-_MICROS = "micros"
-"""The function that changes nothing but whether a number, or a time of the day or an interval, is meant."""
 _HOUR, _MINUTE, _SECOND = 3600 * 10**6, 60 * 10**6, 10**6
 _PARTS: Mapping[str, tuple[int, int]] = {
     "day": (DAY, 0), "hour": (_HOUR, 24), "minute": (_MINUTE, 60), "second": (1, _MINUTE), "epoch": (1, 0),
@@ -77,7 +84,7 @@ def _part_of_age(duration: Age, field: str) -> Expr:
 def micros_of(duration: Elapsed | IntervalTimes) -> Expr:
     """Return how long an interval without months is, in microseconds."""
     if isinstance(duration, Elapsed):
-        return Apply("elapsed", (duration.later, duration.earlier), SqlType.BIGINT)
+        return duration.micros
     size = Const(interval_micros(duration.span), SqlType.BIGINT)
     number = (
         duration.number if duration.number.type.is_integer else Apply("to_integer", (duration.number,), SqlType.BIGINT)
@@ -92,7 +99,7 @@ def is_interval(value: Operand) -> bool:
 
 def in_micros(expr: Expr) -> Expr:
     """Return a time of the day, or an interval, as a whole number."""
-    return Apply(_MICROS, (expr,), SqlType.BIGINT) if expr.type.is_span else expr
+    return Apply(MICROS, (expr,), SqlType.BIGINT) if expr.type.is_span else expr
 
 
 def span_of(micros: Expr) -> SqlType | None:
@@ -104,18 +111,25 @@ def span_of(micros: Expr) -> SqlType | None:
 
 def in_span(micros: Expr, type_: SqlType = SqlType.INTERVAL) -> Expr:
     """Return a whole number of microseconds as an interval, or as a time of the day."""
-    return Apply(_MICROS, (micros,), type_)
+    return Apply(MICROS, (micros,), type_)
 
 
 def part_of_span(expr: Expr, field: str) -> Expr:
-    """Return EXTRACT(field FROM x) of a time of the day, or the epoch of an interval."""
-    known = _PARTS.keys() - {"day"} if expr.type is SqlType.TIME else {"epoch"}
+    """Return EXTRACT(field FROM x) of a time of the day, or of an interval: of one that is stored, its epoch."""
+    known = {"epoch"} if expr.type is SqlType.INTERVAL and not _is_elapsed(expr) else _PARTS.keys()
+    known -= {"day"} if expr.type is SqlType.TIME else set()
     if field not in known:
         raise Unsupported(
             f"extract takes one of {', '.join(sorted(known))} of {'a time' if expr.type is SqlType.TIME else 'an interval'}",
             because="field-of-span",
         )
     return _part_of_number(in_micros(expr), field)
+
+
+def _is_elapsed(expr: Expr) -> bool:
+    """Return whether an interval is the time between two others, which PostgreSQL divides into days and hours."""
+    (micros,) = expr.args if isinstance(expr, Apply) and expr.op == MICROS else (expr,)
+    return isinstance(micros, Apply) and micros.op == "elapsed"
 
 
 def lengths(a: Operand, b: Operand, node: exp.Expr) -> tuple[Expr, Expr]:

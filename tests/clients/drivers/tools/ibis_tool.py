@@ -49,11 +49,11 @@ EXPRESSIONS = {
     "isin": lambda: rows(t.filter(t.payment_type.isin(["cash"])).count()),
     "isnull": lambda: rows(t.payment_type.isnull().sum()),
 }
-for name, work in EXPRESSIONS.items():
-    tried("expressions", name, work)
 tried("profile", "table.describe()", lambda: sorted(map(str, t.describe().to_pandas()["name"])))
 tried("profile", "table.info()", lambda: flat(t.info()[["name", "type", "nullable", "nulls"]]))
 tried("profile", "describe of a public table", lambda: len(rows(con.table("zones").describe())))
+for name, work in EXPRESSIONS.items():
+    tried("expressions", name, work)
 tried("sql", "con.sql of an answer", lambda: flat(con.sql(BY)))
 tried("sql", "con.sql of an answer, and more of it", lambda: rows(con.sql(BY).n.sum()))
 tried(

@@ -37,6 +37,8 @@ def plot(text: str) -> object:
 
 BY = "SELECT payment_type, count(*) AS n FROM trips GROUP BY payment_type ORDER BY 1"
 tried("connection", "%sql", lambda: line(url()) is None)
+tried("profile", "%sqlcmd profile", lambda: command("profile --table trips"))
+tried("profile", "%sqlcmd profile of a public table", lambda: command("profile --table zones"))
 tried("statements", "grouped", lambda: cell(BY))
 tried(
     "statements",
@@ -60,8 +62,6 @@ tried(
 )
 tried("tables", "%sqlcmd tables", lambda: command("tables"))
 tried("tables", "%sqlcmd columns", lambda: command("columns --table trips"))
-tried("profile", "%sqlcmd profile", lambda: command("profile --table trips"))
-tried("profile", "%sqlcmd profile of a public table", lambda: command("profile --table zones"))
 tried("tests", "%sqlcmd test --greater", lambda: command("test --table trips --column fare --greater 0"))
 tried("tests", "%sqlcmd test --less-than", lambda: command("test --table trips --column fare --less-than 151"))
 tried("explore", "%sqlcmd explore", lambda: command("explore --table trips").split()[0])

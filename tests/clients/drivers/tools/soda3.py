@@ -43,7 +43,7 @@ CHECKS = [
 ]
 
 
-def scanned(text: dict) -> Scan:
+def scanned(text: dict, *, strictly: bool = True) -> Scan:
     scan = Scan()
     scan.disable_telemetry()
     scan.set_data_source_name("taxi")
@@ -51,7 +51,7 @@ def scanned(text: dict) -> Scan:
     scan.add_configuration_yaml_str(json.dumps(SOURCE))
     scan.add_sodacl_yaml_str(json.dumps(text))
     scan.execute()
-    if scan.has_error_logs():
+    if strictly and scan.has_error_logs():
         raise RuntimeError(scan.get_error_logs_text())
     return scan
 
@@ -60,14 +60,28 @@ def checked(check: object) -> object:
     return [one.outcome.value for one in scanned({"checks for trips": [check]})._checks]
 
 
+found: dict[str, object] = {}
+
+
 def profiled() -> object:
-    scan = scanned({"profile columns": {"columns": ["trips.%"]}})
-    return sorted(
-        column.column_name for table in scan._profile_columns_result_tables for column in table.result_columns
+    scan = scanned({"profile columns": {"columns": ["trips.%"]}}, strictly=False)
+    found.update(
+        {one.column_name: one for table in scan._profile_columns_result_tables for one in table.result_columns}
     )
+    return sorted(found)
+
+
+def values_of(column: object) -> object:
+    if column.average is not None:
+        return [column.mins, column.maxs]
+    return sorted(([one["value"], one["frequency"]] for one in column.frequent_values or ()), key=str)
 
 
 tried("a profile", "profile columns", profiled)
+for name, one in found.items():
+    tried("counts of", f"counts of {name}", lambda c=one: [c.distinct_values, c.missing_values])
+    tried("means of", f"means of {name}", lambda c=one: [c.average, c.standard_deviation])
+    tried("values of", f"values of {name}", lambda c=one: values_of(c))
 for check in CHECKS:
     tried("checks", check if isinstance(check, str) else next(iter(check)), lambda c=check: checked(c))
 tried(

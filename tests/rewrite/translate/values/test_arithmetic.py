@@ -22,7 +22,7 @@ TRANSLATED = {
 REFUSED = {
     "seats + picked": "time-plus-interval",
     "'P1D'::interval * fare": "interval-times-number",
-    "'P1D'::interval": "interval-as-value",
+    "'P1M'::interval": "interval-as-value",
 }
 """Each with the code of the rule that it breaks."""
 
