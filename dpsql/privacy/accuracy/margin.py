@@ -15,7 +15,7 @@ from dpsql.privacy.features.lattice import on_lattice
 from dpsql.privacy.features.readout import Estimates, Readout
 from dpsql.privacy.features.statistic import Reach
 from dpsql.privacy.features.variance import combined
-from dpsql.privacy.measurement.rounding import USUAL_ROWS
+from dpsql.privacy.measurement.rounding import foreseen
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.law import Law
@@ -54,7 +54,7 @@ class Margins:
         """Build from a measurement, and what its C takes off all groups together."""
         laws = tuple(law for block in measurement.blocks for law in mechanism(measurement.mechanism).laws(block))
         unit, readable = measurement.scale / measurement.steps_per_row, readable_features(measurement.features)
-        rows = measurement.relation.expected_rows or USUAL_ROWS
+        rows = foreseen(measurement.relation.expected_rows)
         of_group = cut / largest_share(len(measurement.groups.grouped))
         return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows, of_group, missing)
 
