@@ -12,6 +12,7 @@ from dpsql.errors import InternalError
 from dpsql.gateway.plans.declared_lists import follows_from_the_policy, refuse_to_compare
 from dpsql.gateway.plans.inner_queries import asked, awaited, released
 from dpsql.gateway.plans.placeholders import placeholder
+from dpsql.gateway.plans.shares import Quotients
 from dpsql.gateway.plans.statement_plan import ScopePlan, StatementPlan, in_pieces
 from dpsql.gateway.plans.values_of_one_row import (
     in_parentheses,
@@ -223,6 +224,7 @@ class Planner:
             refuse_to_compare(resolved.tree, declared)
             for scope, place in zip(scopes, places, strict=True):
                 names = [output_name(one) for one in scope.scope.select.expressions]
+                Quotients(scope.scope, scope.aggregates, scope.match, context.declared).keep_possible()
                 replace_scope(scope.scope, scope.match, names, place)
             in_words(resolved.nodes)
             drop_private_ctes(resolved.tree, self.policy)

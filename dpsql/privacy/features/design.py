@@ -96,11 +96,11 @@ def _of_columns(
 
 def _designed(moments: Sequence[Moment], known: Known, prediction: Prediction, *, thresholded: bool) -> Design:
     asked = [case_to_filter(moment, known) for moment in moments]
-    present = [Moment(m.name, m.args, both(m.where, _present(m, known))) for m in asked]
+    there = [of_present_rows(moment, known) for moment in asked]
     if thresholded:
-        options = [_counted(option) for option in _together(present, known, celled=False)]
+        options = [_counted(option) for option in _together(there, known, celled=False)]
     else:
-        options = [*_together(present, known), *_apart(asked, known, prediction)]
+        options = [*_together(there, known), *_apart(asked, known, prediction)]
     return _best(options, prediction)
 
 
@@ -119,6 +119,11 @@ def _best(options: Sequence[Design], prediction: Prediction) -> Design:
     if len(different) == 1:
         return different[0]
     return min(different, key=prediction.of)
+
+
+def of_present_rows(moment: Moment, known: Known) -> Moment:
+    """Return the statistic with all that a row needs to be in it among the conditions on its rows."""
+    return Moment(moment.name, moment.args, both(moment.where, _present(moment, known)))
 
 
 def _present(moment: Moment, known: Known) -> Expr:
@@ -178,9 +183,9 @@ def _apart(moments: Sequence[Moment], known: Known, prediction: Prediction) -> l
     found = exclusion(conditions, known) if conditions and len(conditions) + whole > 1 else None
     if found is None:
         return []
-    present = [_present(moment, known) for moment in moments]
-    common = _shared(present)
-    inside = [replace(m, where=TRUE if p == common else p) for m, p in zip(moments, present, strict=True)]
+    needed = [_present(moment, known) for moment in moments]
+    common = _shared(needed)
+    inside = [replace(m, where=TRUE if p == common else p) for m, p in zip(moments, needed, strict=True)]
     rest = [TRUE] if whole and not found.exhaustive else []
     members = [[i for i, m in enumerate(moments) if m.where in {where, TRUE}] for where in (*conditions, *rest)]
     ways = [_together([inside[i] for i in at], known, narrow=not whole) for at in members]
