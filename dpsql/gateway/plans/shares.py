@@ -6,7 +6,7 @@ for n = count(*) FILTER (WHERE …) and w = count(*). Of sum(fare) / count(*) th
 shown is no further from the truth than what was measured, follows from it alone, and is NULL where there seems to be no row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.privacy.accuracy.quotient import quotient
+from dpsql.privacy.accuracy.quotient import range_of_quotient
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.ir.expr import refs
@@ -28,39 +28,43 @@ from dpsql.rewrite.translate.rows.aggregates import Aggregate, Moment
 
 
 @dataclass(frozen=True, slots=True)
-class Quotients:
-    """The quotients of one scope's aggregates, which are `asked`."""
+class Quotient:
+    """A statistic, or a constant times one, divided by another."""
 
-    scope: Scope
-    asked: tuple[Aggregate, ...]
-    match: Match
-    declared: Declared
+    part: exp.Expr
+    whole: exp.Expr
+    numerator: Moment
+    divisor: Moment
 
-    def keep_possible(self) -> None:
-        """Change those that are known to lie somewhere, in the scope's tree."""
-        kinds = {type(node) for node in self.scope.aggregates}
-        for node in self._divisions():
-            part, whole = _multiplied(node.this, kinds), _divided_by(node.expression)
-            if part is not None and type(whole) in kinds and (ends := self._ends(part, whole)) is not None:
-                part.replace(_kept(part, whole, ends))
+    @property
+    def of_sum_by_count(self) -> bool:
+        """Return whether it is a mean, or would be if both were of the same rows."""
+        return self.numerator.name == "sum" and self.divisor.name == "count"
 
-    def _divisions(self) -> Iterator[exp.Div]:
-        select = self.scope.select
-        for clause in (*select.expressions, select.args.get("having"), select.args.get("order")):
-            if clause is not None:
-                yield from every(clause, exp.Div)
+    def keep_possible(self, declared: Declared) -> None:
+        """Change what is divided, in its tree, so that the quotient lies where it is known to lie."""
+        one, other = self.numerator, self.divisor
+        env = declared.env(refs(*one.args, one.where, *other.args, other.where))
+        ends = range_of_quotient(one, other, partial(facts, env=env))
+        if ends is not None:
+            self.part.replace(_kept(self.part, self.whole, ends))
 
-    def _ends(self, part: exp.Expr, whole: exp.Expr) -> Interval | None:
-        one, other = self._moment(part), self._moment(whole)
-        if one is None or other is None:
-            return None
-        env = self.declared.env(refs(*one.args, one.where, *other.args, other.where))
-        return quotient(one, other, partial(facts, env=env))
 
-    def _moment(self, node: exp.Expr) -> Moment | None:
-        name = self.match(node)
-        asked = self.asked[int(name[1:])] if name is not None and name.startswith("a") else None
+def quotients(scope: Scope, aggregates: Sequence[Aggregate], match: Match) -> Iterator[Quotient]:
+    """Yield those of a scope's aggregates, of which `match` says what a node is."""
+    kinds, select = {type(node) for node in scope.aggregates}, scope.select
+
+    def moment(node: exp.Expr | None) -> Moment | None:
+        name = match(node) if node is not None and type(node) in kinds else None
+        asked = aggregates[int(name[1:])] if name is not None and name.startswith("a") else None
         return asked if isinstance(asked, Moment) else None
+
+    for clause in (*select.expressions, select.args.get("having"), select.args.get("order")):
+        for node in every(clause, exp.Div) if clause is not None else ():
+            part, whole = _multiplied(node.this, kinds), _divided_by(node.expression)
+            numerator, divisor = moment(part), moment(whole)
+            if part is not None and numerator is not None and divisor is not None:
+                yield Quotient(part, whole, numerator, divisor)
 
 
 def _multiplied(node: exp.Expr, kinds: set[type[exp.Expr]]) -> exp.Expr | None:

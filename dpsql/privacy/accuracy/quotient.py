@@ -15,7 +15,7 @@ _LARGEST = 2**31
 """Ends that an integer of PostgreSQL's holds do not change what type a quotient has."""
 
 
-def quotient(part: Moment, whole: Moment, known: Known) -> Interval | None:
+def range_of_quotient(part: Moment, whole: Moment, known: Known) -> Interval | None:
     """Return where `part` / `whole` is, of counts or sums; None where nothing is known.
 
     Claim: the rows of the part are among those of the whole, whose number is not negative; each row of the part is worth

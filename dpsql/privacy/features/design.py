@@ -49,6 +49,8 @@ class Prediction:
     mechanism: MechanismName
     loss: Fraction = Fraction(0)
     """How many rows weights are expected to take off a group, in C/ε."""
+    alike: bool = False
+    """Whether rows have to weigh in sums what they weigh in counts: sums from 0 would have weights of their own."""
 
     def of(self, option: Design) -> tuple[Fraction, int]:
         """Return what is to be least."""
@@ -100,7 +102,7 @@ def _designed(moments: Sequence[Moment], known: Known, prediction: Prediction, *
     if thresholded:
         options = [_counted(option) for option in _together(there, known, celled=False)]
     else:
-        options = [*_together(there, known), *_apart(asked, known, prediction)]
+        options = [*_together(there, known, alike=prediction.alike), *_apart(asked, known, prediction)]
     return _best(options, prediction)
 
 
@@ -132,7 +134,9 @@ def _present(moment: Moment, known: Known) -> Expr:
     return condition_of(Moment(moment.name, nullable))
 
 
-def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, celled: bool = True) -> list[Design]:
+def _together(
+    moments: Sequence[Moment], known: Known, *, narrow: bool = True, celled: bool = True, alike: bool = False
+) -> list[Design]:
     """Return the ways to measure statistics in one block: sums from 0 or from the middle, or the cells of one value.
 
     Rows that fail a condition which all share need not be counted at all; that is its `where`, unless not to `narrow`.
@@ -141,7 +145,7 @@ def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, c
     if shared != TRUE:
         moments = [Moment(moment.name, moment.args) for moment in moments]
     middle = _cube(moments, shared, known, signed=False)
-    added_up = any(statistic(moment.name).adds_up for moment in moments)
+    added_up = not alike and any(statistic(moment.name).adds_up for moment in moments)
     options = [_cube(moments, shared, known, signed=True) if added_up else middle, middle]
     x = _only_value(options[-1].features) if celled else None
     return options if x is None else [*options, replace(options[-1], features=cells(x))]
@@ -188,7 +192,7 @@ def _apart(moments: Sequence[Moment], known: Known, prediction: Prediction) -> l
     inside = [replace(m, where=TRUE if p == common else p) for m, p in zip(moments, needed, strict=True)]
     rest = [TRUE] if whole and not found.exhaustive else []
     members = [[i for i, m in enumerate(moments) if m.where in {where, TRUE}] for where in (*conditions, *rest)]
-    ways = [_together([inside[i] for i in at], known, narrow=not whole) for at in members]
+    ways = [_together([inside[i] for i in at], known, narrow=not whole, alike=prediction.alike) for at in members]
     # Each block has its own best way, but what is added up must be readable in all of them: then all have the same.
     alike = list(zip(*ways, strict=False))
     best = [tuple(_best(options, prediction) for options in ways)]

@@ -50,6 +50,8 @@ class PlanningContext:
     """What becomes of groups that may be empty."""
     ranked: bool = False
     """Whether it matters which groups there are, so that they are left out where it is measured anyhow which."""
+    alike: bool = False
+    """Whether sums are divided by counts, for which rows have to weigh the same in both."""
 
 
 def measure(
@@ -141,7 +143,7 @@ def _measured(
     relation = replace(relation, needed=refs(*keys, *exprs))
     every, delta = _groups(keys, relation, env, context)
     bound = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
-    build = partial(Builder, relation, every, bound)
+    build = partial(Builder, relation, every, bound, alike=context.alike)
     possible = [a for a in aggregates if is_possible(a, relation, context.declared)]
     plan = _planned(build, delta, keys, possible, known, context)
     if len(possible) < len(aggregates):
