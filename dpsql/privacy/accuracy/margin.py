@@ -50,12 +50,12 @@ class Margins:
     """Which share of all rows that is; None where it was not chosen: what a declared C takes off nobody says."""
 
     @classmethod
-    def of(cls, measurement: Sums, cut: float = 0.0, missing: float | None = None) -> "Margins":
-        """Build from a measurement, and what its C takes off all groups together."""
+    def of(cls, measurement: Sums, cut: float = 0.0, missing: float | None = None, groups: int = 1) -> "Margins":
+        """Build from a measurement, and what its C takes off all of so many groups together."""
         laws = tuple(law for block in measurement.blocks for law in mechanism(measurement.mechanism).laws(block))
         unit, readable = measurement.scale / measurement.steps_per_row, readable_features(measurement.features)
         rows = foreseen(measurement.relation.expected_rows)
-        of_group = cut / largest_share(len(measurement.groups.grouped))
+        of_group = cut / largest_share(groups)
         return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows, of_group, missing)
 
     def times(self, factor: Fraction) -> "Margins":

@@ -23,11 +23,11 @@ _LITTLE = 1 / 32
 """What a row that is taken off matters to a ratio and to an order statistic: those that stay are like those that go."""
 
 
-def chosen_bound(ladder: NoisyLadder, measurement: Sums | Histogram) -> ChosenBound:
-    """Return the C for a measurement, by what was released of the rows that units have of those that it reads."""
+def chosen_bound(ladder: NoisyLadder, measurement: Sums | Histogram, found: int = 1) -> ChosenBound:
+    """Return the C for a measurement of `found` groups, by what was released of the rows that units have."""
     paid = ladder.epsilon * SHARE
     cuts, doubted = (_cuts(ladder, tail) for tail in (FOR_CHOICE, FOR_MARGINS))
-    groups = largest_share(len(measurement.groups.grouped))
+    groups = largest_share(found)
     matters = 1.0 if isinstance(measurement, Sums) and not measurement.of_ratios else _LITTLE
     noise = _noise(measurement) / float(paid)
     errors = [hypot(cut / groups * matters, rung * noise) for rung, cut in zip(ladder.rungs, cuts, strict=True)]

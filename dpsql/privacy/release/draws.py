@@ -119,7 +119,7 @@ class Draws:
         `missing` says that it is asked which share of all rows the C takes off, for which all groups are read.
         """
         measured, of_all = self.measurement, self.missing if missing else None
-        margins = Margins.of(measured, self.cut, of_all) if isinstance(measured, Sums) else None
+        margins = Margins.of(measured, self.cut, of_all, self.groups) if isinstance(measured, Sums) else None
         return lambda _: margins
 
     @property
