@@ -30,7 +30,11 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
     """Return the notices of an answer."""
     possible = reading.possible(priced, drawn) if priced.inner else [None] * len(priced.scopes)
     scopes = zip(priced.scopes, possible, strict=True)
-    return tuple(dict.fromkeys(text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which)))
+    inner = (
+        f"an inner query: {text}" for one in priced.inner for scope in one.scopes for text in _far(one, scope, drawn)
+    )
+    own = (text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which))
+    return tuple(dict.fromkeys((*inner, *own)))
 
 
 def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: CanHaveRows | None) -> Iterator[str]:
@@ -44,12 +48,17 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from _weighed_apart(scope.plan, draws)
     if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
         yield from map(_hidden, hidden(scope.plan, draws))
+    yield from _far(priced, scope, drawn)
+
+
+def _far(priced: PricedPlan, scope: PricedScope, drawn: Drawn) -> Iterator[str]:
+    """Yield which parts err by more than is aimed at, if anything is."""
     if priced.aim is None:
         return
     for place, part in enumerate(scope.parts):
         # Of others nobody can tell.
         if is_declared(part) and is_aimed(scope.plan, place):
-            yield from _missed(scope.plan, place, draws[place], priced.aim)
+            yield from _missed(scope.plan, place, drawn[part.identity], priced.aim)
 
 
 def _too_few(plan: MeasurementPlan, draws: list[Draws], possible: CanHaveRows | None) -> Iterator[str]:
