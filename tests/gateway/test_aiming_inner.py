@@ -5,6 +5,11 @@ from fractions import Fraction
 
 import pytest
 
+from dpsql.gateway import gateway
+from dpsql.gateway.aiming import Drawn
+from dpsql.gateway.gateway import splice
+from dpsql.gateway.inner_answers import Reading
+from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import NoiseLevel, Policy
 from dpsql.question import Settings
 from tests.support.fix_policy import with_chosen_rows, with_epsilon
@@ -89,6 +94,23 @@ def test_what_was_measured_with_another_inner_answer_is_not_read(aimed: Client) 
     better = len(aimed.ledger.entries(None, 100)) > before
     paid = _paid(aimed, ABOVE, Settings(error="20 %"))
     assert (paid > 0) == better
+
+
+def test_an_inner_answer_is_read_off_one_release(aimed: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for it was measured with what that says, and not with what several say together."""
+    read: list[int] = []
+
+    def noted(priced: PricedPlan, drawn: Drawn, reading: Reading) -> str:
+        read.extend(len(drawn[part.identity].drawn) for one in priced.inner for part in one.measurements)
+        return splice(priced, drawn, reading)
+
+    monkeypatch.setattr(gateway, "splice", noted)
+    for error in ("20 %", "5 %", "2 %"):
+        aimed.ask("SELECT avg(fare) FROM rides", Settings(error=error))
+    aimed.ask(ABOVE, FIVE)
+    aimed.ask(ABOVE, FIVE)
+    assert read
+    assert set(read) == {1}
 
 
 def test_one_that_errs_too_much_is_told(rides: Memory, policy: Policy, new_client: NewClient) -> None:
