@@ -1,34 +1,40 @@
 """Errors as a target: an answer is measured again, with more ε, until what was released says that it errs little enough.
 
+Inner answers come first. What waits for one is measured once it errs little enough, with what its best release says: a
+better one would be another question, so that it stays as it is from then on.
+
 The first look pays what public numbers promise to be enough. Each measurement is charged before it runs, and all that was
 released of it is read together. How many there are, and what they pay, depends on data through released values only.
 """
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
-from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.draws import Draws, together
 from dpsql.privacy.release.target import further, is_aimed
 
 Drawn = Mapping[str, Draws]
 """The releases of each measurement, by its identity."""
+Following = Callable[[PricedScope, int, Draws | None, AimedPrice | None], Fraction | None]
+"""Returns what a part of a scope is to pay next, if anything."""
 
 
-def following(priced: PricedPlan, drawn: Drawn) -> PricedPlan | None:
-    """Return what is to be measured next: what nothing is known of, and what errs too much and has not paid its share."""
-    if priced.inner:  # all of it is paid for at once
+def following(priced: PricedPlan, drawn: Drawn, *, inner: bool = False) -> PricedPlan | None:
+    """Return what is to be measured next: what nothing is known of, and what errs too much and has not paid its share.
+
+    Of an `inner` query one release is to be enough.
+    """
+    if priced.inner and priced.aim is None:  # all of it is paid for at once
         return None if all(part.identity in drawn for part in priced.measurements) else priced
-    wanted: dict[str, PricedMeasurement] = {}
-    for scope in priced.scopes:
-        for place, part in enumerate(scope.parts):
-            epsilon = _next(scope, place, drawn.get(part.identity), priced.aim)
-            known = wanted.get(part.identity)
-            if epsilon is not None and (known is None or known.cost.epsilon < epsilon):
-                wanted[part.identity] = part if epsilon == part.cost.epsilon else part.paying(epsilon)
+    for one in priced.inner:
+        if (step := following(one, drawn, inner=True)) is not None:
+            return step
+    wanted = _wanted(priced, drawn, _better if inner else _next)
     if not wanted:
         return None
     # What depends on keys that were found is paid for, and stored, beside what found them: free, where that is stored.
@@ -40,6 +46,45 @@ def following(priced: PricedPlan, drawn: Drawn) -> PricedPlan | None:
         for scope in priced.scopes
     )
     return replace(priced, scopes=scopes)
+
+
+def _wanted(priced: PricedPlan, drawn: Drawn, following_one: Following) -> dict[str, PricedMeasurement]:
+    """Return what is to be measured next of a statement, whose inner queries stay as they are."""
+    wanted: dict[str, PricedMeasurement] = {}
+    fixed = _inner_parts(priced)
+    for scope in priced.scopes:
+        for place, part in enumerate(scope.parts):
+            epsilon = following_one(scope, place, drawn.get(part.identity), priced.aim)
+            if epsilon is None or part.identity in fixed:
+                continue
+            known = wanted.get(part.identity)
+            if known is None or known.cost.epsilon < epsilon:
+                wanted[part.identity] = part if epsilon == part.cost.epsilon else part.paying(epsilon)
+    return wanted
+
+
+def by_best(priced: PricedPlan, drawn: Drawn) -> tuple[PricedPlan, Drawn]:
+    """Return a plan that waits for the best release of what its inner queries measure, and what was drawn without others."""
+    if priced.aim is None or not priced.inner:
+        return priced, drawn
+    best = {one: Draws((drawn[one].best,)) for one in _inner_parts(priced) if one in drawn}
+    paid = {one: draws.best[0].epsilon for one, draws in best.items()}
+
+    def at(part: PricedMeasurement) -> PricedMeasurement:
+        one = part.paying(paid[part.identity]) if part.identity in paid else part
+        bound_by = None if one.bound_by is None else at(one.bound_by)
+        return replace(one, awaits=tuple(map(at, one.awaits)), bound_by=bound_by)
+
+    def of(plan: PricedPlan) -> PricedPlan:
+        scopes = tuple(replace(scope, parts=tuple(map(at, scope.parts))) for scope in plan.scopes)
+        return replace(plan, scopes=scopes, inner=tuple(map(of, plan.inner)))
+
+    return of(priced), {**drawn, **best}
+
+
+def _inner_parts(priced: PricedPlan) -> frozenset[str]:
+    """Return the identities of what inner queries measure."""
+    return frozenset(part.identity for one in priced.inner for part in one.measurements)
 
 
 def is_declared(part: PricedMeasurement) -> bool:
@@ -55,3 +100,15 @@ def _next(scope: PricedScope, place: int, draws: Draws | None, aim: AimedPrice |
     if aim is None or not is_declared(part) or not is_aimed(scope.plan, place):
         return None
     return further(scope.plan, place, draws, aim.error, aim.steps)
+
+
+def _better(scope: PricedScope, place: int, draws: Draws | None, aim: AimedPrice | None) -> Fraction | None:
+    """Return what a part of an inner query is to pay next, if anything: enough for a release that is read by itself."""
+    if draws is None or aim is None:
+        return _next(scope, place, draws, aim)
+    best, paid = Draws((draws.best,)), sum(measurement.epsilon for measurement, _ in draws.drawn)
+    now, step = best.best[0].epsilon, _next(scope, place, best, aim)
+    free = [epsilon for epsilon in aim.steps if now < epsilon <= aim.steps[-1] - paid]
+    if step is None or not free:
+        return None
+    return free[min(bisect_left(free, together((step, now))), len(free) - 1)]

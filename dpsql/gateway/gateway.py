@@ -14,7 +14,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
-from dpsql.gateway.aiming import Drawn, following
+from dpsql.gateway.aiming import Drawn, by_best, following
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import (
     AccountsStatement,
@@ -94,7 +94,7 @@ class Gateway(PlannedQuestions):
         if not priced.measurements:
             return self._reply(priced, {}, request)
         epoch = self._measuring.epoch(request)
-        found = self._measuring.found(priced, request, epoch)
+        priced, found = self._found(priced, request, epoch)
         releases, read_off = read_draws(found), NOTHING_READ
         if following(priced, releases) is not None:
             read_off = self._read_off(priced, releases, request, epoch)
@@ -105,6 +105,13 @@ class Gateway(PlannedQuestions):
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         measured = partial(self._measured, priced, releases, read_off, request, epoch, trial)
         return Unpaid(measured, made_up, tried, is_tried(analyzed), self._tried_first(trial, priced, request))
+
+    def _found(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[PricedPlan, PaidReleases]:
+        """Return what is stored of a plan: of an aimed one by what its inner queries' releases say, which are found first."""
+        if priced.aim is not None:
+            inner = [self._measuring.found(one, request, epoch) for one in priced.inner]
+            priced, _ = by_best(priced, read_draws({key: found for one in inner for key, found in one.items()}))
+        return priced, self._measuring.found(priced, request, epoch)
 
     def _read(
         self,
@@ -122,7 +129,7 @@ class Gateway(PlannedQuestions):
         profile = self._profiles.known(request)
         known = self._known.reply(request, found, profile)
         if known is None:
-            known = self._reply(priced, {**drawn, **together.draws()}, request)
+            known = self._reply(priced, {**by_best(priced, drawn)[1], **together.draws()}, request)
             known = replace(known, notices=(*known.notices, *read_off.notices))
             self._known.keep_reply(request, priced, found, profile, known)
         return known
@@ -192,7 +199,7 @@ class Gateway(PlannedQuestions):
         trial: BegunTrial | None,
     ) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
-        known, said = dict(drawn), list(read_off.notices)
+        known, said = drawn, list(read_off.notices)
         request.receipt.note(read_off.releases)
         while (step := following(priced, known)) is not None:
             try:
@@ -202,12 +209,15 @@ class Gateway(PlannedQuestions):
                     raise
                 break  # what was paid for answers as well as it can
             said += nearing
-            for part in step.measurements:
-                draws = known.get(part.identity, Draws(()))
-                known[part.identity] = draws.with_draw(part.measurement, releases[part.identity])
+            more = {
+                part.identity: known.get(part.identity, Draws(())).with_draw(part.measurement, releases[part.identity])
+                for part in step.measurements
+            }
+            known = {**known, **more}
+            priced, _ = by_best(priced, known)
         together = self._reading_off.together(priced, request, epoch)
         request.receipt.note(together.releases)
-        reply = self._reply(priced, {**known, **together.draws()}, request)
+        reply = self._reply(priced, {**by_best(priced, known)[1], **together.draws()}, request)
         return replace(reply, notices=(*reply.notices, *said))
 
     def _released(

@@ -78,16 +78,14 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     Raises:
         Unsupported: the session's ε, or error, is none that the statement may have.
     """
-    plans, aim = [scope.plan for scope in plan.scopes], session_aim(settings, role)
-    if plan.inner:  # a better inner answer would be another question: it pays at once what it may
+    plans, aim = [scope.plan for stage in plan.stages() for scope in stage.scopes], session_aim(settings, role)
+    if aim is None or any(one.inner for one in plan.inner):  # what waits for what waits pays at once what it may
         epsilon = session_epsilon(settings, role, role.per_query.epsilon) if aim is None else aim.cap
-        every = [scope.plan for stage in plan.stages() for scope in stage.scopes]
-        return _staged(plan, iter(shares(every, epsilon, role, emitter)), role, settings)
-    if aim is None:
-        return PricedPlan(plan, shares(plans, session_epsilon(settings, role, role.per_query.epsilon), role, emitter))
+        return _staged(plan, iter(shares(plans, epsilon, role, emitter)), role, settings)
     plans = [_with_widths(one) for one in plans]
     whole = shares(plans, aim.cap, role, emitter)
-    parts = max(sum(not isinstance(m.measurement, Searched) for m in PricedPlan(plan, whole).measurements), 1)
+    distinct = {part.identity: part.measurement for scope in whole for part in scope.parts}
+    parts = max(sum(not isinstance(one, Searched) for one in distinct.values()), 1)
     steps = _steps(aim, max((part.cost.epsilon for scope in whole for part in scope.parts), default=aim.cap))
     looks = {
         error: max(equal_share(first_look(plans, error, aim.cap, aim.least), parts), aim.least)
@@ -96,14 +94,18 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     first = looks[aim.error] if not settings.error else steps[bisect_left(steps, min(looks[aim.error], steps[-1]))]
     others = (equal_share(role.per_query.epsilon, number) for number in range(1, _OTHERS))
     price = AimedPrice(aim.error, aim.cap, steps, frozenset({*looks.values(), *others}))
-    return PricedPlan(plan, tuple(_looking(scope, first, aim.cap / _SEARCH) for scope in whole), price)
+    return _staged(plan, (_looking(scope, first, aim.cap / _SEARCH) for scope in whole), role, settings, price)
 
 
-def _staged(plan: StatementPlan, scopes: Iterator[PricedScope], role: Role, settings: Settings) -> PricedPlan:
-    """Return a plan with inner queries; `scopes` are those of all stages in their order."""
-    inner = tuple(_staged(one, scopes, role, settings) for one in plan.inner)
+def _staged(
+    plan: StatementPlan, scopes: Iterator[PricedScope], role: Role, settings: Settings, aim: AimedPrice | None = None
+) -> PricedPlan:
+    """Return a plan with its inner queries; `scopes` are those of all stages in their order."""
+    inner = tuple(_staged(one, scopes, role, settings, aim) for one in plan.inner)
     answers = [(_read_by(one, role, settings), one.measurements) for one in inner]
-    return PricedPlan(plan, tuple(waiting(next(scopes), answers) for _ in plan.scopes), inner=inner)
+    if not inner:
+        return PricedPlan(plan, tuple(next(scopes) for _ in plan.scopes), aim)
+    return PricedPlan(plan, tuple(waiting(next(scopes), answers) for _ in plan.scopes), aim, inner)
 
 
 def _read_by(inner: PricedPlan, role: Role, settings: Settings) -> str:

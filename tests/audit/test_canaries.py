@@ -40,7 +40,7 @@ ATTACKS: Mapping[str, Attack] = {
     "a sum": Attack("sum(fare)", values={"fare": "150"}, others={"fare": "75"}),
     "too large a value": Attack("sum(fare)", values={"fare": "1e6"}, others={"fare": "75"}),
     "too large a value of a row that counts": Attack(
-        "sum(fare), count(*)", values={"fare": "1e6"}, others={"fare": "75"}
+        "sum(fare), count(*)", values={"fare": "1e6"}, others={"fare": "75"}, days=3
     ),
     "a cube": Attack(CUBE, values=HIGH, others=MIDDLE),
     "independent noise": Attack(CUBE, values=HIGH, others=LOW, user="leo"),

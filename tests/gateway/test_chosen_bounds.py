@@ -173,11 +173,33 @@ def test_what_fails_is_paid_and_fails_again(
     assert watched.runs == fails
 
 
-def test_keys_that_are_found_out_have_the_usual_bound(rides: Memory, auto: Policy, new_client: NewClient) -> None:
-    """Thresholds are made for one C."""
+@pytest.mark.parametrize("asked", ["count(*)", "sum(fare)", "count(*), avg(fare), median(fare)"])
+def test_what_is_asked_of_keys_that_are_found_out_has_a_chosen_bound(
+    asked: str, rides: Memory, policy: Policy, auto: Policy, new_client: NewClient
+) -> None:
+    """The search has a number of keys for which its threshold is made; what follows it counts nearly all rows."""
     client = new_client(rides, policy=auto, user="eve")
-    client.ask("SELECT number, count(*) FROM rides GROUP BY number")
-    assert "rows per unit, by which C is chosen" not in [one.note for one in client.ledger.entries(None, 10)]
+    ((_, found, *_),) = client.ask(f"SELECT number, {asked} FROM rides GROUP BY number").rows
+    entries = client.ledger.entries(None, 10)
+    assert "rows per unit, by which C is chosen" in [one.note for one in entries]
+    assert "keys by the number of units, groups by partition selection" in [one.note for one in entries]
+    assert sum(one.cost.epsilon for one in entries) <= 1
+    fares = sum(float(str(row["fare"])) for row in _rides(policy))
+    assert float(str(found)) == pytest.approx(fares if asked == "sum(fare)" else RIDES, rel=0.1)
+
+
+def test_a_margin_of_keys_that_are_found_out_is_of_one_of_them(
+    policy: Policy, auto: Policy, new_client: NewClient
+) -> None:
+    """What the chosen number takes off is spread over the groups that were found, as over declared ones."""
+    rows = [row | {"number": int(str(row["rider"])) % 40} for row in _rides(policy)]
+    client = new_client(filled(policy, rows), policy=auto, user="eve")
+    sql = "SELECT number, count(*), dpsql.margin(count(*)) FROM rides GROUP BY number"
+    true, found = Counter(row["number"] for row in rows), client.ask(sql).rows
+    assert len(found) >= 35
+    covered = [abs(int(str(n)) - true[int(str(key))]) <= float(str(margin)) for key, n, margin in found]
+    assert sum(covered) >= 0.8 * len(covered)
+    assert max(float(str(margin)) for _, _, margin in found) < 400
 
 
 @pytest.mark.parametrize("level", list(NoiseLevel))

@@ -15,11 +15,12 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.heavy_units import UnitNumbers
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measurement, as_chosen
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit, rungs
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from tests.properties.test_sensitivity import databases
-from tests.support.exactness import Measured, measurements, moves_of_each
+from tests.support.exactness import Measured, measurements, moves_of_each, plans
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_policy import with_chosen_rows
 from tests.support.fix_world import World
@@ -101,6 +102,35 @@ def test_no_unit_moves_what_is_measured_with_the_chosen_bound(
     found = [moved for rows in _rows(world, "chosen") for moved in moves_of_each(measured, "rides", rows, "rider")]
     for (sql, _), one, moved in zip(asked, measured, zip(*found, strict=True), strict=True):
         assert max(moved) <= one.claim, sql
+
+
+FOUND = [
+    f"SELECT {asked} FROM rides GROUP BY {key}"
+    for key, asked in itertools.product(
+        ("number", "note"), ("count(*)", "sum(fare)", "avg(tip), count(*)", "count(DISTINCT rider)", "median(fare)")
+    )
+]
+"""Statements whose keys are found out, by a search for a number of keys that is not chosen."""
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("rung", [None, 1, 3])
+def test_nor_where_keys_are_found_out(
+    rung: int | None, dialect: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """All keys of the engine are compared, of which those that were found are kept; None: what chooses."""
+    chosen, engine = with_chosen_rows(policy, "rides", "passenger"), Memory(policy)
+    others = [one.by_units for sql in FOUND for one in plans(sql, chosen, world, engine, "explorer")]
+    every = [part for plan in others if plan for part in plan.parts]
+    assert {part.bound.up_to for part in every if isinstance(part, KeySearch)} == {None}
+    parts = [part for part in every if part.bound.up_to is not None]
+    assert len(parts) >= len(FOUND) - 2
+    asked = _searches(parts) if rung is None else [as_chosen(part, rung) for part in parts]
+    measured = [Measured.of(one, tiny[dialect], world) for one in asked]
+    found = [moved for rows in _rows(world, "found") for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for one, moved in zip(measured, zip(*found, strict=True), strict=True):
+        assert max(moved) <= one.claim
+    engine.close()
 
 
 @pytest.mark.parametrize("dialect", ENGINES)

@@ -250,6 +250,8 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
     for x in clamped(m):
         yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
+    if m.valued and part.bound_by is None:
+        yield "Weights: in sums by what is added up, in counts by rows; a quotient of the two is no average"
     if isinstance(part.rule, FromCount):
         yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.steps_per_row:,.1f}"
 

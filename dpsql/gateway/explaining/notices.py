@@ -9,9 +9,10 @@ from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.accuracy.margin import first_width, largest_share
+from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import units_needed
-from dpsql.privacy.measurement.plan import LeastUnits, MeasurementPlan
+from dpsql.privacy.measurement.plan import LeastUnits, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.doubtful import empty_groups, hidden
@@ -29,7 +30,11 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
     """Return the notices of an answer."""
     possible = reading.possible(priced, drawn) if priced.inner else [None] * len(priced.scopes)
     scopes = zip(priced.scopes, possible, strict=True)
-    return tuple(dict.fromkeys(text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which)))
+    inner = (
+        f"an inner query: {text}" for one in priced.inner for scope in one.scopes for text in _far(one, scope, drawn)
+    )
+    own = (text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which))
+    return tuple(dict.fromkeys((*inner, *own)))
 
 
 def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: CanHaveRows | None) -> Iterator[str]:
@@ -40,14 +45,20 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from _too_few(scope.plan, draws, possible)
     yield from _empty(scope.plan, draws, possible)
     yield from (text for draw in draws if (text := _cut(draw)) is not None)
+    yield from _weighed_apart(scope.plan, draws)
     if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
         yield from map(_hidden, hidden(scope.plan, draws))
+    yield from _far(priced, scope, drawn)
+
+
+def _far(priced: PricedPlan, scope: PricedScope, drawn: Drawn) -> Iterator[str]:
+    """Yield which parts err by more than is aimed at, if anything is."""
     if priced.aim is None:
         return
     for place, part in enumerate(scope.parts):
         # Of others nobody can tell.
         if is_declared(part) and is_aimed(scope.plan, place):
-            yield from _missed(scope.plan, place, draws[place], priced.aim)
+            yield from _missed(scope.plan, place, drawn[part.identity], priced.aim)
 
 
 def _too_few(plan: MeasurementPlan, draws: list[Draws], possible: CanHaveRows | None) -> Iterator[str]:
@@ -89,6 +100,22 @@ def _cut(draws: Draws) -> str | None:
         f"whoever ({unit}) has more rows counts as that many; margins of counts and sums cover it; "
         "max_rows: auto chooses for each statement"
     )
+
+
+def _weighed_apart(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]:
+    """Yield that sums and counts are of rows that weigh differently, where a declared C may take much off the counts."""
+    for place, draw in enumerate(draws):
+        measured, release = draw.best
+        if release.chosen is not None or not isinstance(measured, Sums) or not measured.valued:
+            continue
+        shown = [o.readout for o in plan.outputs if isinstance(o, StatisticOutput) and o.part == place]
+        sums = [one.moment for one in shown if measured.valued & set(one.features)]
+        if sums and any(statistic(one.moment.name).counts for one in shown):
+            what = f"sum({describe(sums[0].args[0])})"
+            yield (
+                f"{what} and the count weigh rows differently where a {measured.bound.unit.name} has more than "
+                f"{measured.bound.rows:,} (max_rows): their quotient is no average; ask avg, or divide in the same SELECT"
+            )
 
 
 def _uncomputed(column: str) -> str:

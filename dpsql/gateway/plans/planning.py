@@ -12,6 +12,7 @@ from dpsql.errors import InternalError
 from dpsql.gateway.plans.declared_lists import follows_from_the_policy, refuse_to_compare
 from dpsql.gateway.plans.inner_queries import asked, awaited, released
 from dpsql.gateway.plans.placeholders import placeholder
+from dpsql.gateway.plans.shares import Quotient, quotients
 from dpsql.gateway.plans.statement_plan import ScopePlan, StatementPlan, in_pieces
 from dpsql.gateway.plans.values_of_one_row import (
     in_parentheses,
@@ -109,6 +110,10 @@ class TrackedScope:
     aggregates: tuple[Aggregate, ...]
     match: Match
     """The column of the answer that a node of the scope is."""
+
+    def quotients(self) -> Sequence[Quotient]:
+        """Return the quotients of its aggregates."""
+        return tuple(quotients(self.scope, self.aggregates, self.match))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +228,8 @@ class Planner:
             refuse_to_compare(resolved.tree, declared)
             for scope, place in zip(scopes, places, strict=True):
                 names = [output_name(one) for one in scope.scope.select.expressions]
+                for one in scope.quotients():
+                    one.keep_possible(context.declared)
                 replace_scope(scope.scope, scope.match, names, place)
             in_words(resolved.nodes)
             drop_private_ctes(resolved.tree, self.policy)
@@ -244,8 +251,10 @@ def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracke
     return TrackedScope(scope, columns, relation, keys, aggregates, matcher(scope.keys, keys, scope.aggregates, t))
 
 
-def _with_ranks(context: PlanningContext, select: exp.Select) -> PlanningContext:
-    """Return what is public with what becomes of groups that may be empty, where the statement decides it."""
+def _of_scope(context: PlanningContext, tracked: TrackedScope) -> PlanningContext:
+    """Return what is public with what a scope decides: what becomes of groups that may be empty, and what is divided."""
+    select = tracked.scope.select
+    context = replace(context, alike=any(one.of_sum_by_count for one in tracked.quotients()))
     if context.empty is not EmptyGroups.AUTO or not is_ranked(select):
         return context
     lists = not aggregates_of(select)  # of which nothing would be measured
@@ -255,7 +264,7 @@ def _with_ranks(context: PlanningContext, select: exp.Select) -> PlanningContext
 def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     scope, fields = tracked.scope, tracked.columns
     sets = None if scope.grouping.plain else scope.grouping.sets
-    plan = measure(tracked.relation, tracked.keys, sets, tracked.aggregates, _with_ranks(context, scope.select))
+    plan = measure(tracked.relation, tracked.keys, sets, tracked.aggregates, _of_scope(context, tracked))
     columns = [f"g{i}" for i in range(len(scope.keys))] + [f"a{i}" for i in range(len(scope.aggregates))]
     if columns and len(fields) != len(columns):
         raise InternalError

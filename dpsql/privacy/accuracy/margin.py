@@ -15,7 +15,7 @@ from dpsql.privacy.features.lattice import on_lattice
 from dpsql.privacy.features.readout import Estimates, Readout
 from dpsql.privacy.features.statistic import Reach
 from dpsql.privacy.features.variance import combined
-from dpsql.privacy.measurement.rounding import USUAL_ROWS
+from dpsql.privacy.measurement.rounding import foreseen
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.law import Law
@@ -48,15 +48,19 @@ class Margins:
     """How many rows of a group its C takes off, as it seems, where it was chosen."""
     missing: float | None = None
     """Which share of all rows that is; None where it was not chosen: what a declared C takes off nobody says."""
+    chosen: bool = False
+    """Whether the C was chosen: for means by what is thought to matter little to them; a profile tells of counts."""
 
     @classmethod
-    def of(cls, measurement: Sums, cut: float = 0.0, missing: float | None = None) -> "Margins":
-        """Build from a measurement, and what its C takes off all groups together."""
+    def of(
+        cls, measurement: Sums, cut: float = 0.0, missing: float | None = None, groups: int = 1, *, chosen: bool = False
+    ) -> "Margins":
+        """Build from a measurement, and what its C takes off all of so many groups together."""
         laws = tuple(law for block in measurement.blocks for law in mechanism(measurement.mechanism).laws(block))
         unit, readable = measurement.scale / measurement.steps_per_row, readable_features(measurement.features)
-        rows = measurement.relation.expected_rows or USUAL_ROWS
-        of_group = cut / largest_share(len(measurement.groups.grouped))
-        return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows, of_group, missing)
+        rows = foreseen(measurement.relation.expected_rows)
+        of_group = cut / largest_share(groups)
+        return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows, of_group, missing, chosen)
 
     def times(self, factor: Fraction) -> "Margins":
         """Return those of so many times the noise."""
@@ -92,8 +96,13 @@ class Margins:
         width, known = self.half_width(readout, found), statistic(readout.moment.name)
         if width is None:
             return None
-        cut = _DOUBTED * self.cut * known.worth(readout, found) if self.cut else 0.0
-        return math.hypot(width, cut) + known.rounding(readout)
+        return math.hypot(width, _DOUBTED * self.cut_off(readout, found)) + known.rounding(readout)
+
+    def cut_off(self, readout: Readout, found: Estimates) -> float:
+        """Return by how much a statistic is off for what its C takes off, as it seems."""
+        known = statistic(readout.moment.name)
+        counts = self.cut and (self.chosen or not known.located)
+        return self.cut * abs(known.worth(readout, found)) if counts else 0.0
 
     def reach(self, onto: Mapping[int, Number], level: float = LEVEL) -> float:
         """Return how far the noise of a weighted sum of coordinates reaches, in rows."""

@@ -49,6 +49,8 @@ class Prediction:
     mechanism: MechanismName
     loss: Fraction = Fraction(0)
     """How many rows weights are expected to take off a group, in C/ε."""
+    alike: bool = False
+    """Whether rows have to weigh in sums what they weigh in counts: sums from 0 would have weights of their own."""
 
     def of(self, option: Design) -> tuple[Fraction, int]:
         """Return what is to be least."""
@@ -96,11 +98,11 @@ def _of_columns(
 
 def _designed(moments: Sequence[Moment], known: Known, prediction: Prediction, *, thresholded: bool) -> Design:
     asked = [case_to_filter(moment, known) for moment in moments]
-    present = [Moment(m.name, m.args, both(m.where, _present(m, known))) for m in asked]
+    there = [of_present_rows(moment, known) for moment in asked]
     if thresholded:
-        options = [_counted(option) for option in _together(present, known, celled=False)]
+        options = [_counted(option) for option in _together(there, known, celled=False)]
     else:
-        options = [*_together(present, known), *_apart(asked, known, prediction)]
+        options = [*_together(there, known, alike=prediction.alike), *_apart(asked, known, prediction)]
     return _best(options, prediction)
 
 
@@ -121,13 +123,20 @@ def _best(options: Sequence[Design], prediction: Prediction) -> Design:
     return min(different, key=prediction.of)
 
 
+def of_present_rows(moment: Moment, known: Known) -> Moment:
+    """Return the statistic with all that a row needs to be in it among the conditions on its rows."""
+    return Moment(moment.name, moment.args, both(moment.where, _present(moment, known)))
+
+
 def _present(moment: Moment, known: Known) -> Expr:
     """Return the condition that a row has all that a statistic is about."""
     nullable = tuple(unshifted(arg, known)[0] for arg in moment.args if known(arg).nullable)
     return condition_of(Moment(moment.name, nullable))
 
 
-def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, celled: bool = True) -> list[Design]:
+def _together(
+    moments: Sequence[Moment], known: Known, *, narrow: bool = True, celled: bool = True, alike: bool = False
+) -> list[Design]:
     """Return the ways to measure statistics in one block: sums from 0 or from the middle, or the cells of one value.
 
     Rows that fail a condition which all share need not be counted at all; that is its `where`, unless not to `narrow`.
@@ -136,7 +145,7 @@ def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, c
     if shared != TRUE:
         moments = [Moment(moment.name, moment.args) for moment in moments]
     middle = _cube(moments, shared, known, signed=False)
-    added_up = any(statistic(moment.name).adds_up for moment in moments)
+    added_up = not alike and any(statistic(moment.name).adds_up for moment in moments)
     options = [_cube(moments, shared, known, signed=True) if added_up else middle, middle]
     x = _only_value(options[-1].features) if celled else None
     return options if x is None else [*options, replace(options[-1], features=cells(x))]
@@ -178,12 +187,12 @@ def _apart(moments: Sequence[Moment], known: Known, prediction: Prediction) -> l
     found = exclusion(conditions, known) if conditions and len(conditions) + whole > 1 else None
     if found is None:
         return []
-    present = [_present(moment, known) for moment in moments]
-    common = _shared(present)
-    inside = [replace(m, where=TRUE if p == common else p) for m, p in zip(moments, present, strict=True)]
+    needed = [_present(moment, known) for moment in moments]
+    common = _shared(needed)
+    inside = [replace(m, where=TRUE if p == common else p) for m, p in zip(moments, needed, strict=True)]
     rest = [TRUE] if whole and not found.exhaustive else []
     members = [[i for i, m in enumerate(moments) if m.where in {where, TRUE}] for where in (*conditions, *rest)]
-    ways = [_together([inside[i] for i in at], known, narrow=not whole) for at in members]
+    ways = [_together([inside[i] for i in at], known, narrow=not whole, alike=prediction.alike) for at in members]
     # Each block has its own best way, but what is added up must be readable in all of them: then all have the same.
     alike = list(zip(*ways, strict=False))
     best = [tuple(_best(options, prediction) for options in ways)]

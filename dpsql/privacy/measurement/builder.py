@@ -58,10 +58,14 @@ class Builder:
         known: Known,
         *,
         finder: KeySearch | None = None,
+        alike: bool = False,
     ) -> None:
-        """Take what is known; `delta` is for a count that selects the keys, where no `finder` has selected them before."""
+        """Take what is known; `delta` is for a count that selects the keys, where no `finder` has selected them before.
+
+        `alike` says that sums are divided by counts.
+        """
         self._relation, self._groups, self._bound, self._delta = relation, every, bound, delta
-        self._role, self._known = role, known
+        self._role, self._known, self._alike = role, known, alike
         self._parts: list[Measurement] = [] if finder is None else [finder]
         self._margins: set[tuple[object, ...]] = set()
         """The quantiles whose margins are asked."""
@@ -109,7 +113,8 @@ class Builder:
 
     def _prediction(self) -> Prediction:
         role, rows = self._role, self._relation.expected_rows
-        return Prediction(role.mechanism, expected_loss(rows, self._groups, self._bound, role.per_query.epsilon))
+        alike = self._alike and not self._bound.weighs_alike
+        return Prediction(role.mechanism, expected_loss(rows, self._groups, self._bound, role.per_query.epsilon), alike)
 
     def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
         """Return the statistics that an aggregate is read off."""

@@ -88,6 +88,14 @@ class Bound:
         return self.most_groups is None and groups >= _SCATTERING * self.rows
 
     @property
+    def weighs_alike(self) -> bool:
+        """Return whether rows weigh in sums as in counts, but for what a C takes off that was chosen to take little off.
+
+        A mean of the two is off by no more than the share that it takes off the count; under a declared C that may be much.
+        """
+        return self.form is not Form.REWEIGHT or self.up_to is not None
+
+    @property
     def weight(self) -> int:
         """Return W, the weight of a row of a unit that keeps to its bound."""
         if self.form is not Form.REWEIGHT:

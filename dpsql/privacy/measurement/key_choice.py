@@ -7,6 +7,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import equal_share
 from dpsql.privacy.measurement.partition_rule import selection_rule, units_needed
 from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.rows_per_unit import SHARE
 
 
 def chosen(plans: Sequence[MeasurementPlan], epsilon: Fraction, least: Fraction) -> Sequence[MeasurementPlan]:
@@ -15,7 +16,13 @@ def chosen(plans: Sequence[MeasurementPlan], epsilon: Fraction, least: Fraction)
     Depends on ε, δ and the bounds only: on nothing that was measured.
     """
     best = [_better(plan, epsilon) for plan in plans]
-    return best if equal_share(epsilon, sum(len(plan.parts) for plan in best)) >= least else plans
+    return best if equal_share(epsilon, sum(map(_parts, best))) >= least else plans
+
+
+def _parts(plan: MeasurementPlan) -> int:
+    """Return in how many parts a plan's ε is divided at most: choosing a C pays one, and others several."""
+    choosing = sum(part.bound.up_to is not None for part in plan.parts)
+    return len(plan.parts) * SHARE + choosing if choosing else len(plan.parts)
 
 
 def _better(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:

@@ -50,6 +50,8 @@ class PlanningContext:
     """The treatment of groups that may be empty."""
     ranked: bool = False
     """Whether it matters which groups there are, so that they are left out where it is measured anyhow which."""
+    alike: bool = False
+    """Whether sums are divided by counts, for which rows have to weigh the same in both."""
 
 
 def measure(
@@ -141,8 +143,8 @@ def _measured(
     # All measurements of one scope read the same rows, whichever columns each of them needs.
     relation = replace(relation, needed=refs(*keys, *exprs))
     every, delta = _groups(keys, relation, env, context)
-    bound = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
-    build = partial(Builder, relation, every, bound)
+    fixed = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
+    build = partial(Builder, relation, every, fixed, alike=context.alike)
     possible = [a for a in aggregates if is_possible(a, relation, context.declared)]
     plan = _planned(build, delta, keys, possible, known, context)
     if len(possible) < len(aggregates):
@@ -151,9 +153,10 @@ def _measured(
         read = dict(zip((*possible, *never), outputs, strict=True))
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
-        search = KeySearch(relation, every, replace(bound, rows=bound.groups, form=Form.TRUNCATE), delta)
-        other = build(Fraction(0), role, known, finder=search).plan(aggregates, keys)
-        plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
+        search = KeySearch(relation, every, replace(fixed, rows=bound.groups, form=Form.TRUNCATE), delta)
+        other = Builder(relation, every, bound, Fraction(0), role, known, finder=search, alike=context.alike)
+        measured = _counted(other.plan(aggregates, keys), aggregates, _ROWS, len(aggregates), hides=False)
+        plan = replace(plan, by_units=measured)
     return plan if sets is None else _with_sets(plan, sets)
 
 

@@ -119,7 +119,10 @@ class Draws:
         `missing` says that it is asked which share of all rows the C takes off, for which all groups are read.
         """
         measured, of_all = self.measurement, self.missing if missing else None
-        margins = Margins.of(measured, self.cut, of_all) if isinstance(measured, Sums) else None
+        margins = None
+        if isinstance(measured, Sums):
+            chosen = self.best[1].chosen is not None
+            margins = Margins.of(measured, self.cut, of_all, self.groups, chosen=chosen)
         return lambda _: margins
 
     @property

@@ -162,9 +162,9 @@ def _beside_cut(allowed: float, sums: Sums, readout: Readout, group: _Group) -> 
 
 
 def _cut(sums: Sums, readout: Readout, group: _Group) -> float:
-    """Return by how much an output is too small for what its C takes off, as it seems."""
-    counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS}
-    return group.margins.cut * abs(statistic(readout.moment.name).worth(readout, group.found)) if counted else 0.0
+    """Return by how much an output is too small for what its C takes off, as it seems; means are hardly moved."""
+    counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS} and not statistic(readout.moment.name).located
+    return group.margins.cut_off(readout, group.found) if counted else 0.0
 
 
 def _cut_share(sums: Sums, readout: Readout, group: _Group) -> float:

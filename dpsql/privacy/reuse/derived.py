@@ -99,7 +99,7 @@ class Derived(Draws):
             return lambda _: None
         known: dict[tuple[tuple[frozenset[int], int], ...], Margins] = {}
         most = self.cut
-        base = Margins.of(measured, most, of_all)
+        base = Margins.of(measured, most, of_all, chosen=self.best[1].chosen is not None)
 
         def margins(place: int | None) -> Margins:
             group = self._widest if place is None else place

@@ -10,7 +10,6 @@ from fractions import Fraction
 from dpsql.policy.interval import Interval
 from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import Feature, Scaled, Shape
-from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.reuse.lines import Conditions, GroupLines, Lines
 from dpsql.rewrite.analysis.bounds import facts
@@ -90,7 +89,7 @@ class SumTerms:
             yield None
             return
         lines, left, block = found
-        signed = shape is Shape.SIGNED or _weighs_alike(self.told.bound)
+        signed = shape is Shape.SIGNED or self.told.bound.weighs_alike
         for other in (Shape.SIGNED, Shape.VALUE) if signed else (Shape.VALUE,):
             same = self._scaled_alike(x, left, block, other)
             if same is None or same.x is None:
@@ -162,14 +161,6 @@ class SumTerms:
         env = self.groups.cells.declared.env(refs(*conditions))
         found = exclusion(conditions, lambda expr: facts(expr, env))
         return found is not None and found.exhaustive
-
-
-def _weighs_alike(bound: Bound) -> bool:
-    """Return whether rows weigh in sums as they do in counts, but for what a C takes off that was chosen to take little off.
-
-    A mean of the two is off by no more than the share that it takes off the count; under a declared C that may be much.
-    """
-    return bound.form is Form.UNIQUE or bound.up_to is not None
 
 
 _ZERO = Interval.of(0, 0)
