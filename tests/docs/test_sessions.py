@@ -1,5 +1,6 @@
 """Sessions that pages show are what psql says on the demo, and the chart at the tour's end is drawn, free."""
 
+import difflib
 import re
 import shlex
 from collections.abc import Iterator
@@ -51,7 +52,8 @@ def test_sessions_are_as_psql_shows_them(page: Path, served: Demo) -> None:
         now = [masked(replayed(block.text, psql)) for block in sessions()[page]]
         if now == shown:
             break
-    assert now == shown
+    differing = difflib.unified_diff("\n".join(shown).splitlines(), "\n".join(now).splitlines(), lineterm="")
+    assert now == shown, "\n".join(differing)
 
 
 def test_the_tour_ends_with_a_chart(served: Demo, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.choices import EmptyGroups
@@ -149,14 +149,14 @@ def _measured(
     plan = _planned(build, delta, keys, possible, known, context)
     if len(possible) < len(aggregates):
         never = [a for a in aggregates if a not in possible]
-        outputs = (*plan.outputs, *_of_no_rows(never, keys, build, known, role))
-        read = dict(zip((*possible, *never), outputs, strict=True))
+        read = dict(zip(possible, plan.outputs, strict=True))
+        read |= zip(never, _of_no_rows(never, keys, build, known, role), strict=True)
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
         search = KeySearch(relation, every, replace(fixed, rows=bound.groups, form=Form.TRUNCATE), delta)
-        other = Builder(relation, every, bound, Fraction(0), role, known, finder=search, alike=context.alike)
-        measured = _counted(other.plan(aggregates, keys), aggregates, _ROWS, len(aggregates), hides=False)
-        plan = replace(plan, by_units=measured)
+        build = partial(Builder, relation, every, bound, finder=search, alike=context.alike)
+        other = build(Fraction(0), role, known).plan(aggregates, keys)
+        plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
     return plan if sets is None else _with_sets(plan, sets)
 
 
@@ -273,13 +273,10 @@ def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: Plannin
 
 
 def _known(env: Env, declared: Declared) -> Known:
-    found: dict[Expr, Facts] = {}
-
+    @cache
     def known(expr: Expr) -> Facts:
-        if expr not in found:
-            missing: Env = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
-            found[expr] = facts(expr, {**missing, **env} if missing else env)
-        return found[expr]
+        missing: Env = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
+        return facts(expr, {**missing, **env} if missing else env)
 
     return known
 
