@@ -283,5 +283,5 @@ class Server:
         config, clock = self._config, time.monotonic
         vouch = self._listener.vouch
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
-        trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
+        trouble = Readiness(lambda: (self._engine, self._config.policy), self._books.ledger, clock).trouble
         return Site(config.policy, roles_of(config), server.connect, self._books.ledger, os.urandom, clock, trouble)

@@ -3,8 +3,9 @@
 import threading
 from collections.abc import Callable
 
+from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
-from dpsql.errors import DpsqlError, EngineAway, EngineNotReady
+from dpsql.errors import DpsqlError, EngineAway, EngineNotReady, LedgerBusy, LedgerFailed
 from dpsql.policy.model import Policy
 from dpsql.question import Cancellation
 
@@ -15,17 +16,17 @@ _PATIENCE = 10.0
 
 
 class Readiness:
-    """Checks that the engine takes measurements, without charging or running one."""
+    """Checks that the engine takes measurements and the ledger can be read, without charging or running one."""
 
-    def __init__(self, engine: Callable[[], tuple[Engine, Policy]], clock: Callable[[], float]) -> None:
+    def __init__(self, engine: Callable[[], tuple[Engine, Policy]], ledger: Ledger, clock: Callable[[], float]) -> None:
         """`engine` returns the current engine and its policy."""
-        self._engine = engine
+        self._engine, self._ledger = engine, ledger
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: tuple[float, str | None] | None = None
 
     def trouble(self) -> str | None:
-        """Return what clients would hear instead of an answer; None if the engine is ready."""
+        """Return what clients would hear instead of an answer; None if engine and ledger are ready."""
         with self._lock:
             if self._seen is None or self._clock() - self._seen[0] > _KEPT:
                 found = self._look()
@@ -35,6 +36,10 @@ class Readiness:
 
     def _look(self) -> str | None:
         engine, policy = self._engine()
+        try:
+            self._ledger.entries(None, 1, Cancellation())
+        except (LedgerBusy, LedgerFailed) as failed:
+            return failed.message
         try:
             tables = [engine.named(table.name) for table in policy.tables.values() if not table.public]
             probes = [f"SELECT 1 FROM {table} WHERE 1 = 0" for table in tables]  # noqa: S608

@@ -55,10 +55,10 @@ def test_a_connection_that_breaks_after_the_charge_leaves_it(rides: Served, new_
     assert client.charges == 2
 
 
-def test_monitors_are_told(rides: Served, world: World) -> None:
+def test_monitors_are_told(rides: Served, world: World, new_client: NewClient) -> None:
     """Within seconds; and who asks often does not ask the engine often."""
     now = [0.0]
-    readiness = Readiness(lambda: (rides, world.policy), lambda: now[0])
+    readiness = Readiness(lambda: (rides, world.policy), new_client(rides).ledger, lambda: now[0])
     assert readiness.trouble() is None
     rides.execute("REVOKE SELECT ON rides FROM reader")
     assert readiness.trouble() is None

@@ -90,9 +90,11 @@ class ToldReleases:
         known, since = self._roles.get(payer.role.name), (epoch, self._measuring.engine.edition)
         if known is None or known.since != since:
             known = self._roles[payer.role.name] = _OfRole(since)
+        # Without the lock: where the ledger is away, all who ask wait for it at the same time.
+        told_since = self._measuring.ledger.told(payer, known.last, request.cancellation)
         with known.lock:
-            new, begun = self._measuring.ledger.told(payer, known.last, request.cancellation), time.thread_time()
-            for release, told in self._recalled(new[-_MOST:], payer, request, epoch):
+            new, begun = [one for one in told_since[-_MOST:] if one.number > known.last], time.thread_time()
+            for release, told in self._recalled(new, payer, request, epoch):
                 known.last = release.number
                 known.keep(told)
                 if time.thread_time() - begun > _SECONDS:
