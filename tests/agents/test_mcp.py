@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -21,7 +22,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent, TextResourceContents
 
-from dpsql.agents.tools import LONGEST_STATEMENT
+from dpsql.agents.session import AgentRefused, Login
+from dpsql.agents.tools import LONGEST_STATEMENT, tell_answer
 from tests.clients.data import LONG_TRIPS, TRIPS
 from tests.clients.site import Site, free_port
 
@@ -272,6 +274,29 @@ def test_sessions_are_nobody_elses(served: Site, http: str) -> None:
     with psycopg.connect(served.dsn, autocommit=True) as session:
         open_ones = session.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dpsql mcp'")
         assert open_ones.fetchone() == (0,)
+
+
+def test_a_large_answer_is_not_kept_whole(served: Site) -> None:
+    """Of what is left out only the number is, or one call would take all memory of a server that others use too."""
+    login = Login(served.dsn)
+
+    def asked(statement: str) -> Mapping[str, Any]:
+        return asyncio.run(tell_answer(login, statement, None, None, 1))
+
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+    before = _peak()
+    told = asked("/* all */ SELECT g, repeat('x', 1000) FROM generate_series(1, 200000) AS g")
+    assert _peak() - before < 50_000  # KiB; all of them are four times as many
+    assert (told["rows"][0][0], told["rows_left_out"]) == (1, 199_999)
+    told = asked("SELECT g, 1 AS one FROM generate_series(1, 0) AS g -- none")
+    assert (told["columns"], told["rows"], told["rows_left_out"]) == (["g", "one"], [], 0)
+    assert asked("SHOW application_name")["rows"] == [["dpsql mcp"]]
+    with pytest.raises(AgentRefused, match="Cast it to text"):
+        asked("SELECT '10000-01-01'::date")
+
+
+def _peak() -> int:
+    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 
 
 @pytest.mark.parametrize(
