@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import psycopg
@@ -12,6 +12,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from dpsql.accounting.sql.store import SqlRows
+from dpsql.hang_up import hang_up
+from dpsql.watchdog import called_when_overdue
 
 SCHEMA = "dpsql_ledger"
 """The schema in which a ledger's tables are: a database has one ledger."""
@@ -33,6 +35,8 @@ _GREETING = (
 )
 _SAFE = frozenset({"on", "remote_write", "remote_apply"})
 """Values of `synchronous_commit` with which a commit is on the server's own disk."""
+_SILENT = 60.0
+"""Seconds until a server that answers nothing counts as one that can't be reached."""
 _REST = 0.5
 """Seconds until a server that could not be reached is tried again by who need not wait for it."""
 
@@ -58,7 +62,15 @@ class ServerTransaction:
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> SqlRows:
         """Run one statement."""
-        return RawCursor(self._connection).execute(_numbered(sql).encode(), values or None)
+        return told(self._connection, _numbered(sql), values)
+
+
+def told(
+    connection: psycopg.Connection, sql: str, values: Sequence[Any] = (), *, prepare: bool | None = None
+) -> SqlRows:
+    """Run one statement; a server that is stopped, or whose disk hangs, is waited for as long as one that has vanished."""
+    with called_when_overdue(partial(hang_up, connection), _SILENT):
+        return RawCursor(connection).execute(sql.encode(), values or None, prepare=prepare)
 
 
 class ServerSession:
@@ -93,7 +105,7 @@ class ServerSession:
         if connection is None or connection.closed or connection.info.transaction_status == TransactionStatus.IDLE:
             return
         try:
-            connection.execute(how.encode())
+            told(connection, how)
         except psycopg.Error:
             connection.close()
 

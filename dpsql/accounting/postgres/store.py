@@ -17,7 +17,7 @@ import psycopg
 from dpsql.accounting import mark
 from dpsql.accounting.ledger import Clock, DataSet, Way
 from dpsql.accounting.postgres import schema
-from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, shown_place
+from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, shown_place, told
 from dpsql.accounting.postgres.trouble import is_away, is_busy, trouble_of
 from dpsql.accounting.sql import owner
 from dpsql.accounting.sql.epochs import last_epoch
@@ -95,7 +95,7 @@ class PostgresStore:
         with self._eye.lock:
             try:
                 connection = self._eye.session.opened(soon=False)
-                connection.execute(_READ.encode())
+                told(connection, _READ)
                 return look(ServerTransaction(connection))
             except psycopg.Error:
                 return None
@@ -152,7 +152,7 @@ class PostgresStore:
                 if connection is not None:
                     try:
                         yield ServerTransaction(connection)
-                        connection.execute("COMMIT")
+                        told(connection, "COMMIT")
                     except psycopg.Error as error:
                         raise trouble_of(error) from error
                     finally:
@@ -163,8 +163,9 @@ class PostgresStore:
     def _begun(self, begin: str, now: float, since: float) -> psycopg.Connection | None:
         """Begin a transaction; None if it should be tried again."""
         try:
-            connection = self._shared.session.opened()
-            connection.execute(begin.encode(), prepare=False)
+            # Of those who wait for one that does not answer only the first tries to connect again.
+            connection = self._shared.session.opened(soon=False)
+            told(connection, begin, prepare=False)
         except psycopg.Error as error:
             self._shared.session.end("ROLLBACK")
             patience = _PATIENCE if is_busy(error) else _AWAY if is_away(error) else 0
