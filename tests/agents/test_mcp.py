@@ -79,9 +79,9 @@ def http(served: Site) -> Iterator[str]:
             process.terminate()
 
 
-def _status(url: str, headers: Mapping[str, str] = {}) -> int:
+def _status(url: str, headers: Mapping[str, str] = {}, body: bytes | None = b"{}") -> int:
     try:
-        with urlopen(Request(url, b"{}", dict(headers)), timeout=5) as answer:  # noqa: S310 # our own address
+        with urlopen(Request(url, body, dict(headers)), timeout=5) as answer:  # noqa: S310 # our own address
             return int(answer.status)
     except HTTPError as failed:
         return failed.code
@@ -247,6 +247,8 @@ def test_nobody_asks_without_a_log_in(served: Site, http: str) -> None:
     assert _status(http) == 401
     for header in ("", "Basic", "Basic !", "Bearer x", "Basic " + base64.b64encode(b"ana:").decode()):
         assert _status(http, {"Authorization": header}) == 401
+    # Whoever waits for events is not kept, whatever password they send.
+    assert _status(http, {"Authorization": "Basic " + base64.b64encode(b"ana:wrong").decode()}, None) == 405
     with pytest.raises(HTTPError) as failed:
         urlopen(Request(http, b"{}"))  # noqa: S310 # our own address
     assert "Authorization: Basic" in failed.value.read().decode()
