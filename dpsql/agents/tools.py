@@ -40,8 +40,8 @@ _CHARGED = """
 SELECT epsilon, statement FROM dpsql.charges WHERE charge_id > $1 AND user_name = current_user ORDER BY charge_id
 """
 _NEWEST = "SELECT coalesce(max(charge_id), 0) FROM dpsql.charges"
-_SAME = 100
-"""Characters by which a statement is known among charges."""
+_WHOLE = 2_000
+"""Characters that dpsql.charges has of a statement at most."""
 
 
 async def tell_tables(login: Login, table: str | None) -> _Found:
@@ -101,7 +101,7 @@ async def tell_answer(login: Login, statement: str, epsilon: str | None, error: 
         told = list(session.notices)
         charged = await session.rows(_CHARGED, (before,))
         left = await _budget(session)
-    paid = sum((cost for cost, of in charged if text.startswith(of.strip()[:_SAME])), Decimal(0))
+    paid = sum((cost for cost, of in charged if of[:_WHOLE] == text[:_WHOLE]), Decimal(0))
     return {
         **answer,
         "margins": found["margins"],

@@ -278,6 +278,17 @@ def test_sessions_are_nobody_elses(served: Site, http: str) -> None:
         assert open_ones.fetchone() == (0,)
 
 
+def test_questions_that_begin_alike_have_a_price_each(served: Site) -> None:
+    """Also at the same time: what others pay is not told as one's own."""
+
+    async def run() -> list[Mapping[str, Any]]:
+        padded = f"SELECT /* {'alike ' * 20}*/ count(*) FROM trips WHERE tip > 4.25"
+        asked = {padded: "1000", f"{padded}1": "500", f"{padded}12": "250"}
+        return await asyncio.gather(*(tell_answer(Login(served.dsn), q, paid, None, 1) for q, paid in asked.items()))
+
+    assert [told["epsilon_paid"] for told in asyncio.run(run())] == [1000, 500, 250]
+
+
 def test_a_large_answer_is_not_kept_whole(served: Site) -> None:
     """Of what is left out only the number is, or one call would take all memory of a server that others use too."""
     login = Login(served.dsn)
