@@ -34,6 +34,8 @@ _PATIENCE = 60.0
 """Seconds to wait for other servers' transactions; one takes milliseconds."""
 _AWAY = 20.0
 """Seconds to wait for the ledger's server while it can't be reached."""
+_GLANCE = 5.0
+"""Seconds that a look may take which nobody waits for."""
 _LEAST = 0.2
 """Seconds to wait where that time has gone by with waiting for somebody who waited."""
 _AGAIN = 0.05
@@ -95,8 +97,8 @@ class PostgresStore:
         with self._eye.lock:
             try:
                 connection = self._eye.session.opened(soon=False)
-                told(connection, _READ)
-                return look(ServerTransaction(connection))
+                told(connection, _READ, patience=_GLANCE)
+                return look(ServerTransaction(connection, _GLANCE))
             except psycopg.Error:
                 return None
             finally:
