@@ -39,6 +39,8 @@ _SILENT = 60.0
 """Seconds until a server that answers nothing counts as one that can't be reached."""
 _REST = 0.5
 """Seconds until a server that could not be reached is tried again, or as long as that took."""
+_MOST_REST = 10.0
+"""And no more: a statement waits twice as long."""
 
 
 def shown_place(dsn: str) -> str:
@@ -102,7 +104,9 @@ class ServerSession:
             self._connection = _connected(self._dsn)
         except psycopg.Error:
             failed = time.monotonic()
-            self._rests_until = failed + max(_REST, failed - began)  # or all who wait would try in turn
+            self._rests_until = failed + min(
+                max(_REST, failed - began), _MOST_REST
+            )  # or all who wait would try in turn
             raise
         return self._connection
 

@@ -95,6 +95,7 @@ def test_a_server_that_answers_nothing_keeps_nobody_for_ever(
             for asker in askers:
                 asker.join(30)
             assert (len(heard), measured) == (CHARGERS, [])
+        monkeypatch.setattr(store, "_AWAY", 20.0)  # it is tried again soon
         for number in range(CHARGERS):
             ask(ledger, _rich(), item_of(str(number)))
         assert set(Counter(entry.key for entry in ledger.entries(None, 100)).values()) == {1}
