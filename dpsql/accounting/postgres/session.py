@@ -64,10 +64,10 @@ class ServerTransaction:
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> SqlRows:
         """Run one statement."""
-        return told(self._connection, _numbered(sql), values, patience=self._patience)
+        return run_on_server(self._connection, _numbered(sql), values, patience=self._patience)
 
 
-def told(
+def run_on_server(
     connection: psycopg.Connection,
     sql: str,
     values: Sequence[Any] = (),
@@ -116,7 +116,7 @@ class ServerSession:
         if connection is None or connection.closed or connection.info.transaction_status == TransactionStatus.IDLE:
             return
         try:
-            told(connection, how)
+            run_on_server(connection, how)
         except psycopg.Error:
             connection.close()
 
@@ -144,10 +144,10 @@ def _connected(dsn: str) -> psycopg.Connection:
     usual = {key: value for key, value in _USUAL.items() if key not in given}
     connection = psycopg.connect(make_conninfo(dsn, **usual), autocommit=True)
     try:
-        told(connection, "; ".join(_GREETING), prepare=False)
-        row = told(connection, "SHOW synchronous_commit").fetchone()
+        run_on_server(connection, "; ".join(_GREETING), prepare=False)
+        row = run_on_server(connection, "SHOW synchronous_commit").fetchone()
         if row is None or row[0] not in _SAFE:
-            told(connection, "SET synchronous_commit = on")
+            run_on_server(connection, "SET synchronous_commit = on")
     except BaseException:
         connection.close()
         raise

@@ -17,7 +17,7 @@ import psycopg
 from dpsql.accounting import mark
 from dpsql.accounting.ledger import Clock, DataSet, Way
 from dpsql.accounting.postgres import schema
-from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, shown_place, told
+from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, run_on_server, shown_place
 from dpsql.accounting.postgres.trouble import is_away, is_busy, trouble_of
 from dpsql.accounting.sql import owner
 from dpsql.accounting.sql.epochs import last_epoch
@@ -97,7 +97,7 @@ class PostgresStore:
         with self._eye.lock:
             try:
                 connection = self._eye.session.opened(soon=False)
-                told(connection, _READ, patience=_GLANCE)
+                run_on_server(connection, _READ, patience=_GLANCE)
                 return look(ServerTransaction(connection, _GLANCE))
             except psycopg.Error:
                 return None
@@ -154,7 +154,7 @@ class PostgresStore:
                 if connection is not None:
                     try:
                         yield ServerTransaction(connection)
-                        told(connection, "COMMIT")
+                        run_on_server(connection, "COMMIT")
                     except psycopg.Error as error:
                         raise trouble_of(error) from error
                     finally:
@@ -167,7 +167,7 @@ class PostgresStore:
         try:
             # Of those who wait for one that does not answer only the first tries to connect again.
             connection = self._shared.session.opened(soon=False)
-            told(connection, begin, prepare=False)
+            run_on_server(connection, begin, prepare=False)
         except psycopg.Error as error:
             self._shared.session.end("ROLLBACK")
             patience = _PATIENCE if is_busy(error) else _AWAY if is_away(error) else 0
