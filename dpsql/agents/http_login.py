@@ -40,18 +40,29 @@ def login_of(request: object, login: Login) -> Login:
 
 
 class NeedsLogin:
-    """Answers requests without a log-in with 401, and says what is wanted."""
+    """Answers requests without a log-in with 401, and says what is wanted; only calls of tools are passed on."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on that has a log-in."""
-        if scope["type"] != "http" or credentials(Request(scope).headers.get("authorization")) is not None:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
-            return
-        error = {"code": _NO_REQUEST, "message": f"not logged in to dpsql. {_ADVICE}"}
-        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
-        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b'Basic realm="dpsql"')]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        elif credentials(Request(scope).headers.get("authorization")) is None:
+            challenge = (b"www-authenticate", b'Basic realm="dpsql"')
+            await _refuse(send, 401, f"not logged in to dpsql. {_ADVICE}", challenge)
+        elif (
+            scope["method"] == "GET"
+        ):  # it would wait for events, of which there are none, with a password that nobody sees
+            await _refuse(send, 405, "there are no events; POST calls a tool", (b"allow", b"POST"))
+        else:
+            await self._app(scope, receive, send)
+
+
+async def _refuse(send: Send, status: int, message: str, header: tuple[bytes, bytes]) -> None:
+    error = {"code": _NO_REQUEST, "message": message}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    headers = [(b"content-type", b"application/json"), header]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,12 +1,12 @@
 """One log-in to dpsql for one call of a tool: each has a session of its own, so that nothing of one is left for another."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, AsyncRawCursor
+from psycopg import AsyncConnection, AsyncRawCursor, capabilities
 from psycopg.conninfo import make_conninfo
 
 from dpsql.errors import DpsqlError
@@ -14,8 +14,11 @@ from dpsql.errors import DpsqlError
 _Rows = list[tuple[Any, ...]]
 _PATIENCE = 10
 """Seconds for the log-in."""
+_AT_A_TIME = 100 if capabilities.has_stream_chunked() else 1
+"""Rows that are fetched at a time."""
 _RULE = "rule: "
 _ONE_AT_A_TIME = "ask one statement a call; WITH puts several questions into one."
+_AS_TEXT = "Cast it to text; what was paid for is free when it is asked again."
 _LOG_IN = "Give the server's address to `dpsql mcp`, with a user, and the password in PGPASSWORD or a password file."
 
 
@@ -78,6 +81,30 @@ class AgentSession:
             raise AgentRefused(told(failed)) from None
         except UnicodeError:
             raise AgentRefused("the text has characters that UTF-8 does not have; leave them out") from None
+
+    async def ask_for(self, query: str, most: int) -> tuple[list[str], _Rows, int]:
+        """Return the names of a query's columns, its first rows, and how many there were after these, which are not kept.
+
+        Raises:
+            AgentRefused: dpsql refuses it, or it fails.
+        """
+        cursor, kept, more = AsyncRawCursor(self._connection), list[tuple[Any, ...]](), 0
+        try:
+            async for row in cursor.stream(query.encode(), size=_AT_A_TIME):
+                if len(kept) < most:
+                    kept.append(row)
+                else:
+                    more += 1
+        except psycopg.DataError as unfit:
+            if unfit.sqlstate is not None:
+                raise AgentRefused(told(unfit)) from None
+            raise AgentRefused(f"a value of the answer can't be shown: {unfit}. {_AS_TEXT}") from None
+        except psycopg.Error as failed:
+            raise AgentRefused(told(failed)) from None
+        if not kept:  # a stream without rows does not tell its columns
+            with suppress(AgentRefused):
+                cursor = await self.ask(f"SELECT * FROM (\n{query}\n) AS answer LIMIT 0")  # noqa: S608 # their text
+        return [one.name for one in cursor.description or ()], kept, more
 
     async def set(self, name: str, value: str | None) -> None:
         """Set one of dpsql's own settings, if there is a value."""

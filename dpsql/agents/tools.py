@@ -10,16 +10,16 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from psycopg import AsyncRawCursor
-
 from dpsql.agents.session import AgentRefused, AgentSession, Login
+from dpsql.errors import DpsqlError
+from dpsql.lexer.tokens import tokens
 
 _Found = Mapping[str, Any]
 LONGEST_STATEMENT = 32_000
 """Characters of a statement."""
 _MOST_ROWS = 5_000
 _MOST_VALUES = 200
-_QUERIES = ("select", "with", "values", "table", "(")
+_QUERIES = frozenset({"select", "with", "values", "table", "("})
 _TABLES = """
 SELECT c.relname, CASE WHEN c.relrowsecurity THEN 'protected' WHEN c.relkind = 'v' THEN 'view' ELSE 'public' END,
        pg_catalog.obj_description(c.oid, 'pg_class')
@@ -40,8 +40,8 @@ _CHARGED = """
 SELECT epsilon, statement FROM dpsql.charges WHERE charge_id > $1 AND user_name = current_user ORDER BY charge_id
 """
 _NEWEST = "SELECT coalesce(max(charge_id), 0) FROM dpsql.charges"
-_SAME = 100
-"""Characters by which a statement is known among charges."""
+_WHOLE = 2_000
+"""Characters that dpsql.charges has of a statement at most."""
 
 
 async def tell_tables(login: Login, table: str | None) -> _Found:
@@ -92,15 +92,16 @@ async def tell_answer(login: Login, statement: str, epsilon: str | None, error: 
     text = _checked(statement)
     async with login.session() as session:
         await _set(session, epsilon, error)
-        found = await _planned(session, text) if text.lower().startswith(_QUERIES) else {"margins": [], "clamped": []}
+        is_query = _first_word(text) in _QUERIES
+        found = await _planned(session, text) if is_query else {"margins": [], "clamped": []}
         ((before,),) = await session.rows(_NEWEST)
         session.notices.clear()
-        cursor = await session.ask(text)
-        answer = await _answer(cursor, min(max(rows, 1), _MOST_ROWS))
+        most = min(max(rows, 1), _MOST_ROWS)
+        answer = _answer(*await session.ask_for(text, most)) if is_query else await _done(session, text)
         told = list(session.notices)
         charged = await session.rows(_CHARGED, (before,))
         left = await _budget(session)
-    paid = sum((cost for cost, of in charged if text.startswith(of.strip()[:_SAME])), Decimal(0))
+    paid = sum((cost for cost, of in charged if of[:_WHOLE] == text[:_WHOLE]), Decimal(0))
     return {
         **answer,
         "margins": found["margins"],
@@ -154,16 +155,24 @@ async def _planned(session: AgentSession, query: str) -> _Found:
     }
 
 
-async def _answer(cursor: AsyncRawCursor[tuple[Any, ...]], most: int) -> _Found:
-    columns = cursor.description
-    if columns is None:
-        return {"columns": [], "rows": [], "rows_left_out": 0, "status": cursor.statusmessage}
-    found = [[_shown(value) for value in row] for row in await cursor.fetchmany(most)]
-    return {
-        "columns": [one.name for one in columns],
-        "rows": found,
-        "rows_left_out": max(0, cursor.rowcount - len(found)),
-    }
+async def _done(session: AgentSession, command: str) -> _Found:
+    """Return what became of a command, with the few rows that some have, as SHOW."""
+    cursor = await session.ask(command)
+    if cursor.description is None:
+        return {**_answer([], [], 0), "status": cursor.statusmessage}
+    return _answer([one.name for one in cursor.description], await cursor.fetchmany(_MOST_ROWS), 0)
+
+
+def _answer(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], more: int) -> _Found:
+    return {"columns": columns, "rows": [[_shown(value) for value in row] for row in rows], "rows_left_out": more}
+
+
+def _first_word(statement: str) -> str:
+    """Return the word with which a statement begins, after comments; nothing where it can't be read."""
+    try:
+        return next((token.word for token in tokens(statement)), "")
+    except DpsqlError:
+        return ""
 
 
 def _checked(statement: str) -> str:

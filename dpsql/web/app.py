@@ -48,6 +48,7 @@ def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
         middleware=[cookie],
         exception_handlers={HTTPException: _unhappy(context), ClientDisconnect: _unheard, 500: _broken(context)},
     )
+    app.router.redirect_slashes = False  # to an address that is made of the Host which the request names
     # Around everything, Starlette's own answers to a broken endpoint included.
     return SafeHeaders(app, secure=site.secure), context
 

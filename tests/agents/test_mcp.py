@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -21,7 +22,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent, TextResourceContents
 
-from dpsql.agents.tools import LONGEST_STATEMENT
+from dpsql.agents.session import AgentRefused, Login
+from dpsql.agents.tools import LONGEST_STATEMENT, tell_answer
 from tests.clients.data import LONG_TRIPS, TRIPS
 from tests.clients.site import Site, free_port
 
@@ -77,9 +79,9 @@ def http(served: Site) -> Iterator[str]:
             process.terminate()
 
 
-def _status(url: str, headers: Mapping[str, str] = {}) -> int:
+def _status(url: str, headers: Mapping[str, str] = {}, body: bytes | None = b"{}") -> int:
     try:
-        with urlopen(Request(url, b"{}", dict(headers)), timeout=5) as answer:  # noqa: S310 # our own address
+        with urlopen(Request(url, body, dict(headers)), timeout=5) as answer:  # noqa: S310 # our own address
             return int(answer.status)
     except HTTPError as failed:
         return failed.code
@@ -245,6 +247,8 @@ def test_nobody_asks_without_a_log_in(served: Site, http: str) -> None:
     assert _status(http) == 401
     for header in ("", "Basic", "Basic !", "Bearer x", "Basic " + base64.b64encode(b"ana:").decode()):
         assert _status(http, {"Authorization": header}) == 401
+    # Whoever waits for events is not kept, whatever password they send.
+    assert _status(http, {"Authorization": "Basic " + base64.b64encode(b"ana:wrong").decode()}, None) == 405
     with pytest.raises(HTTPError) as failed:
         urlopen(Request(http, b"{}"))  # noqa: S310 # our own address
     assert "Authorization: Basic" in failed.value.read().decode()
@@ -272,6 +276,40 @@ def test_sessions_are_nobody_elses(served: Site, http: str) -> None:
     with psycopg.connect(served.dsn, autocommit=True) as session:
         open_ones = session.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dpsql mcp'")
         assert open_ones.fetchone() == (0,)
+
+
+def test_questions_that_begin_alike_have_a_price_each(served: Site) -> None:
+    """Also at the same time: what others pay is not told as one's own."""
+
+    async def run() -> list[Mapping[str, Any]]:
+        padded = f"SELECT /* {'alike ' * 20}*/ count(*) FROM trips WHERE tip > 4.25"
+        asked = {padded: "1000", f"{padded}1": "500", f"{padded}12": "250"}
+        return await asyncio.gather(*(tell_answer(Login(served.dsn), q, paid, None, 1) for q, paid in asked.items()))
+
+    assert [told["epsilon_paid"] for told in asyncio.run(run())] == [1000, 500, 250]
+
+
+def test_a_large_answer_is_not_kept_whole(served: Site) -> None:
+    """Of what is left out only the number is, or one call would take all memory of a server that others use too."""
+    login = Login(served.dsn)
+
+    def asked(statement: str) -> Mapping[str, Any]:
+        return asyncio.run(tell_answer(login, statement, None, None, 1))
+
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+    before = _peak()
+    told = asked("/* all */ SELECT g, repeat('x', 1000) FROM generate_series(1, 200000) AS g")
+    assert _peak() - before < 50_000  # KiB; all of them are four times as many
+    assert (told["rows"][0][0], told["rows_left_out"]) == (1, 199_999)
+    told = asked("SELECT g, 1 AS one FROM generate_series(1, 0) AS g -- none")
+    assert (told["columns"], told["rows"], told["rows_left_out"]) == (["g", "one"], [], 0)
+    assert asked("SHOW application_name")["rows"] == [["dpsql mcp"]]
+    with pytest.raises(AgentRefused, match="Cast it to text"):
+        asked("SELECT '10000-01-01'::date")
+
+
+def _peak() -> int:
+    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 
 
 @pytest.mark.parametrize(

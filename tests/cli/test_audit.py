@@ -56,6 +56,16 @@ def test_the_lines_that_are_wanted_are_printed(config: Path, arguments: tuple[st
     assert "\x1b" not in shown.stdout + objects.stdout
 
 
+def test_a_long_statement_hides_no_other(config: Path) -> None:
+    """A table has its beginning; objects have all of it."""
+    long = "SELECT 1 /* " + "x y " * 20_000 + "*/"
+    folder = TrailFolder(place_of_trail(load(config, {})))
+    folder.add([record(long).fields()], NOON.date())
+    folder.close()
+    assert len(_run(config).stdout.splitlines()) < 100
+    assert json.loads(_run(config, "--json").stdout.splitlines()[-1])["statement"] == long
+
+
 def test_a_whole_trail_is_verified(config: Path) -> None:
     """It says how far it goes, so that the hash can be written down elsewhere."""
     done = _run(config, "--verify")

@@ -54,15 +54,28 @@ class LedgerServer:
 
     def kill(self) -> None:
         """Kill the server and all its sessions at once, as a power cut does."""
-        parent = str(self._process.pid)
         self._process.send_signal(signal.SIGSTOP)
-        for entry in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(OSError):
-                number, _, rest = entry.read_text().partition(" ")
-                if rest.rpartition(") ")[2].split()[1] == parent:
-                    os.kill(int(number), signal.SIGKILL)
+        self._signal_sessions(signal.SIGKILL)
         self._process.kill()
         self._process.wait(_PATIENCE)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Let the server and all its sessions do nothing meanwhile; connections to it stay open."""
+        self._process.send_signal(signal.SIGSTOP)
+        self._signal_sessions(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal_sessions(signal.SIGCONT)
+            self._process.send_signal(signal.SIGCONT)
+
+    def _signal_sessions(self, number: signal.Signals) -> None:
+        for entry in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                process, _, rest = entry.read_text().partition(" ")
+                if rest.rpartition(") ")[2].split()[1] == str(self._process.pid):
+                    os.kill(int(process), number)
 
     def start(self) -> None:
         """Start it again, after whatever the kill left."""

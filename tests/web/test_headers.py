@@ -111,6 +111,16 @@ def test_unknown_addresses_are_pages_to_people(visit: Visit, user: str | None) -
     assert browser.get("/nothing").json()["error"] == "Not Found"
 
 
+@pytest.mark.parametrize("path", ["/budget/", "/static"])
+def test_no_address_is_made_of_what_a_request_calls_this_host(visit: Visit, path: str) -> None:
+    """Whatever name it has, nobody is sent there."""
+    browser = visit("ana")
+    browser.client.headers["host"] = "evil.example"
+    reply = browser.get(path)
+    assert reply.status_code == 404
+    assert "location" not in reply.headers
+
+
 def test_a_form_that_is_too_old_is_a_page(visit: Visit) -> None:
     """With the reason."""
     browser = visit("ana")

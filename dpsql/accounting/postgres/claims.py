@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 import psycopg
 
-from dpsql.accounting.postgres.session import SharedSession
+from dpsql.accounting.postgres.session import SharedSession, run_on_server
 from dpsql.accounting.postgres.trouble import trouble_of
 from dpsql.accounting.sql.place_of_key import place_of_key
 
-_TAKE = "SELECT pg_try_advisory_lock(key) FROM unnest(%s::bigint[]) key"
-_END = "SELECT pg_advisory_unlock(key) FROM unnest(%s::bigint[]) key"
+_TAKE = "SELECT pg_try_advisory_lock(key) FROM unnest($1::bigint[]) key"
+_END = "SELECT pg_advisory_unlock(key) FROM unnest($1::bigint[]) key"
 
 _AWAY = 20.0
 """Seconds for which a server that can't be reached is waited for."""
@@ -65,7 +65,7 @@ class ServerClaims:
                 return
             self._held -= ended
             try:
-                self._again().execute(_END, (sorted(ended),))
+                run_on_server(self._again(), _END, (sorted(ended),))
             except psycopg.Error:
                 self._shared.session.drop()
 
@@ -73,9 +73,9 @@ class ServerClaims:
         """Lock all or none."""
         connection = self._again()
         order = sorted(wanted)
-        found = [row[0] for row in connection.execute(_TAKE, (order,))]
+        found = [row[0] for row in run_on_server(connection, _TAKE, (order,))]
         if not all(found):
-            connection.execute(_END, ([key for key, got in zip(order, found, strict=True) if got],))
+            run_on_server(connection, _END, ([key for key, got in zip(order, found, strict=True) if got],))
         return all(found)
 
     def _again(self) -> psycopg.Connection:
@@ -83,5 +83,5 @@ class ServerClaims:
         connection = self._shared.session.opened(soon=False)
         if connection is not self._session:
             self._session = connection
-            connection.execute(_TAKE, (sorted(self._held),))
+            run_on_server(connection, _TAKE, (sorted(self._held),))
         return connection

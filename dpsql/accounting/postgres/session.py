@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import psycopg
@@ -12,6 +12,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from dpsql.accounting.sql.store import SqlRows
+from dpsql.hang_up import hang_up
+from dpsql.watchdog import called_when_overdue
 
 SCHEMA = "dpsql_ledger"
 """The schema in which a ledger's tables are: a database has one ledger."""
@@ -33,8 +35,12 @@ _GREETING = (
 )
 _SAFE = frozenset({"on", "remote_write", "remote_apply"})
 """Values of `synchronous_commit` with which a commit is on the server's own disk."""
+_SILENT = 60.0
+"""Seconds until a server that answers nothing counts as one that can't be reached."""
 _REST = 0.5
-"""Seconds until a server that could not be reached is tried again by who need not wait for it."""
+"""Seconds until a server that could not be reached is tried again, or as long as that took."""
+_MOST_REST = 10.0
+"""And no more: a statement waits twice as long."""
 
 
 def shown_place(dsn: str) -> str:
@@ -53,12 +59,25 @@ def _numbered(sql: str) -> str:
 class ServerTransaction:
     """A transaction on the server, as those see it who write the ledger's SQL."""
 
-    def __init__(self, connection: psycopg.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: psycopg.Connection, patience: float | None = None) -> None:
+        self._connection, self._patience = connection, patience
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> SqlRows:
         """Run one statement."""
-        return RawCursor(self._connection).execute(_numbered(sql).encode(), values or None)
+        return run_on_server(self._connection, _numbered(sql), values, patience=self._patience)
+
+
+def run_on_server(
+    connection: psycopg.Connection,
+    sql: str,
+    values: Sequence[Any] = (),
+    *,
+    prepare: bool | None = None,
+    patience: float | None = None,
+) -> SqlRows:
+    """Run one statement; a server that is stopped, or whose disk hangs, is waited for as long as one that has vanished."""
+    with called_when_overdue(partial(hang_up, connection), _SILENT if patience is None else patience):
+        return RawCursor(connection).execute(sql.encode(), values or None, prepare=prepare)
 
 
 class ServerSession:
@@ -67,7 +86,7 @@ class ServerSession:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._connection: psycopg.Connection | None = None
-        self._failed = float("-inf")
+        self._rests_until = float("-inf")
         self._closed = False
 
     def opened(self, *, soon: bool = True) -> psycopg.Connection:
@@ -78,12 +97,16 @@ class ServerSession:
         """
         if self._connection is not None and not self._connection.closed:
             return self._connection
-        if self._closed or (not soon and time.monotonic() < self._failed + _REST):
+        began = time.monotonic()
+        if self._closed or (not soon and began < self._rests_until):
             raise errors.ConnectionDoesNotExist("not tried again yet")
         try:
             self._connection = _connected(self._dsn)
         except psycopg.Error:
-            self._failed = time.monotonic()
+            failed = time.monotonic()
+            self._rests_until = failed + min(
+                max(_REST, failed - began), _MOST_REST
+            )  # or all who wait would try in turn
             raise
         return self._connection
 
@@ -93,7 +116,7 @@ class ServerSession:
         if connection is None or connection.closed or connection.info.transaction_status == TransactionStatus.IDLE:
             return
         try:
-            connection.execute(how.encode())
+            run_on_server(connection, how)
         except psycopg.Error:
             connection.close()
 
@@ -121,10 +144,10 @@ def _connected(dsn: str) -> psycopg.Connection:
     usual = {key: value for key, value in _USUAL.items() if key not in given}
     connection = psycopg.connect(make_conninfo(dsn, **usual), autocommit=True)
     try:
-        connection.execute("; ".join(_GREETING).encode(), prepare=False)
-        row = connection.execute("SHOW synchronous_commit").fetchone()
+        run_on_server(connection, "; ".join(_GREETING), prepare=False)
+        row = run_on_server(connection, "SHOW synchronous_commit").fetchone()
         if row is None or row[0] not in _SAFE:
-            connection.execute("SET synchronous_commit = on")
+            run_on_server(connection, "SET synchronous_commit = on")
     except BaseException:
         connection.close()
         raise

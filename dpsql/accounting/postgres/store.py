@@ -17,7 +17,7 @@ import psycopg
 from dpsql.accounting import mark
 from dpsql.accounting.ledger import Clock, DataSet, Way
 from dpsql.accounting.postgres import schema
-from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, shown_place
+from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, run_on_server, shown_place
 from dpsql.accounting.postgres.trouble import is_away, is_busy, trouble_of
 from dpsql.accounting.sql import owner
 from dpsql.accounting.sql.epochs import last_epoch
@@ -34,6 +34,8 @@ _PATIENCE = 60.0
 """Seconds to wait for other servers' transactions; one takes milliseconds."""
 _AWAY = 20.0
 """Seconds to wait for the ledger's server while it can't be reached."""
+_GLANCE = 5.0
+"""Seconds that a look may take which nobody waits for."""
 _LEAST = 0.2
 """Seconds to wait where that time has gone by with waiting for somebody who waited."""
 _AGAIN = 0.05
@@ -95,8 +97,8 @@ class PostgresStore:
         with self._eye.lock:
             try:
                 connection = self._eye.session.opened(soon=False)
-                connection.execute(_READ.encode())
-                return look(ServerTransaction(connection))
+                run_on_server(connection, _READ, patience=_GLANCE)
+                return look(ServerTransaction(connection, _GLANCE))
             except psycopg.Error:
                 return None
             finally:
@@ -152,7 +154,7 @@ class PostgresStore:
                 if connection is not None:
                     try:
                         yield ServerTransaction(connection)
-                        connection.execute("COMMIT")
+                        run_on_server(connection, "COMMIT")
                     except psycopg.Error as error:
                         raise trouble_of(error) from error
                     finally:
@@ -163,8 +165,9 @@ class PostgresStore:
     def _begun(self, begin: str, now: float, since: float) -> psycopg.Connection | None:
         """Begin a transaction; None if it should be tried again."""
         try:
-            connection = self._shared.session.opened()
-            connection.execute(begin.encode(), prepare=False)
+            # Of those who wait for one that does not answer only the first tries to connect again.
+            connection = self._shared.session.opened(soon=False)
+            run_on_server(connection, begin, prepare=False)
         except psycopg.Error as error:
             self._shared.session.end("ROLLBACK")
             patience = _PATIENCE if is_busy(error) else _AWAY if is_away(error) else 0

@@ -13,7 +13,7 @@ from rich.console import Console
 from dpsql.accounting.sql.amendments import CORRECTION
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.cli.support.show import table_of
+from dpsql.cli.support.show import shown_of, table_of
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import kept_lines, place_of_ledger, place_of_trail
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
@@ -74,11 +74,11 @@ def _wanted(place: Path, user: str | None, since: datetime | None) -> Iterator[C
 
 
 def _cell(fields: Mapping[str, object], name: str) -> str:
-    """Return what a table has of a field; no control character of somebody's statement may reach the terminal."""
+    """Return what a table has of a field."""
     text = str(fields.get(name, fields.get("about", "") if name == "statement" else ""))
     if name == "time":
         text = text[:19].replace("T", " ")
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return shown_of(text)
 
 
 def _verify(loaded: Config, place: Path, *, copied: bool) -> None:

@@ -16,7 +16,7 @@ from dpsql.accounting.sql.soundness import Examined
 from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_back
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.cli.support.show import table_of
+from dpsql.cli.support.show import shown_of, table_of
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import kept_lines, open_ledger, place_of_ledger
 from dpsql.policy.config import Config, PostgresLedgerConfig
@@ -100,7 +100,7 @@ def show(
             typer.echo(json.dumps(_object(entry), ensure_ascii=False))
         return
     names = ("time (UTC)", "user", "role", "protects", "ε", "δ", "what", "statement")
-    Console().print(table_of(names, [tuple(_object(entry)[key] for key in _COLUMNS) for entry in found]))
+    Console().print(table_of(names, [tuple(shown_of(str(_object(entry)[key])) for key in _COLUMNS) for entry in found]))
 
 
 _COLUMNS = ("time", "user", "role", "protects", "epsilon", "delta", "note", "statement")

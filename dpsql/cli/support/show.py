@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 Cursor = psycopg.Cursor[tuple[object, ...]]
+_MOST = 1_000
+"""Characters that a table has of what somebody wrote: one statement must not hide the others."""
 
 
 def show_answer(console: Console, cursor: Cursor) -> None:
@@ -35,3 +37,9 @@ def table_of(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     for row in rows:
         table.add_row(*(Text("NULL", style="dim") if value is None else Text(str(value)) for value in row))
     return table
+
+
+def shown_of(text: str) -> str:
+    """Return what a table has of somebody's text; no control character of it may reach the terminal."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: _MOST + 1])
+    return shown if len(shown) <= _MOST else f"{shown[:_MOST]}…"

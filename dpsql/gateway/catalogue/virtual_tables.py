@@ -34,6 +34,8 @@ ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|registry|audit|profile|columns
 _NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
 _MOST = 10_000
 """Charges, or lines of the audit trail, that are shown."""
+_MOST_QUESTIONS = 2**63 - 1
+"""What a bigint holds."""
 _LONGEST = 2_000
 """Characters of a statement that are shown."""
 _LONGEST_READ = 32_000
@@ -190,7 +192,7 @@ def _budget(account: Account, books: Books) -> str:
         show_down(left.delta),
         show_down(role.per_query.epsilon),
         show_down(usual.epsilon),
-        str(balance.questions(usual)),
+        str(min(balance.questions(usual), _MOST_QUESTIONS)),
         show_up(balance.role_filter.spent.epsilon),
     )
     return splice.table(tuple(_BUDGET), tuple(_BUDGET.values()), [row])

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.postgres import store, trouble
+from dpsql.accounting.postgres import session, store, trouble
 from dpsql.accounting.postgres.ledger import PostgresLedger
 from dpsql.errors import LedgerBusy, LedgerFailed, LedgerFull
 from tests.support.fix_ledger import Clock, account_of, ask, item_of
@@ -68,6 +69,36 @@ def test_a_restart_is_waited_for_and_an_outage_is_told(
         assert measured == []
         server.start()
         assert ask(ledger, _rich(), item_of("b")) == {"b": None}
+
+
+def test_a_server_that_answers_nothing_keeps_nobody_for_ever(
+    server: LedgerServer, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those who wait hear of it together, nothing is measured, and whatever was charged then is charged once."""
+    monkeypatch.setattr(session, "_SILENT", 0.5)
+    monkeypatch.setattr(store, "_AWAY", 0.5)
+    measured, heard = list[object](), Counter[str]()
+
+    def wait(name: str) -> None:
+        try:
+            with ledger.open_statement(_rich(), "", [item_of(name)], measured.append):
+                pass
+        except LedgerFailed:
+            heard[name] += 1
+
+    with PostgresLedger(make_conninfo(server.dsn(), connect_timeout=2), tmp_path / "l", clock) as ledger:
+        ask(ledger, _rich(), item_of("before"))
+        askers = [threading.Thread(target=wait, args=(str(number),), daemon=True) for number in range(CHARGERS)]
+        with server.stopped():
+            for asker in askers:
+                asker.start()
+            for asker in askers:
+                asker.join(30)
+            assert (len(heard), measured) == (CHARGERS, [])
+        monkeypatch.setattr(store, "_AWAY", 20.0)  # it is tried again soon
+        for number in range(CHARGERS):
+            ask(ledger, _rich(), item_of(str(number)))
+        assert set(Counter(entry.key for entry in ledger.entries(None, 100)).values()) == {1}
 
 
 def _charge(ledger: PostgresLedger, name: str, over: threading.Event, heard: Counter[str]) -> None:
