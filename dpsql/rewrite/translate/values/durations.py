@@ -128,8 +128,11 @@ def part_of_span(expr: Expr, field: str) -> Expr:
 
 def _is_elapsed(expr: Expr) -> bool:
     """Return whether an interval is the time between two others, which PostgreSQL divides into days and hours."""
-    (micros,) = expr.args if isinstance(expr, Apply) and expr.op == MICROS else (expr,)
-    return isinstance(micros, Apply) and micros.op == "elapsed"
+    match expr:
+        case Apply(args=(Apply(args=(later, earlier)),)):
+            return expr == Elapsed(later, earlier).span
+        case _:
+            return False
 
 
 def lengths(a: Operand, b: Operand, node: exp.Expr) -> tuple[Expr, Expr]:
