@@ -40,7 +40,7 @@ check: $(VENV)/ok
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest
 PARALLEL = --workers auto
 test: $(VENV)/ok $(DRIVERS)/ok
-	@echo 'This takes about six minutes on two quiet cores.'
+	@echo 'This takes about eleven minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
 
 # What an attacker would try, a line each.
@@ -85,7 +85,7 @@ test-clients: $(VENV)/ok $(DRIVERS)/ok
 	$(UV) -e '.[dev,plots,clients]'
 	test -x $(PGADMIN)/bin/python || $(PYTHON) -m venv $(PGADMIN)
 	$(VENV)/bin/uv pip install --quiet --python $(PGADMIN)/bin/python 'pgadmin4>=9'
-	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) PGADMIN=$(PGADMIN) $(PYTEST) -m clients tests/clients/installed
+	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) PGADMIN=$(PGADMIN) $(PYTEST) $(PARALLEL) -m clients tests/clients/installed
 
 # What people look at data with, each where it disturbs nothing: several minutes.
 TOOLS = $(VENV)/tools

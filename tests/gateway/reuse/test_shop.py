@@ -17,7 +17,7 @@ from tests.support.fix_world import Answer, Client, noon
 from tests.support.quick_ledger import quick_ledger
 from tests.support.shop_generator import Written, written
 
-_MORE = [pytest.param(first, marks=pytest.mark.slow) for first in range(200, 10_000, 200)]
+_MORE = [pytest.param(first, marks=pytest.mark.slow) for first in range(100, 10_000, 100)]
 _OFF = Settings(reuse="off")
 
 
@@ -60,7 +60,7 @@ def test_made_up_statements_in_one_ledger(first: int, pair: tuple[Client, Client
     """Some are read off others, and what is read is what is measured."""
     reading, alone = pair
     read = 0
-    for number in range(first, first + 200):
+    for number in range(first, first + 100):
         one = written(number)
         if one.user != "ana":
             continue
