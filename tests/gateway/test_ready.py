@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady
+from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady, LedgerFailed
 from dpsql.gateway.readiness import Readiness
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
@@ -65,6 +65,23 @@ def test_monitors_are_told(rides: Served, world: World, new_client: NewClient) -
     now[0] += 6
     assert readiness.trouble() == EngineNotReady.text
     rides.execute("GRANT SELECT ON rides TO reader")
+    now[0] += 6
+    assert readiness.trouble() is None
+
+
+def test_monitors_are_told_of_a_ledger_that_is_away(
+    rides: Served, world: World, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients would hear that instead of an answer."""
+    now, ledger = [0.0], new_client(rides).ledger
+    readiness = Readiness(lambda: (rides, world.policy), ledger, lambda: now[0])
+
+    def away(*_: object) -> None:
+        raise LedgerFailed
+
+    monkeypatch.setattr(type(ledger), "entries", away)
+    assert readiness.trouble() == LedgerFailed.text
+    monkeypatch.undo()
     now[0] += 6
     assert readiness.trouble() is None
 

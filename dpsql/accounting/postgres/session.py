@@ -104,9 +104,8 @@ class ServerSession:
             self._connection = _connected(self._dsn)
         except psycopg.Error:
             failed = time.monotonic()
-            self._rests_until = failed + min(
-                max(_REST, failed - began), _MOST_REST
-            )  # or all who wait would try in turn
+            # As long as the attempt took: else all who wait would try in turn.
+            self._rests_until = failed + min(max(_REST, failed - began), _MOST_REST)
             raise
         return self._connection
 

@@ -2,7 +2,10 @@
 """When what was released answers another question: whose it is, since when, for how much ε, and what the session wants."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
+from typing import Any
 
 import pytest
 
@@ -45,6 +48,28 @@ def test_what_the_role_does(engine: Memory, policy: Policy, new_client: NewClien
     client.ask(GROUPED)
     assert _charged(client, SOME) == 1
     assert _charged(client, WHOLE, Settings(reuse="all")) == 0
+
+
+def test_who_looks_keeps_nobody_else_from_looking(
+    engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of one role ask the ledger at the same time: where it is away, they do not wait one after the other."""
+    client, both = new_client(engine), Barrier(2)
+    client.ask(GROUPED)
+    question = client.gateway.examine(WHOLE, client.asker)
+    assert question is not None
+    request, ledger = client.request(question, Settings(), ()), type(client.ledger)
+    right = ledger.told
+
+    def told(*arguments: Any) -> object:
+        both.wait(10)
+        return right(*arguments)
+
+    monkeypatch.setattr(ledger, "told", told)
+    epoch = client.gateway._measuring.epoch(request)
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(client.gateway._told.of, request, epoch) for _ in range(2)]
+        assert [len(one.result()) for one in found] == [1, 1]
 
 
 def test_another_role_pays(engine: Memory, new_client: NewClient) -> None:
