@@ -85,6 +85,8 @@ class Column(HashedOnce):
     description: str | None = None
     in_numbers: bool = False
     """Whether it is a boolean that the engine stores as 0 and 1."""
+    names_unit: bool = False
+    """Whether it says by itself whose a row is: no engine may store it in floats, and its values are told apart exactly."""
 
     @property
     def characters(self) -> int | None:

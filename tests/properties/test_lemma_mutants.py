@@ -68,7 +68,7 @@ class Bench:
                 first = first or seen
                 if seen != first:
                     return True
-            if turned_round(measured, table, rows):
+            if turned_round(measured, table, rows, UNITS[table]):
                 return True
         return False
 
@@ -115,7 +115,7 @@ def _row(table: str, unit: int, draw: random.Random) -> Row:
     cells["big"] = draw.choice([LARGE, LARGE + 1, -LARGE - 1, -LARGE])
     cells["moment"] = draw.choice(KEYS["moment"][:3])
     cells["place"] = 2 if unit == 1 else draw.choice([1, 3, 3, 3, LARGE, LARGE + 1])
-    written = Decimal(unit).quantize(Decimal(1).scaleb(-draw.randrange(3)))
+    written = Decimal(unit if unit > 2 else LARGE + 2 - unit).quantize(Decimal(1).scaleb(-draw.randrange(3)))
     return plain(UNITS[table], written if table == "payers" else unit, **cells)
 
 
@@ -124,6 +124,7 @@ CAST = "FROM members m JOIN by_big p ON p.key = fav::double precision"
 PEOPLE = "FROM visits v JOIN people p USING (person)"
 COPIES = "CASE WHEN p.key < 3 THEN 0.1 WHEN p.key = 3 THEN 0.1000000000000000000001 ELSE 0.10000000000000000000002 END"
 LEFT = "count(*), count(DISTINCT person) FILTER (WHERE iv > 2)"
+TWO_PAYERS = "SELECT count(*) FROM payers v WHERE v.payer IN (SELECT w.payer FROM payers w WHERE w.iv = 3)"
 MUTANTS: Sequence[tuple[Break, str, str]] = (
     (mutants.listed_by_exact_value, "moves", f"SELECT {COPIES}, count(*) {BIG} GROUP BY 1"),
     (mutants.listed_by_exact_value, "moves", f"SELECT p.num, sum(iv) {BIG} GROUP BY 1"),
@@ -141,6 +142,7 @@ MUTANTS: Sequence[tuple[Break, str, str]] = (
     (mutants.two_zeros, "order", "SELECT count(DISTINCT dbl) FROM visits"),
     (mutants.two_zeros, "order found", "SELECT DISTINCT txt, ceil(g) FROM visits"),
     (mutants.a_unit_of_many_texts, "order", "SELECT count(DISTINCT dbl) FROM payers"),
+    (mutants.decimals_in_double_precision, "moves", TWO_PAYERS),
     (mutants.one_step_too_far, "moves", "SELECT avg(g) FROM visits WHERE g IS NOT NULL"),
     (mutants.one_row_hides_another, "moves", f"SELECT p.moment, count(*) {BIG} GROUP BY 1"),
     (mutants.the_first_row_wins, "moves", f"SELECT p.moment, count(*) {BIG} GROUP BY 1"),

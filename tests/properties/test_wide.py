@@ -35,7 +35,7 @@ def check(question: Asked, data: st.DataObject, plans: Engines) -> None:
         measured = Measured.of(part, one.engine, one.world)
         note(measured.sql)
         assert all(move <= measured.claim for move in measured.moves(question.table, rows, UNITS[question.table]))
-        assert not turned_round(measured, question.table, rows)
+        assert not turned_round(measured, question.table, rows, UNITS[question.table])
         orders = [rows, rows[::-1], random.Random(1).sample(rows, len(rows))]  # noqa: S311  (an order)
         first, *others = [_listed(measured, question.table, order) for order in orders]
         assert all(other == first for other in others)

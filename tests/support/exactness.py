@@ -182,9 +182,8 @@ def moves_of_each(
         yield [one.distance(before, one.exact()) for one, before in zip(measured, whole, strict=True)]
 
 
-def turned_round(measured: Measured, table: str, rows: Sequence[Row]) -> bool:
+def turned_round(measured: Measured, table: str, rows: Sequence[Row], unit: str) -> bool:
     """Return whether taking some unit's rows away changes the order in which the groups that are left come."""
-    unit = measured.measurement.bound.unit.name
     measured.engine.fill(table, rows)
     whole = list(measured.exact())
     for name in owners_of(rows, unit):

@@ -50,7 +50,7 @@ _TYPES = {
     "key": "DECIMAL(19, 0)",
     "num": "DECIMAL(19, 0)",
     "share": "DECIMAL(22, 21)",
-    "payers.payer": "DECIMAL(18, 3)",
+    "payers.payer": "DECIMAL(22, 3)",
 }
 _LATE = [dt.datetime(2300, 1, 1, microsecond=n) for n in (2, 3, 4)]  # noqa: DTZ001  (timestamps without time zone)
 """Microseconds that double precision can't tell apart."""

@@ -97,6 +97,11 @@ def two_zeros(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Emitter, "one_text", lambda _, text, __: text)
 
 
+def decimals_in_double_precision(patch: pytest.MonkeyPatch) -> None:
+    """Compare the units of two rows in double precision, where neighbours beyond 2^53 are one."""
+    patch.setattr("dpsql.rewrite.emit.emitter.are_exact_numbers", lambda _, __: False)
+
+
 def a_unit_of_many_texts(patch: pytest.MonkeyPatch) -> None:
     """Rank a unit's rows by how the unit happens to be written."""
     patch.setattr(engine_sql, "salt", lambda _, unit, __: unit)

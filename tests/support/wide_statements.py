@@ -45,6 +45,14 @@ _WHERE = (
     "round(g) = 0",
     "v.big IS NULL",
 )
+_OF_PAYERS = (
+    "v.payer IN (SELECT w.payer FROM payers w WHERE w.iv > 0)",
+    "v.payer NOT IN (SELECT w.payer FROM payers w WHERE w.iv > 1)",
+    "EXISTS (SELECT 1 FROM payers w WHERE w.payer = v.payer AND w.iv > v.iv)",
+    "NOT EXISTS (SELECT 1 FROM payers w WHERE v.payer = w.payer AND w.flag)",
+)
+"""Conditions by which decimals, that double precision may take for one another, name the same individual."""
+_TWICE = "(SELECT * FROM payers UNION ALL SELECT * FROM payers)"
 _DISTINCT = ("v.dbl", "v.num", "v.txt", "iv", "v.moment", "round(g)", "v.big", "v.flag")
 
 
@@ -81,7 +89,8 @@ def asked(draw: st.DrawFn) -> Asked:
     """Return statements, most of which are not refused."""
     table = draw(st.sampled_from(["visits", "visits", "members", "payers"]))
     user = draw(st.sampled_from(["ana", "eve"]))
-    joins, aliases = [f"FROM {table} v"], []
+    scanned = draw(st.sampled_from([table, table, _TWICE])) if table == "payers" else table
+    joins, aliases = [f"FROM {scanned} v"], []
     for alias in draw(st.sampled_from(["", "p", "p", "pq"])):
         kind = draw(st.sampled_from(list(_COMPARED)))
         other = draw(st.sampled_from(_COMPARED[kind]))
@@ -92,7 +101,8 @@ def asked(draw: st.DrawFn) -> Asked:
     keys += [st.sampled_from([text.format(a) for text in _COMPUTED]) for a in aliases]
     keys += [st.sampled_from(_UNDECLARED)] if user == "eve" else []
     by = draw(st.lists(st.one_of(keys), max_size=2, unique=True))
-    where = draw(st.one_of(st.just(""), st.just(""), st.sampled_from(_WHERE).map(" WHERE {}".format)))
+    conditions = [*_WHERE, *_OF_PAYERS, *_OF_PAYERS] if scanned == "payers" else _WHERE
+    where = draw(st.one_of(st.just(""), st.just(""), st.sampled_from(conditions).map(" WHERE {}".format)))
     source = f"{' '.join(joins)}{where}"
     if by and draw(st.integers(0, 7)) == 0:
         return Asked(f"SELECT DISTINCT {', '.join(by)} {source}", table, user, user == "ana")
@@ -138,7 +148,8 @@ def tables(table: str) -> st.SearchStrategy[list[Row]]:
     if table == "members":
         names = st.lists(st.integers(1, 6), max_size=6, unique=True)
     else:
-        names = st.lists(st.sampled_from([1, 1, 2, 2, 3, None]), max_size=9)
+        large = [LARGE, LARGE, LARGE + 1] if table == "payers" else []
+        names = st.lists(st.sampled_from([1, 1, 2, 2, 3, None, *large]), max_size=9)
     cells = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in _CELLS.items()})
     scales = st.sampled_from([Decimal(1), Decimal("0.1"), Decimal("0.01")])
 

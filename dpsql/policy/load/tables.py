@@ -117,6 +117,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
         nullable=shape.nullable,
         description=shape.description,
         in_numbers=in_numbers,
+        names_unit=any(unit.column == name for unit in file.units.values()),
     )
 
 

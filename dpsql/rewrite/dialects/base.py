@@ -94,6 +94,10 @@ class Dialect(ABC):
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return a unit such that values which are one unit have one text."""
 
+    @abstractmethod
+    def exact_text(self, number: str) -> str:
+        """Return the text of a whole number or a decimal: the same for equal ones of any type and scale; or refuse."""
+
     @final
     def integer_quotient(self, a: str, b: str) -> str:
         """Return a / b of whole numbers, b not 0, cut off towards 0."""
@@ -262,8 +266,6 @@ class Dialect(ABC):
     @abstractmethod
     def computed_once(self) -> str:
         """Return what stands behind a subquery whose columns are to be computed once a row, wherever they are read."""
-
-    # What follows from the above
 
     @final
     def literal(self, value: Value | None, type_: SqlType) -> str:

@@ -99,6 +99,11 @@ class DuckDbDialect(PostgresFunctions):
         del type_
         return unit
 
+    def exact_text(self, number: str) -> str:
+        """Return the text without zeros at its end; a comparison of decimals of two scales may fail, or round one."""
+        text = f"CAST({number} AS VARCHAR)"
+        return f"(CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END)"
+
     def product(self, a: str, b: str) -> str:
         """Return `a * b`, which comes out as 0 where it is too small."""
         return f"({a} * {b})"

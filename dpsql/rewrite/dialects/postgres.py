@@ -94,6 +94,10 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         """Return a numeric in double precision: equal numerics have as many texts as there are scales."""
         return _any_numeric(unit) if type_ is SqlType.NUMERIC else unit
 
+    def exact_text(self, number: str) -> str:
+        """Return the text without zeros at its end."""
+        return f"trim_scale(({number})::numeric)::text"
+
     def product(self, a: str, b: str) -> str:
         """Return the product of what is not too small: an underflow would be an error."""
         return f"({self.flush_tiny(a)} * {self.flush_tiny(b)})"

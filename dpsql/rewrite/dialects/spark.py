@@ -120,6 +120,11 @@ class SparkDialect(PlainForms):
         del type_
         return unit
 
+    def exact_text(self, number: str) -> str:
+        """Refuse: Spark writes some decimals with an exponent."""
+        del number
+        raise _lacking("comparisons of decimals")
+
     def product(self, a: str, b: str) -> str:
         """Return `a * b`, which comes out as 0 where it is too small."""
         return f"({a} * {b})"

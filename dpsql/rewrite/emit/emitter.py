@@ -13,8 +13,9 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.columns import quoted, stored
+from dpsql.rewrite.emit.columns import identity, quoted, stored
 from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.functions.comparisons import are_exact_numbers, equation
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
@@ -188,7 +189,7 @@ class Emitter:
         return f"{raw} IN ({', '.join(texts)})" if values else "FALSE"
 
     def _apply(self, expr: Apply, *, computed: bool) -> str:
-        short = self._unclamped_comparison(expr)
+        short = self._unclamped_comparison(expr) or self._equation_of_texts(expr)
         if short is not None:
             return short
         function = function_of(expr)
@@ -231,6 +232,16 @@ class Emitter:
         if not condition.as_stored(known.interval, Fraction(b.value)):
             return None
         return function_of(expr).emit([self.raw(a), self.sql(b)], expr, self.dialect)
+
+    def _equation_of_texts(self, expr: Apply) -> str | None:
+        """Return `a = b` of two numbers that double precision may not tell apart.
+
+        a.payer = b.payer  →  trim_scale(s0."payer")::text = trim_scale(s1."payer")::text
+        """
+        a, b = equation(expr) or (expr, expr)
+        if not (isinstance(a, Ref) and isinstance(b, Ref) and are_exact_numbers(a, b)):
+            return None
+        return " = ".join(self.dialect.exact_text(identity(ref, self.dialect)) for ref in (a, b))
 
 
 def _not_too_long(text: str) -> str:

@@ -136,7 +136,10 @@ def union_rows(made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:
 
 def _union_part(part: UnionPart, made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:
     columns = {name: expr for name, expr in part.columns.items() if name in read}
-    texts = [f"{identity(part.unit, emitter.dialect)} AS {quoted(made.unit)}"]
+    unit = identity(part.unit, emitter.dialect)
+    if made.columns[made.unit].type.is_text and part.unit.type.is_number:
+        unit = emitter.dialect.exact_text(unit)
+    texts = [f"{unit} AS {quoted(made.unit)}"]
     texts += [
         f"{_as_type(_computed(e, part.relation, emitter), made.columns[name].type, emitter)} AS {quoted(name)}"
         for name, e in columns.items()

@@ -6,10 +6,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Value
+from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import Condition, EvaluateRule, Function, infix, template
-from dpsql.rewrite.ir.expr import Apply, Const, Expr
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.facts import Facts
 
 _FAR = Fraction(10) ** 400
@@ -24,6 +24,20 @@ def equation(expr: Expr) -> tuple[Expr, Expr] | None:
         a, b = expr.args
         return a, b
     return None
+
+
+def are_exact_numbers(a: Expr, b: Expr) -> bool:
+    """Return whether both are columns of numbers, one of them a numeric, whose stored values are told apart exactly.
+
+    Their equation is one of texts (`Dialect.exact_text`): in double precision different numbers may be equal.
+    """
+    return SqlType.NUMERIC in (a.type, b.type) and _is_exact(a) and _is_exact(b)
+
+
+def _is_exact(expr: Expr) -> bool:
+    if not isinstance(expr, Ref) or expr.public or expr.column.bounds is not None or expr.column.values is not None:
+        return False
+    return expr.type.is_integer or (expr.type is SqlType.NUMERIC and expr.column.names_unit)
 
 
 def compared_ways(expr: Expr) -> tuple[tuple[str, Expr, Expr], ...]:

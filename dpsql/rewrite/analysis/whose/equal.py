@@ -3,15 +3,15 @@
 a.x = b.y AND b.y = c.z   →  a.x, b.y and c.z are one class
 
 Claim: in a row for which the condition holds, columns of one class have the same value, and it is not NULL. Proof: each
-equation of two columns holds there, since it is a part of a conjunction. Whole numbers are compared with whole numbers
-and texts with texts of their type, exactly. Each column is read in the same way in all places. So equality is transitive
+equation of two columns holds there, since it is a part of a conjunction. Whole numbers are compared with whole numbers,
+texts with texts of their type, and a unit's decimals with decimals or whole numbers by their texts, all of them exactly. Each column is read in the same way in all places. So equality is transitive
 here.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpsql.rewrite.functions.comparisons import equation
+from dpsql.rewrite.functions.comparisons import are_exact_numbers, equation
 from dpsql.rewrite.ir.expr import Expr, Ref, conjuncts
 
 _Place = tuple[int, str]
@@ -52,7 +52,8 @@ class EqualColumns:
 
 
 def _compared_exactly(one: Ref, other: Ref) -> bool:
-    return (one.type.is_integer and other.type.is_integer) or (one.type.is_text and one.type is other.type)
+    both_whole = one.type.is_integer and other.type.is_integer
+    return both_whole or (one.type.is_text and one.type is other.type) or are_exact_numbers(one, other)
 
 
 def _merge(classes: dict[_Place, list[Ref]], one: Ref, other: Ref) -> None:

@@ -192,7 +192,7 @@ def _not_on_unit(source: Source, unit: UnitBound) -> Unsupported:
     return Unsupported(
         f"the join with {named} must be on the privacy unit, so that each row is one individual's",
         because="join-on-unit",
-        hint=f"Write … {hint}, a whole number or a text on both sides.",
+        hint=f"Write … {hint}, a number or a text on both sides.",
     )
 
 

@@ -185,6 +185,7 @@ def made_column(name: str, key: Expr, env: Env) -> Column:
     declared = _DECLARED.get(key.type, key.type.value)
     column = key.column if isinstance(key, Ref) else Column(name, key.type, declared)
     column = replace(column, name=name, references=None, nullable=known.nullable, description=None, in_numbers=False)
+    column = replace(column, names_unit=False)  # it is written in double precision
     if key.type is SqlType.BOOLEAN:
         return column
     if key.type.is_span:

@@ -64,10 +64,8 @@ def united(relations: Sequence[Relation], widths: Sequence[int], around: Around)
     if {len(names)} != {*widths, *(len(part.exprs) for part in parts)}:
         raise _refused()
     units = {part.found.unit.type for part in parts}
-    if not (all(type_.is_integer for type_ in units) or (len(units) == 1 and next(iter(units)).is_text)):
-        raise _refused()
     fresh = fresh_names()
-    unit = Column(fresh("unit"), _wide(units), _wide(units).value)
+    unit = _unit(fresh("unit"), units)
     own = [all(part.is_unit(place) for part in parts) for place, _ in enumerate(names)]
     columns = [unit if own[place] else _column(fresh("column"), place, parts) for place, _ in enumerate(names)]
     every = {column.name: column for column in (unit, *columns)}
@@ -137,13 +135,22 @@ def _common(types: set[SqlType]) -> SqlType:
     raise _refused()
 
 
-def _wide(types: set[SqlType]) -> SqlType:
-    return next(iter(types)) if len(types) == 1 and next(iter(types)).is_text else SqlType.BIGINT
+def _unit(name: str, types: set[SqlType]) -> Column:
+    """Return the column of whose all rows are; decimals of several scales are told apart by their texts."""
+    if all(type_.is_integer for type_ in types):
+        type_ = SqlType.BIGINT
+    elif all(type_.is_number for type_ in types):
+        type_ = SqlType.TEXT
+    elif len(types) == 1:
+        (type_,) = types
+    else:
+        raise _refused()
+    return Column(name, type_, type_.value)
 
 
 def _refused() -> Unsupported:
     return Unsupported(
         "the parts of UNION ALL must have as many columns, each with one type and a name of its own",
         because="union-of-types",
-        hint="Cast them alike in each part; privacy units must be whole numbers, or texts.",
+        hint="Cast them alike in each part; privacy units must be all numbers, or all texts.",
     )
