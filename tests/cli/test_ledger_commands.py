@@ -89,6 +89,7 @@ def test_a_correction_is_charged(config: Path) -> None:
     [
         (("grant", "nobody", "--epsilon", "1", "--reason", "r"), 'there is no role "nobody"\nHINT: Roles: owner'),
         (("grant", "owner", "--epsilon", "-1", "--reason", "r"), "--epsilon -1 --delta 0 is no amount to add"),
+        (("grant", "owner", "--epsilon", "1e400", "--reason", "r"), "--epsilon 1e400 --delta 0 is no amount to add"),
         (("grant", "owner", "--epsilon", "much", "--reason", "r"), "is no amount to add\nHINT: ε is more than 0"),
         (("grant", "owner", "--epsilon", "1", "--delta", "1", "--reason", "r"), "is no amount to add"),
         (("correct", "owner", "--epsilon", "0", "--reason", "r"), "No charge is taken back"),

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated
 
 import typer
@@ -22,6 +21,8 @@ from dpsql.open_ledger import open_ledger
 from dpsql.policy.choices import Accounting
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
+from dpsql.policy.load.scalars import delta as delta_of
+from dpsql.policy.load.scalars import positive
 from dpsql.policy.model import DatasetBudget, Policy, Privacy
 
 budget_app = typer.Typer(name="budget", help="See what was spent, and amend it.", invoke_without_command=True)
@@ -156,21 +157,19 @@ def _kinds(policy: Policy) -> str:
 
 
 def _privacy(epsilon: str, delta: str) -> Privacy:
-    """Return an amount, of which something is more than nothing.
+    """Return an amount, as a configuration has it; ε may be a fraction, 1/3.
 
     Raises:
         ConfigError: it is none.
     """
+    above, _, below = epsilon.partition("/")
     try:
-        amount = Privacy(Fraction(epsilon), Fraction(delta))
-    except (ValueError, ZeroDivisionError):
-        amount = Privacy(Fraction(0), Fraction(0))
-    if amount.epsilon <= 0 or not 0 <= amount.delta < 1:
+        return Privacy(positive(above) / positive(below or "1"), delta_of(delta))
+    except ValueError:
         raise ConfigError(
-            f"--epsilon {epsilon} --delta {delta} is no amount to add",
-            hint="ε is more than 0 and δ from 0 to less than 1. No charge is taken back: what was told stays told.",
-        )
-    return amount
+            f"--epsilon {epsilon[:50]} --delta {delta[:50]} is no amount to add",
+            hint="ε is more than 0, and at most 1e99; δ is from 0 to less than 1. No charge is taken back.",
+        ) from None
 
 
 def _reason(text: str) -> str:
