@@ -4,8 +4,8 @@ a.x = b.y AND b.y = c.z   →  a.x, b.y and c.z are one class
 
 Claim: in a row for which the condition holds, columns of one class have the same value, and it is not NULL. Proof: each
 equation of two columns holds there, since it is a part of a conjunction. Whole numbers are compared with whole numbers,
-texts with texts of their type, and a unit's decimals with decimals or whole numbers by their texts, all of them exactly. Each column is read in the same way in all places. So equality is transitive
-here.
+texts with texts of their type, and a unit's decimals with decimals or whole numbers by their texts, all of them exactly.
+Each column is read in the same way in all places. So equality is transitive here.
 """
 
 from collections.abc import Mapping, Sequence
