@@ -221,6 +221,13 @@ PLACED = (
     ),
 )
 """By a place among the rows of a row that has one owner."""
+VALUES_OF_ROWS = (
+    "SELECT x.k, sum(x.v) FROM orders o, LATERAL (VALUES ('total', o.total), ('code', 1)) AS x (k, v) GROUP BY x.k",
+    "SELECT EXISTS (SELECT 1 FROM orders b WHERE b.buyer = a.buyer AND b.total > a.total), count(*) FROM orders a GROUP BY 1",
+    "SELECT count(*) FILTER (WHERE EXISTS (SELECT 1 FROM calls WHERE caller = buyer AND minutes <> total)) FROM orders",
+    "SELECT count(u) FROM (SELECT buyer AS u FROM orders) a FULL JOIN (SELECT caller AS u FROM calls) b USING (u)",
+)
+"""Several values of each row below each other, and EXISTS where its truth is a value."""
 ANSWERED = (
     *WORDED,
     *THROUGH,
@@ -232,6 +239,7 @@ ANSWERED = (
     *ALONG_REFERENCES,
     *TOGETHER,
     *PLACED,
+    *VALUES_OF_ROWS,
 )
 REFUSED = (
     ("SELECT count(*) FROM customers, calls", "join-on-unit"),

@@ -38,8 +38,10 @@ def is_full_join(select: exp.Select) -> bool:
 def as_two_parts(select: exp.Select, ctes: Ctes) -> bool:
     """Change such a SELECT to read both parts; return whether it is plain enough for that."""
     join, left, right = select.args["joins"][0], select.args["from_"].this, select.args["joins"][0].this
-    on, sides = join.args.get("on"), (item_name(left), item_name(right))
-    parts = [*_outside(select)]
+    sides = item_name(left), item_name(right)
+    if join.args.get("using") and not any(one.args.get("using") for one in select.args["joins"][1:]):
+        _say_on(select, join, sides)
+    on, parts = join.args.get("on"), [*_outside(select)]
     if on is None or "" in sides or sides[0] == sides[1] or any(map(_side, select.args["joins"][1:])):
         return False
     if any(value and key not in _CLAUSES for key, value in select.args.items()) or holds(on, exp.Query):
@@ -56,6 +58,20 @@ def as_two_parts(select: exp.Select, ctes: Ctes) -> bool:
     select.set("from_", exp.From(this=made))
     select.set("joins", select.args["joins"][1:])
     return True
+
+
+def _say_on(select: exp.Select, join: exp.Join, sides: tuple[str, str]) -> None:
+    """Write USING (k) as ON a.k = b.k, and k as COALESCE(a.k, b.k): what has no table before it is such a column."""
+    names = [fold(one) for one in join.args["using"]]
+    pairs = {name: [exp.column(name, side, quoted=True) for side in sides] for name in names}
+    join.set("using", None)
+    join.set("on", exp.and_(*(exp.EQ(this=one.copy(), expression=other.copy()) for one, other in pairs.values())))
+    for column in [one for part in _outside(select) for one in every(part, exp.Column)]:
+        name = fold(column.this)
+        if not column.args.get("table") and name in pairs:
+            merged = exp.Anonymous(this="coalesce", expressions=[one.copy() for one in pairs[name]])
+            is_output = isinstance(column.parent, exp.Select)
+            column.replace(exp.alias_(merged, name, quoted=True) if is_output else merged)
 
 
 def _union(left: exp.Expr, right: exp.Expr, on: exp.Expr, names: dict[_Value, str]) -> exp.Expr:

@@ -9,11 +9,14 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.compared import tie_compared
+from dpsql.rewrite.syntax.forms.extremes import compare_extremes
+from dpsql.rewrite.syntax.forms.group_windows import ask_for_groups
 from dpsql.rewrite.syntax.forms.laterals import without_laterals
 from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows
 from dpsql.rewrite.syntax.forms.public_left import as_answers
 from dpsql.rewrite.syntax.forms.quantified import exist_instead
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct
+from dpsql.rewrite.syntax.forms.unpivoted import join_constants_instead
 from dpsql.rewrite.syntax.named.columns import from_items
 
 
@@ -25,6 +28,9 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
         case exp.Select():
             _put_below(query)
             exist_instead(query, ctes, policy)
+            compare_extremes(query, ctes, policy)
+            join_constants_instead(query, ctes, policy)
+            ask_for_groups(query, ctes, policy)
             without_laterals(query, ctes, policy)
             lead_with_private_rows(query, ctes, policy)
             as_answers(query, ctes, policy)

@@ -14,8 +14,8 @@ from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
 from dpsql.rewrite.syntax.forms.determined import determined
 from dpsql.rewrite.syntax.forms.distinct_on import put_places_below
-from dpsql.rewrite.syntax.forms.distinct_windows import put_groups_in_place
 from dpsql.rewrite.syntax.forms.full_joins import as_two_parts, is_full_join
+from dpsql.rewrite.syntax.forms.group_windows import put_groups_in_place
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.forms.reworded import reword

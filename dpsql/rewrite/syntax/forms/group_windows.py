@@ -1,0 +1,107 @@
+"""Windows over everybody's rows of a key, which are groups in other words.
+
+SELECT DISTINCT zone, count(*) OVER (PARTITION BY zone) FROM trips  →  SELECT zone, count(*) FROM trips GROUP BY zone
+SELECT fare, avg(fare) OVER (PARTITION BY zone) AS a FROM trips t
+→  SELECT fare, (SELECT avg(u.fare) FROM trips u WHERE u.zone = t.zone) AS a FROM trips t
+
+In the first the keys have to be the windows' partition, all of it and no more: then each partition is one of the distinct
+rows. In the second a window has no order and no frame, and its keys are never NULL, which would be a partition and equals
+nothing. What is computed of it is decided for the subquery: an answer of its own, released before the rows are read.
+"""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.correlation import reads_rows
+from dpsql.rewrite.syntax.forms.nested import aggregates_of
+from dpsql.rewrite.syntax.named.aggregate_names import is_aggregate
+from dpsql.rewrite.syntax.named.columns import Ctes, from_items, item_name, tables_in_from
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.made_names import fresh
+from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
+from dpsql.rewrite.syntax.named.units import groups_by_unit
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.trees import every, holds
+
+_PLAIN = frozenset({"this", "partition_by", "over"})
+"""What such a window is made of: no order, no frame."""
+_ROWS = frozenset({"expressions", "from_", "joins", "where", "with_", "windows"})
+"""The clauses of a SELECT whose rows are those of its FROM."""
+
+
+def put_groups_in_place(select: exp.Select) -> None:
+    """Change a SELECT DISTINCT of that form; any other stays as it is."""
+    distinct = select.args.get("distinct")
+    others = any(select.args.get(key) for key in ("group", "having", "qualify"))
+    if distinct is None or distinct.args.get("on") or others or not holds(select, exp.Window):
+        return
+    put_windows_in_place(select)
+    outputs = [output.unalias() for output in select.expressions]
+    keys = {render(output): output for output in outputs if not holds(output, exp.Window)}
+    places = [*outputs, *([select.args["order"]] if select.args.get("order") else [])]
+    windows = [window for place in places for window in every(place, exp.Window)]
+    if not keys or select.args.get("windows") or not all(_is_of(window, frozenset(keys)) for window in windows):
+        return
+    select.set("group", exp.Group(expressions=[key.copy() for key in keys.values()]))
+    select.set("distinct", None)
+    for window in windows:
+        window.replace(window.this)
+
+
+def _is_of(window: exp.Window, keys: frozenset[str]) -> bool:
+    """Return whether a window aggregates the rows that are alike in these keys, and no fewer."""
+    partition = {render(key) for key in window.args.get("partition_by") or ()}
+    return partition == keys and _is_plain(window)
+
+
+def _is_plain(window: exp.Window) -> bool:
+    return is_aggregate(window.this) and not any(value and key not in _PLAIN for key, value in window.args.items())
+
+
+def ask_for_groups(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
+    """Put a subquery in the place of each window over everybody's rows, in a SELECT of private rows."""
+    if any(value and key not in _ROWS for key, value in select.args.items()) or not holds(select, exp.Window):
+        return
+    where = select.args.get("where")
+    if aggregates_of(select) or (where and holds(where, exp.Query)) or not reads_rows(select, ctes, policy):
+        return
+    put_windows_in_place(select)
+    for window in [window for output in select.expressions for window in every(output, exp.Window)]:
+        keys: Sequence[exp.Expr] = window.args.get("partition_by") or ()
+        known = all(_is_never_null(key, select, ctes, policy) for key in keys)
+        if known and _is_plain(window) and not groups_by_unit(select, keys, ctes, policy):
+            window.replace(exp.Subquery(this=_of_partition(select, window, keys)))
+
+
+def _is_never_null(key: exp.Expr, select: exp.Select, ctes: Ctes, policy: Policy) -> bool:
+    """Return whether a key is a column that is declared so, of a table whose rows are all there."""
+    if not isinstance(key, exp.Column) or any(join.args.get("side") for join in select.args.get("joins") or ()):
+        return False
+    item = next((one for one in from_items(select) if item_name(one) == fold(key.args.get("table"))), None)
+    alias = item.args.get("alias") if item is not None else None
+    if not isinstance(item, exp.Table) or fold(item.this) in ctes or (alias and alias.args.get("columns")):
+        return False
+    table = policy.tables.get(fold(item.this))
+    column = None if table is None else table.columns.get(fold(key.this))
+    return column is not None and not column.nullable
+
+
+def _of_partition(select: exp.Select, window: exp.Window, keys: Sequence[exp.Expr]) -> exp.Select:
+    """Return the query for what a window says of a row: of the same rows by other names, those with the row's keys."""
+    names = {name: fresh(name, tables_in_from(select)) for name in tables_in_from(select)}
+    query = exp.Select(**{key: select.args.get(key) for key in ("from_", "joins", "where")}).copy()
+    query.set("expressions", [window.this.copy(), *(key.copy() for key in keys)])
+    for item in from_items(query):
+        name = exp.to_identifier(names[item_name(item)], quoted=True)
+        alias = item.args.get("alias")
+        item.set("alias", exp.TableAlias(this=name, columns=alias.args.get("columns") if alias else None))
+    for column in every(query, exp.Column):
+        table = fold(column.args.get("table"))
+        if table in names:
+            column.set("table", exp.to_identifier(names[table], quoted=True))
+    call, *own = query.expressions
+    query.set("expressions", [call])
+    ties = [exp.EQ(this=mine, expression=theirs.copy()) for mine, theirs in zip(own, keys, strict=True)]
+    return query.where(*ties, copy=False) if ties else query
