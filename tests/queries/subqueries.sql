@@ -86,8 +86,8 @@ SELECT z.zone, (SELECT count(*) FROM trips t WHERE t.pickup_zone = z.zone_id) AS
 SELECT zone, (SELECT n FROM (SELECT count(*) AS n FROM trips WHERE pickup_zone = zone_id) AS t) AS n FROM zones;
 
 -- lateral
---> refused 0A000
-SELECT count(*) FROM trips t, LATERAL (SELECT t.fare AS f) AS l;
+--> answered, 1 measurement
+SELECT count(*), sum(f) FROM trips t, LATERAL (SELECT t.fare AS f) AS l;
 
 -- recursive
 --> refused 0A000: RECURSIVE
