@@ -15,11 +15,11 @@ from tests.docs.pages import PAGES, ROOT, missing_links, text
 
 LONGEST_LINE = 140
 LONGEST_SENTENCE = 32
-"""In words; what stands in code type is one."""
+"""In words; code is one, and so is a list of it, which is looked through and not read."""
 NOT_YET = {
     ROOT / name
     for name in """
-    CHANGELOG.md docs/clients.md docs/guarantee.md docs/operations.md docs/peers.md docs/speed.md docs/sql.md
+    CHANGELOG.md docs/clients.md docs/guarantee.md docs/operations.md docs/peers.md docs/speed.md
     """.split()
 }
 """The pages that are not held yet. Pages go from this list, and none is added."""
@@ -45,7 +45,7 @@ _WORDS = {re.compile(rf"\b(?:{word})\b", re.IGNORECASE): other for word, other i
 _NO_NOUN = re.compile(r"^(?:What|Who|Whose|Whom|Which)\b(?!.*\?$)")
 _FENCE = re.compile(r"^ *```")
 _MARK = re.compile(r"^ *(?:[-*] |\d+\. |> |#+ )?")
-_SPAN = re.compile(r"`[^`]*`")
+_SPAN = re.compile(r"`[^`]*`(?:, `[^`]*`)*")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
 _END = re.compile(r"(?<=[.!?])[)*_\"]*\s+")
 
@@ -123,7 +123,8 @@ def _paragraphs(whole: str) -> Iterator[Paragraph]:
         cells = line.strip().strip("|").split(" | ") if line.lstrip().startswith("|") else []
         begins = not line.strip() or bool(mark[0].strip()) or cells or number != begun + len(gathered)
         if begins and gathered:
-            yield Paragraph(begun, _plain(" ".join(gathered)))
+            joined = " ".join(gathered)
+            yield Paragraph(begun, _plain(joined), heading=bool(_LINK.fullmatch(joined)))
             gathered = []
         if line.startswith("#"):
             yield Paragraph(number, _plain(line[mark.end() :]), heading=True)
