@@ -7,7 +7,7 @@ import pytest
 from tests.docs.pages import PAGES, ROOT
 from tests.docs.prose import LONGEST_LINE, LONGEST_SENTENCE, NOT_YET, findings, of_module
 
-LEFT_OUT = 4
+LEFT_OUT = 1
 """How many pages are left out; lower it with the list, and never raise it."""
 
 
