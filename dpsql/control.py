@@ -28,7 +28,7 @@ _PATIENCE = 15.0
 _PAUSE = 0.2
 
 Reload = Callable[[], Awaitable[str | None]]
-"""Reads the configuration again; returns what is wrong with it."""
+"""Reads the configuration again; returns its mistake, if it has one."""
 
 
 def _name(file: Path, number: int) -> str:

@@ -68,7 +68,7 @@ class ColumnDescription:
     name: str
     oid: int
     typmod: int
-    """What PostgreSQL says of the type beyond its number: a length, a precision; -1 for nothing."""
+    """PostgreSQL's words on the type beyond its number: a length, a precision; -1 for nothing."""
     type: str
     """PostgreSQL's own spelling, as `format_type(oid, typmod)` gives it: `numeric(10,2)`."""
 

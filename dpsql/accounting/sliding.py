@@ -32,7 +32,7 @@ class SlidingTotal:
     def __init__(self) -> None:
         self._times: list[datetime] = []
         self._sums: list[Privacy] = []
-        """What had been charged in all, at each time."""
+        """All charges up to each time, added up."""
         self._began = datetime.min.replace(tzinfo=UTC)
 
     def enter(self, time: datetime, cost: Privacy) -> None:

@@ -13,7 +13,7 @@ from psycopg.pq import Conninfo
 from dpsql.policy.config import DuckDbFile, DuckDbTables, EngineConfig, PostgresServer, SparkServer
 
 _PLACE = ("service", "host", "hostaddr", "port", "dbname", "options")
-"""What of a connection string decides which records one sees; who connects does not."""
+"""The parts of a connection string that decide which records a client sees; its user does not."""
 
 _LOCAL = ("localhost", "127.0.0.1")
 _PORT = "5432"

@@ -53,7 +53,7 @@ class KnownPlans:
         self.questions: Remembered[tuple[Question | None]] = Remembered(_MOST // 3, _by_length)
         """The question in a statement, by its text; None where it is the shadow's own business."""
         self.statements: Remembered[tuple[AnalyzedStatement | None]] = Remembered(_MOST // 3, _by_length)
-        """What statements ask, by all that decides how PostgreSQL binds them."""
+        """The questions of statements, by all that decides how PostgreSQL binds them."""
         self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
         self.replies: Remembered[Reply] = Remembered(_MOST_REPLIES, _written)
         """Replies by their plans and prices, and by the releases that they show."""

@@ -36,7 +36,7 @@ class Rehearsal:
     undone: str = ""
     """The statement that undoes it; empty if it leaves nothing behind."""
     trials: tuple[str, ...] = ()
-    """What is tried first: constants with which the statement can't but fail."""
+    """The first texts to try: constants with which the statement can't but fail."""
 
 
 def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal | None:

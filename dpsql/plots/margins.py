@@ -20,7 +20,8 @@ _FREE = (
     exp.CovarPop,
     exp.CovarSamp,
 )
-"""Aggregates whose margin follows from what is measured anyhow; a median is less exact if its own is chosen with it."""
+"""Aggregates whose margin follows from measurements that are made anyhow; a median is less exact if its own is chosen
+with it."""
 _NOT_THAT_WAY = ("0A", "42")
 """Errors of statements that were refused before anything was paid."""
 

@@ -15,7 +15,7 @@ from typing import assert_never
 from dpsql.policy.model import Period
 
 LONGEST_STAY = 36_525
-"""The longest stay in days that is counted: a hundred years. Who stays for longer stays for good."""
+"""The longest stay in days that is counted: a hundred years. A person who stays for longer stays for good."""
 
 _WEEK = 7
 _SHORTEST_MONTH = 28

@@ -22,7 +22,7 @@ _LOG = logging.getLogger("dpsql.trail")
 _LARGEST = 256 * 2**20
 """Bytes after which a day has another file."""
 _WIDTH = 256
-"""Bytes of `head`, whatever is in it, so that one write replaces it."""
+"""Bytes of `head`, for any contents, so that one write replaces it."""
 
 
 @dataclass(frozen=True, slots=True)

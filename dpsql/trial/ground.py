@@ -66,7 +66,8 @@ class TrialPlace:
     kind: str
     """The unit kind for which it is made."""
     unit: int | None = None
-    """Who is missing; None: the rows of nobody are, and the others stand in another order, unless it is `whole`."""
+    """The unit that is missing; None: the rows of nobody are, and the others stand in another order, unless it is
+    `whole`."""
     whole: bool = False
 
 

@@ -34,7 +34,7 @@ class HeavyApart:
     rows: RowsRead
     sums: Mapping[str, Summed]
     select: exp.Select
-    """What is added for them."""
+    """The rows that are added for them."""
     keys: Sequence[str]
     norm: RowNorm
     marks: HeavyMarks

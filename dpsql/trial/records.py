@@ -45,7 +45,7 @@ class MadeUpTable:
 
 
 _NOWHERE = (("99", "-1"), (None,))
-"""What points to no row, by database."""
+"""References to no row, by database."""
 REMOVED = (0, 1, 2)
 """The units without which each database is looked at."""
 

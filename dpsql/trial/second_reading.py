@@ -55,7 +55,7 @@ class UnitTables:
     owners: Mapping[str, str | None]
     """By table the column that names the unit; None for public ones. Others are somebody's through other tables."""
     kept: Mapping[str, KeptUnits]
-    """What is kept of heavy units, by the name of the rows that are summed in full."""
+    """The kept heavy units, by the name of the rows that are summed in full."""
     unique: Mapping[str, Collection[str]]
     """Columns of public tables that have each whole number once."""
 

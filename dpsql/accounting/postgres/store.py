@@ -44,7 +44,7 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '250ms'; {schema.KEEP_OTHERS_OUT}"
 _SYNCS = "SHOW fsync"
 _MADE_ONCE = "SELECT pg_advisory_xact_lock(7236284823)"
-"""Whoever opens a ledger waits here for who makes it."""
+"""A process that opens a ledger waits here for the one that makes it."""
 
 
 class PostgresStore:

@@ -42,7 +42,7 @@ _LOG = logging.getLogger("dpsql.ledger")
 _AGAIN = 0.02
 """Seconds until it is looked for again what another process measures."""
 _Asked = tuple[str, str | None]
-"""What is written down of a statement: its text, and the question that releases are kept by."""
+"""The ledger's lines about a statement: its text, and the question that releases are kept by."""
 
 
 class SqlLedger:

@@ -17,7 +17,7 @@ from dpsql.private_files import open_private
 
 _BESIDE = ("-wal", "-shm", "-journal")
 _PAGES = 1000
-"""Pages that are copied at a time: whoever charges meanwhile waits no longer."""
+"""Pages that are copied at a time: those who charge meanwhile wait no longer."""
 
 
 def copy_ledger(path: Path, target: Path) -> None:

@@ -26,7 +26,7 @@ _PARSED = 64
 _MANY = 100
 """From this many rows on, columns are fetched as arrays: 20 times faster for 65,000 rows."""
 _AT_ONCE = re.compile(r"insert|update|delete|merge|nextval|pivot", re.IGNORECASE)
-"""What is in every query that DuckDB's `sql` would run at once: one that changes something, or that it first rewrites."""
+"""Parts of every query that DuckDB's `sql` would run at once: one that changes something, or that it first rewrites."""
 
 
 @dataclass(frozen=True, slots=True)

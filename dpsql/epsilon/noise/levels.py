@@ -22,7 +22,7 @@ LEAST_EPSILON = Fraction(1, 10**9)
 """The smallest ε that a search returns: below it an answer is nothing but noise."""
 
 _STEPS = 40
-"""Each halves the logarithm of what is left: after 40 it is one part in 10^10."""
+"""Each halves the logarithm of the rest: after 40 it is one part in 10^10."""
 
 
 def rows_per_group(expected_rows: int, groups: int) -> Fraction:

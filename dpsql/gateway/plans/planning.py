@@ -87,7 +87,7 @@ class ResolvedQuery:
     inner: tuple[InnerAnswer, ...]
     """The inner queries that its scopes wait for."""
     nodes: Sequence[exp.Expr]
-    """All nodes of the tree as it is before it is changed, each behind what is in it."""
+    """All nodes of the tree before it is changed, each behind the nodes in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class ReadOff:
 _LONGEST = 200
 """Characters that are told of a statement."""
 _ANY = Fraction(0)
-"""What a release may have paid where its error decides."""
+"""A release may have paid any ε where its error decides."""
 NOTHING_READ = ReadOff({}, {}, {})
 
 

@@ -42,7 +42,7 @@ class Told:
     statement: str
     part: PricedMeasurement
     epsilon: Fraction
-    """What the whole statement was to pay, or what it paid for this where that was told by an error."""
+    """The price of the whole statement, or of this part of it where it was told by an error."""
 
     @property
     def groups(self) -> int:

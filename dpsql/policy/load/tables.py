@@ -13,7 +13,7 @@ from dpsql.policy.view import View
 
 _LONGEST_NAME = 63
 _NUMBERS = frozenset({"0", "1"})
-"""What a boolean may be in the engine."""
+"""A boolean's values in the engine."""
 
 
 @dataclass(frozen=True, slots=True)

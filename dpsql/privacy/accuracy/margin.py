@@ -47,7 +47,7 @@ class Margins:
     cut: float = 0.0
     """How many rows of a group its C takes off, as it seems, where it was chosen."""
     missing: float | None = None
-    """Which share of all rows that is; None where it was not chosen: what a declared C takes off nobody says."""
+    """The share of all rows that C takes off; None where C was declared, since nobody says it then."""
     chosen: bool = False
     """Whether the C was chosen: for means by what is thought to matter little to them; a profile tells of counts."""
 

@@ -44,7 +44,7 @@ class Scaled(HashedOnce):
     expr: Expr
     interval: Interval
     step: Fraction | None = None
-    """What all values are whole multiples of, and both ends of the interval; any other value counts as the nearest."""
+    """All values are whole multiples of it, and both ends of the interval; any other value counts as the nearest."""
 
     @property
     def own_points(self) -> int:

@@ -12,7 +12,8 @@ from dpsql.privacy.features.gradient import Values, Weights
 from dpsql.privacy.features.readout import Estimates, PartialSum, Readout
 
 LITTLE = 1 / 32
-"""What a row that is taken off matters to a ratio and to an order statistic: those that stay are like those that go."""
+"""A row that is taken off matters so much to a ratio and to an order statistic: those that stay are like those that
+go."""
 
 Reach = Callable[[Weights], float]
 """Returns how far the noise of a weighted sum of features reaches in 95 % of all releases, in rows."""

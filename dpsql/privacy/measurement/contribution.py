@@ -144,7 +144,7 @@ class Bound:
 
 
 MOST_NORM = 2**62
-"""What sums of norms are cut off at; the most that one unit may have is below."""
+"""Sums of norms are cut off at this; the most that one unit may have is below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Norms:
 
     text: str
     most: int
-    """What no row's is above."""
+    """No row has a norm above it."""
     beside: bool = False
     """Whether they are weighed by beside the number of rows, for sums, and not instead of it."""
     block: str | None = None

@@ -37,7 +37,7 @@ class BoundedScan:
     rows_in_full: str = ""
     """FROM and WHERE of the rows that are summed in full then."""
     unit_read: str = ""
-    """What tells the units of these rows apart, if it is not what names them."""
+    """The column that tells the units of these rows apart, if it is another than the one that names them."""
     others: str = ""
     """How many rows there are besides, of units with one at most each, where they are not read."""
 

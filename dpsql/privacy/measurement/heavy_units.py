@@ -62,7 +62,7 @@ class Marked:
     condition: str
     """That a row's unit is marked."""
     unit: str = ""
-    """What tells marked units apart, if there is something shorter than they are."""
+    """The column that tells marked units apart, if there is a shorter one."""
     instead: str = ""
     """The table that their rows are read from in place of the one that names them, if they are kept apart."""
     in_full: str = ""

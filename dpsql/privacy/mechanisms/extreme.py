@@ -38,7 +38,7 @@ _NONE = math.log(8)
 NO_END = 2**62
 """No limit to the units that are told apart."""
 _NEVER = 40 * math.log(2)
-"""What has a probability of e to the minus that is as good as never."""
+"""A probability of e to the minus this is as good as never."""
 BEYOND = 10
 """By how many buckets the chosen one lies beyond all units at most in 19 of 20 answers."""
 

@@ -32,7 +32,7 @@ class Draws:
 
     drawn: tuple[Draw, ...]
     known: TableProfile | None = None
-    """What is known of the table, where that tells what a declared C takes off: units have no more rows here."""
+    """The table's profile, where that tells what a declared C takes off: units have no more rows here."""
 
     @classmethod
     def of(cls, *drawn: Draw) -> "Draws":

@@ -38,7 +38,7 @@ CanHaveRows = Callable[[KeyRow], bool]
 _HALF = 0.5
 _UNITS = Readout(Moment("count", ()), ONE)
 _ONE_SIDED = 2 * LEVEL - 1
-"""What is above the lower end of this interval in 95 of 100 cases."""
+"""The level of an interval whose lower end the value exceeds in 95 of 100 cases."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ class Profile:
 
     tables: Mapping[str, TableProfile] = field(default_factory=dict)
     releases: tuple[tuple[str, bytes], ...] = ()
-    """All that it is read off, as it is stored."""
+    """All releases that it is read off, as they are stored."""
 
     def of(self, table: str) -> TableProfile | None:
         """Return what is known of a table."""

@@ -33,7 +33,7 @@ _DOUBT, _MORE_DOUBT = 2, 3
 """How many times the noise is taken off a value before an error is small beside it; and where the size of the noise follows
 from noisy values itself, as that of means and variances does."""
 _WORTH = 4
-"""What is worth less than this part of what was paid is not measured any more."""
+"""A measurement that is worth less than this part of all that was paid is not made any more."""
 _COUNT = Readout(Moment("count", ()), ONE)
 
 

@@ -30,7 +30,7 @@ class Lens:
 
     lines: tuple[Lines, ...]
     terms: Mapping[Feature, tuple[Term, ...]]
-    """What the wanted sums are made of; of order statistics and distinct counts there are none, and one of `lines`."""
+    """The terms of the wanted sums; order statistics and distinct counts have none, and one of `lines`."""
 
     most: tuple[int, ...] = field(init=False, compare=False)
     """Of each of `lines`, how many groups one that is wanted is made of at most."""

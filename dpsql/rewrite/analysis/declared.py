@@ -24,7 +24,7 @@ class Declared:
     _found: dict[tuple[int, str, str, bool], tuple[Column, Facts]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """What was found out, by a column's `id`; it is kept beside, so that no other column gets that."""
+    """Columns and their facts, by a column's `id`; the column is kept beside, so that no other one gets them."""
 
     def env(self, columns: Sequence[Ref]) -> Env:
         """Return what is known about these columns."""

@@ -14,7 +14,7 @@ from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, conjuncts, refs, with_r
 from dpsql.rewrite.ir.relation import Join, Relation
 
 ChangeExpr = Callable[[Expr], Expr]
-"""What an expression over the sources is when these have changed places."""
+"""Returns the expression over the sources once these have changed places."""
 
 
 def with_joins_moved(relation: Relation) -> tuple[Relation, ChangeExpr] | None:

@@ -28,7 +28,7 @@ _MOST_CASES = 20_000
 _EXACT = 2**53
 """The largest number up to which double precision has all that are whole, as expressions may be computed; and moments."""
 _ALL, _LONGEST = UNITS[0], UNITS[-1]
-"""What times are told apart by that stand for themselves."""
+"""The units that tell times apart which stand for themselves."""
 
 
 def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:

@@ -22,7 +22,7 @@ from dpsql.rewrite.ir.facts import Env, Facts
 _EXACT = 2**53
 """Smaller whole numbers are exact in double precision."""
 _ENDLESS = 10**300
-"""What is larger is no number of an engine's."""
+"""No number of an engine's is larger."""
 
 
 def said(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:

@@ -22,7 +22,7 @@ from dpsql.rewrite.syntax.read.trees import holds, nodes
 _OPERATORS = (
     exp.Binary, exp.Unary, exp.In, exp.AtTimeZone, exp.Bracket, exp.Distinct, exp.Any, exp.All,
 )  # fmt: skip
-"""What binds its operands: brackets around one of them may decide what is whose."""
+"""Nodes that bind their operands: brackets around an operand may decide what belongs to it."""
 
 
 def in_plain_words(tree: exp.Query) -> None:

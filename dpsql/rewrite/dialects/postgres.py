@@ -68,7 +68,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
     )  # fmt: skip
     double_type = "float8"
     computed_once = " OFFSET '0'"
-    """Which is a constant at once: a 0 that is still to be made one of 64 bits would keep a subquery on one processor."""
+    """It is a constant at once: a 0 that is still to be made one of 64 bits would keep a subquery on one processor."""
 
     def cast(self, text: str, type_: SqlType) -> str:
         """Return `(x)::float8`."""

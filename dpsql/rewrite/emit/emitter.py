@@ -37,7 +37,7 @@ class Emitter:
     kept: Callable[[str], KeptColumns] = nothing_kept
     """Returns what the engine keeps of a table beside its columns."""
     _written: dict[Hashable, tuple[Column, str]] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What was written of columns, by their `id`; they are kept beside, so that no other column gets that."""
+    """Texts of columns, by their `id`; the columns are kept beside, so that no other one gets them."""
 
     def sql(self, expr: Expr, *, computed: bool = False) -> str:
         """Return the text of the expression; it never fails, whatever the rows hold.

@@ -18,7 +18,7 @@ SELECT … AS u, … AS b, fare AS x FROM trips  →  … WHERE x > (SELECT x FR
 from dpsql.rewrite.dialects.base import Dialect
 
 _ONCE = " MATERIALIZED "
-"""What says that a member of WITH is computed once."""
+"""It says that a member of WITH is computed once."""
 
 
 def outermost(rows: str, dialect: Dialect, *, largest: bool, most: int, some: int) -> str:

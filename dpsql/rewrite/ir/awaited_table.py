@@ -35,7 +35,7 @@ class AwaitedTable(Table):
     place: int = 0
     """The place of its query among the statement's inner queries."""
     token: str = ""
-    """What tells it from every other inner query: two measurements that wait for different answers are two."""
+    """It tells this from every other inner query: two measurements that wait for different answers are two."""
     form: AnswerForm = AnswerForm.ROWS
     several: bool = True
     """Whether it may have more than one row."""

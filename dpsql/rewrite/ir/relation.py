@@ -220,7 +220,7 @@ def ref(source: int, table: Table, name: str, *, optional: bool = False) -> Ref:
 
 
 _SCANS: dict[int, Relation] = {}
-"""What was scanned lately, by the `id` of a table, which is in the relation and so is no other's."""
+"""The newest scans, by the `id` of a table, which is in the relation and so is no other's."""
 _MOST_SCANS = 256
 
 

@@ -67,4 +67,4 @@ class Window:
     frame: RowsAround | None = None
     """None: in an order all rows up to those that tie with the row's own, else all."""
     value: UnitValue | None = None
-    """What `aggregate` aggregates; its arguments are columns of the rows."""
+    """The value that `aggregate` aggregates; its arguments are columns of the rows."""

@@ -18,8 +18,8 @@ RESET allow_system_table_mods;
 """
 """A user sees their own sessions only, and so finds the one to cancel.
 
-SECURITY DEFINER, because PostgreSQL's own function shows the sessions of others to whoever may call it. The body is bound
-when it is made: no name in it is looked up later.
+SECURITY DEFINER, because PostgreSQL's own function shows the sessions of others to all that may call it. The body is
+bound when it is made: no name in it is looked up later.
 """
 
 _STAND_INS = """
@@ -72,7 +72,7 @@ _EMPTY = (
     "pg_stat_wal",
     "pg_stat_wal_receiver",
 )
-"""What would tell of other sessions or of the server; the functions behind stay denied."""
+"""Views that would tell of other sessions or of the server; the functions behind stay denied."""
 
 _SIZE = """
 CREATE FUNCTION dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE

@@ -23,7 +23,7 @@ _AS_THEY_ARE = {
     "double precision": (*_WHOLE, "real", "double precision"),
     "numeric": _NUMBERS,
 }
-"""Which numbers a type of numbers always takes."""
+"""The types whose numbers a type of numbers always takes."""
 
 _MIRRORED = """
 DO $$ DECLARE one record; BEGIN

@@ -22,7 +22,7 @@ _LONGEST_OF_MANY = 10_000
 
 _DATES = ("date", "timestamp", "range")
 _INTERVALS = ("interval",)
-"""What the names of types have in them whose values are written in the style of dates, or of intervals."""
+"""Parts of the names of types whose values are written in the style of dates, or of intervals."""
 
 ConstantRows = list[tuple[str | None, ...]]
 

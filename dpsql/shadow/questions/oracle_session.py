@@ -27,7 +27,7 @@ _WAIT = 10.0
 _LONG = 0.5
 """Seconds of a question after which its session is replaced: it may have been told to stand back (`priorities`)."""
 _MOST_LEFT = 4
-"""Sessions of one user that were left behind, whatever they do, before no more constants of theirs are evaluated."""
+"""Sessions of one user that were left behind before no more constants of theirs are evaluated."""
 _OPTIONS = " ".join(
     f"-c {name}={value}"
     for name, value in {

@@ -42,7 +42,7 @@ class SessionAudit:
     asker: Asker
     address: str
     parameters: Mapping[str, str]
-    """What the session's settings are at the time, as far as clients are told."""
+    """The session's settings at the time, as far as clients are told."""
 
     def check(self) -> None:
         """See that the trail can be written.

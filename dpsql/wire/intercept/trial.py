@@ -32,7 +32,7 @@ _OF_ROWS = ("23502", "23514")
 """Errors whose detail is the row that can't be, which has made-up values in it."""
 
 _Said = tuple[str | None, ...]
-"""What PostgreSQL fails with: SQLSTATE, message, detail, hint; names of schema, table, column, type and constraint."""
+"""PostgreSQL's error: SQLSTATE, message, detail, hint; names of schema, table, column, type and constraint."""
 _CODE, _DETAIL, _NAMES = 0, 2, 4
 
 

@@ -25,7 +25,7 @@ _PATIENCE = 8.0
 _AT_ONCE = 16
 """Questions about users that it is asked at the same time, and about strangers, who keep no user waiting."""
 _NOBODY = ("dpsql-nobody", "x")
-"""Whom the directory is asked about where a name is nobody's, so that this takes as long."""
+"""The user whom the directory is asked about where a name is nobody's, so that this takes as long."""
 _FAILURES = (OSError, ssl.SSLError, EOFError, TimeoutError, UnreadableAnswerError)
 
 

@@ -25,7 +25,7 @@ from dpsql.rewrite.ir.relation import Join
 
 _MOST_CASES = 20_000
 Item = Expr | Lookup
-"""What has a value in each row: an expression, or whether a table has a row that is found."""
+"""Things that have a value in each row: an expression, or whether a table has a matching row."""
 
 
 class _Several(Exception):

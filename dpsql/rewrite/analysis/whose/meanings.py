@@ -20,7 +20,7 @@ from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, Win
 Unique = Callable[[str], frozenset[UniqueKey]]
 """Returns the keys of a table that enforced constraints keep unique."""
 Meanings = Mapping[tuple[str, ...], Reference]
-"""What columns mean together: those of a key in the places of the key's own."""
+"""The meaning of columns together: those of a key in the places of the key's own."""
 UNIT = Reference("", "")
 """The meaning of the unit's own column."""
 

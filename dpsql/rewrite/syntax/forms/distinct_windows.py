@@ -13,7 +13,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every, holds
 
 _PLAIN = frozenset({"this", "partition_by", "over"})
-"""What such a window is made of: no order, no frame."""
+"""The parts of such a window: no order, no frame."""
 
 
 def put_groups_in_place(select: exp.Select) -> None:

@@ -26,7 +26,7 @@ _CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group"
 _Place = tuple[str, str]
 """A column by its table and its name."""
 _Value = tuple[_Place | None, _Place | None]
-"""What is read of the joined rows, as the column that it is on the left, and on the right; both of COALESCE."""
+"""A value of the joined rows: its column on the left, and on the right; both of COALESCE."""
 
 
 def is_full_join(select: exp.Select) -> bool:

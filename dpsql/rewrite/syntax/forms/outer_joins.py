@@ -17,7 +17,7 @@ from dpsql.rewrite.syntax.read.trees import every
 
 _NEVER_OF_NULL = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
 _STRICT = (exp.Column, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Boolean, exp.DataType)
-"""What is NULL if a column in it is, and the rest of what may stand there."""
+"""Expressions that are NULL if a column in them is, and the others that may stand there."""
 
 
 def lead_with_private_rows(select: exp.Select, ctes: Ctes, policy: Policy) -> None:

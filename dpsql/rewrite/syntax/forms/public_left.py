@@ -31,7 +31,7 @@ from dpsql.rewrite.syntax.read.trees import every
 
 _CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"})
 _STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Distinct)
-"""What is NULL if a column in it is."""
+"""Expressions that are NULL if a column in them is."""
 
 
 def as_answers(select: exp.Select, ctes: Ctes, policy: Policy) -> None:

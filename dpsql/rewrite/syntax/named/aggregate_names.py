@@ -46,7 +46,7 @@ NAMES = frozenset({"grouping", "mode"}) | STATISTICS.keys() | QUANTILES | LOGICA
 
 
 OF_AGGREGATES = frozenset({"dpsql.margin", "dpsql.cut"})
-"""What tells something of another aggregate."""
+"""Functions that tell something of another aggregate."""
 
 
 def function_name(node: exp.Expr) -> str:

@@ -209,7 +209,7 @@ def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> A
 
 
 _ADDED_UP = frozenset({"count", "sum", "regr_count"})
-"""What loses something with each row that does not count."""
+"""Aggregates that lose something with each row that does not count."""
 
 
 def _no_number(name: str) -> Unsupported:

@@ -60,7 +60,7 @@ class Tracker:
     answers: Mapping[int, AwaitedTable] = field(default_factory=dict)
     """The answers to inner queries, by their nodes."""
     _facts: dict[Expr, Facts] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What was found out about expressions: it is asked again and again."""
+    """Facts about expressions: they are asked again and again."""
 
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""

@@ -31,7 +31,7 @@ _SQUARED = 2**20
 """The same for variances, which add up squares."""
 _NUMBERS = frozenset({"count", "count_distinct"})
 _PLACES = frozenset({"min", "max", "percentile_disc"})
-"""What is one of the values that it is of."""
+"""Aggregates that return one of their values."""
 _ROOT_OF_HALF = Fraction(70711, 100_000)
 """A little more."""
 _SUMS: Mapping[SqlType, SqlType] = {
