@@ -1,7 +1,8 @@
 """How a command speaks with the server of its configuration: by a socket that has no file, named after the configuration's.
 
-The name lies in Linux's abstract namespace, so that whoever finds the configuration finds the server, whatever mistakes the
-file has by now. Only root and the server's own account are heard, which the kernel vouches for; and nobody else is believed.
+The name lies in Linux's abstract namespace, so that the path of the configuration leads to the server, even if the
+file has mistakes by now. Only root and the server's own account are heard, which the kernel vouches for; and nobody
+else is believed.
 """
 
 import asyncio

@@ -103,7 +103,7 @@ class Cancellation:
         self.cancel()
 
     def cancel(self) -> None:
-        """Ask whoever works on the answer to stop."""
+        """Ask the thread that works on the answer to stop."""
         self._event.set()
         for stop in tuple(self._stops):
             stop()

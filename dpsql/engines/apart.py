@@ -1,6 +1,6 @@
 """Measurements on a thread of their own, which is left to itself where the engine hangs: nobody waits for it for good.
 
-Promise: what is asked here ends soon after its time is up or somebody cancels, whatever the engine does. A measurement whose
+Promise: a question ends soon after its time is up or somebody cancels, even if the engine hangs. A measurement whose
 time is up is late, whether the engine stops or not: rows may be the cause of both.
 """
 

@@ -3,8 +3,8 @@
     examine   place
     answer    bind ► resolve ► track ► measure ► price ► ready ► charge ► run ► release ► splice
 
-Promise: whatever is measured was charged before the engine was asked, and what the engine does not take costs nothing; only
-a `Release` is put into the text.
+Promise: each measurement was charged before the engine was asked, and one that the engine does not take costs nothing;
+only a `Release` is put into the text.
 """
 
 from contextlib import ExitStack

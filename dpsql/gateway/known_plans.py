@@ -112,7 +112,7 @@ def _written(value: object) -> int:
 
 
 def _key(request: Request) -> Hashable:
-    """Return all that a plan depends on, but for the policy: ε and errors decide what it pays, and not what is measured."""
+    """Return all that a plan depends on, but for the policy: ε and errors decide its price, and not its measurements."""
     settings = request.settings
     if settings.epsilon is not None or settings.error is not None:
         settings = replace(settings, epsilon=None, error=None)

@@ -35,7 +35,7 @@ from dpsql.watchdog import ended_when_overdue, undivided
 
 
 class PlannedQuestions:
-    """Questions as they are examined, bound, planned and priced; each once, as long as it is remembered."""
+    """Questions, each examined, bound, planned and priced once, while it is remembered."""
 
     def __init__(self, deps: GatewayDependencies) -> None:
         self._deps = deps

@@ -148,7 +148,7 @@ def _errors(aim: Aim) -> Iterable[Fraction]:
 
 
 def _steps(aim: Aim, share: Fraction) -> tuple[Fraction, ...]:
-    """Return the same amounts whatever the share is, but for the last."""
+    """Return the same amounts for every share, but for the last."""
     last = math.floor(_STEPS * math.log10(share))
     readable = (Fraction(f"{10 ** (step / _STEPS):.5e}") for step in range(last - _STEPS * _DECADES, last + 1))
     return (*(epsilon for epsilon in readable if aim.least <= epsilon < share), share)

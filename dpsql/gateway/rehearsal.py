@@ -122,7 +122,7 @@ def _of_view(statement: Statement) -> Rehearsal:
 
 
 def _name(prefix: str) -> str:
-    """Return the name of what is made, as it is written."""
+    """Return the name of the made object, as the client writes it."""
     start, end = _named(prefix)
     return prefix[start:end]
 

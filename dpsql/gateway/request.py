@@ -44,7 +44,7 @@ class Question:
 
 @dataclass(slots=True)
 class Receipt:
-    """What an answer has cost, and what it was read from: filled in as that happens, so that it is known of failures too."""
+    """The price of an answer, and its sources: filled in as that happens, so that failures have them too."""
 
     cost: Privacy = UNCHARGED
     releases: tuple[str, ...] = ()

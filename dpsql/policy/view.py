@@ -32,4 +32,4 @@ class View:
     origins: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The tables and columns that columns of it are as they stand; known when it was read."""
     tree: object = field(default=None, compare=False, repr=False)
-    """The query as it is put into statements; None until it was read (`rewrite.syntax.views`)."""
+    """The query that is put into statements; None until it was read (`rewrite.syntax.views`)."""

@@ -104,7 +104,7 @@ class AuditRecord:
 
     @property
     def counts_only(self) -> bool:
-        """Return whether it may be counted in the place of being written: a statement of a user's which was not charged."""
+        """Return whether it may be counted instead of being written: a statement of a user's which was not charged."""
         return self.event is AuditEvent.STATEMENT and (self.cost is None or not self.cost.epsilon)
 
     def unwritten(self) -> "AuditRecord":

@@ -49,7 +49,7 @@ class HeavyMarks:
     """The engine's kept units, by the name of the rows in full."""
 
     def above(self, heavy_rows: exp.Expr, needed: Collection[str]) -> int:
-        """Return k: of units with more than k rows all rows are these, and no others', and columns are computed alike.
+        """Return k: of units with more than k rows all rows are these, and no others', with the same columns.
 
         Raises:
             NotProvedError: it can't be seen.

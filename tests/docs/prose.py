@@ -1,4 +1,4 @@
-"""How pages and modules read: lengths of lines and sentences, and words that a native reader reads twice.
+"""How pages and code read: lengths of lines and sentences, and words that a native reader reads twice.
 
 `make check` runs it: `python -m tests.docs.prose`. It is ours because no checker of PyPI fits: the package
 vale fetches its program from GitHub when it first runs, and proselint takes code for prose and counts no words.
@@ -7,6 +7,7 @@ vale fetches its program from GitHub when it first runs, and proselint takes cod
 import ast
 import re
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ INSTEAD: Mapping[str, str] = {
     r"in the place of": "instead of",
     r"found out": "selected",
     r"alike": "in the same way",
-    r"as it is": "unchanged",
+    r"as it is(?! now)": "unchanged",
     r"thereby|therein|thereof|hereby|whereby": "by it, in it",
     r"shall": "must, will",
     r"be had": "be got",
@@ -77,11 +78,29 @@ def findings(page: Path) -> Iterator[Finding]:
 
 
 def of_module(file: Path) -> Iterator[Finding]:
-    """Yield what is wrong with the first paragraph of a module's docstring, which says what the module is."""
-    said = ast.get_docstring(ast.parse(text(file))) or ""
-    first = " ".join(said.partition("\n\n")[0].split())
-    for sentence in _END.split(_plain(first)):
-        yield from (Finding(file.relative_to(ROOT).as_posix(), 1, found) for found in _said(sentence, heading=False))
+    """Yield mistakes in the docstrings and comments of a module; lengths count in its first paragraph alone."""
+    name = file.relative_to(ROOT).as_posix()
+    for line, paragraph in (*_docstrings(file), *_comments(file)):
+        for sentence in _END.split(_plain(paragraph)):
+            for said in _said(sentence, heading=False):
+                if line == 1 or not said.startswith("a sentence of"):
+                    yield Finding(name, line, said)
+
+
+def _docstrings(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield the paragraphs of all docstrings, those of fields among them: the module's first one at line 1."""
+    for node in ast.walk(ast.parse(text(file))):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(whole))):
+                for number, paragraph in enumerate(whole.split("\n\n")):
+                    yield node.lineno + number, " ".join(paragraph.split())
+
+
+def _comments(file: Path) -> Iterator[tuple[int, str]]:
+    with file.open("rb") as source:
+        for token in tokenize.tokenize(source.readline):
+            if token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type")):
+                yield token.start[0], token.string.lstrip("# ")
 
 
 def _said(sentence: str, *, heading: bool) -> Iterator[str]:
@@ -133,7 +152,7 @@ def _plain(line: str) -> str:
 
 
 def _checked() -> int:
-    """Print what is wrong on the pages, and in modules' first words; and links that lead nowhere."""
+    """Print what is wrong on the pages, and in modules; and links that lead nowhere."""
     held = [finding for page in PAGES for finding in findings(page)]
     held += [finding for file in (ROOT / "dpsql").rglob("*.py") for finding in of_module(file)]
     lost = [f"{page.relative_to(ROOT)}: {link} leads nowhere" for page in PAGES for link in missing_links(page)]

@@ -20,8 +20,8 @@ def test_pages_read_well(page: Path) -> None:
     assert [str(finding) for finding in findings(page)] == []
 
 
-def test_modules_say_what_they_are() -> None:
-    """By a noun, in a sentence that is read once."""
+def test_code_reads_well() -> None:
+    """Docstrings, those of fields among them, and comments: subjects are nouns, and words are read once."""
     assert [str(finding) for file in (ROOT / "dpsql").rglob("*.py") for finding in of_module(file)] == []
 
 

@@ -55,7 +55,7 @@ class SqlLedger:
         self._store = store
         self._claims = claims
         if store.adopted is not None:
-            # What was released of other records answers no questions about these.
+            # Releases of other records answer no questions about these.
             self.advance(f"dpsql adopt, from {store.adopted.name}")
         self._totals = RunningTotals()
         self._single_flight = SingleFlight()
@@ -239,7 +239,7 @@ class SqlLedger:
             last = releases.enter_charges(connection, account, asked[0], at, due) if due else None
         bought = [each for each in due if each.stored]
         if bought:
-            # Whoever looks finds what the role may have only once its charge lasts.
+            # A reader finds the role's releases only once their charge lasts.
             with self._store.write(durable=False) as connection:
                 releases.entitle(connection, account, bought, asked[1])
         if last is not None:

@@ -108,7 +108,7 @@ def newest_lines(path: Path, role: str | None, limit: int) -> tuple[Entry, ...]:
 
 
 def put_back(copy: Path, path: Path, aside: str) -> tuple[Path, ...]:
-    """Put a copy in the place of a ledger; return where the files are that were there, whose names end with `aside` now.
+    """Replace a ledger by a copy; return where the files are that were there, whose names end with `aside` now.
 
     A kill leaves the old one, or none at all, which the mark tells.
 

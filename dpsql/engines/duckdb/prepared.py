@@ -57,7 +57,7 @@ class DuckPrepared:
         return self.rows(sql)
 
     def rows(self, sql: str) -> Sequence[EngineRow]:
-        """Return the rows of a statement, whoever pays; it runs again where DuckDB failed by a mistake of its own."""
+        """Return the rows of a statement, for any payer; it runs again where DuckDB failed by a mistake of its own."""
         begin = time.monotonic()
         try:
             rows = self._rows(self.cursor, self.statements.get(sql, sql), self.timeout)
@@ -106,8 +106,8 @@ def ready_statements(
 ) -> Mapping[str, Accepted]:
     """Have DuckDB parse and bind some queries, which reads no row; return them parsed, by their texts.
 
-    What it has accepted `before` it accepts again, be it with other constants, for its catalogue stays as it was opened. It
-    is not asked to PREPARE them: it would bind each twice, and again to run it.
+    Statements that it has accepted `before` it accepts again, also with other constants, for its catalogue stays the
+    same. It is not asked to PREPARE them: it would bind each twice, and again to run it.
 
     Raises:
         EngineNotReady: it does not take one.

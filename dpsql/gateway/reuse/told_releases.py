@@ -59,7 +59,7 @@ class Told:
 
 @dataclass(slots=True)
 class _OfRole:
-    """What is known of one role's releases in one epoch, of one copy of the records."""
+    """One role's releases in one epoch, of one copy of the records."""
 
     since: tuple[int, Edition | None]
     last: int = 0
@@ -110,7 +110,7 @@ class ToldReleases:
     def _recalled(
         self, releases: Sequence[ToldRelease], payer: Account, request: Request, epoch: int
     ) -> Iterator[tuple[ToldRelease, list[Told]]]:
-        """Yield releases with what they are of, where that is found out."""
+        """Yield releases with their plans, where these can be made again."""
         known: dict[str, Mapping[str, Told]] = {}
         for release in releases:
             if release.question not in known:

@@ -11,7 +11,7 @@ from dpsql.policy.row_condition import RowCondition
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The configuration of one role, as it is being checked against the tables."""
+    """The configuration of one role, while it is checked against the tables."""
 
     shape: RoleShape
     path: Path

@@ -209,8 +209,8 @@ class EngineShape(StrictShape):
     threads: Threads | None = None
     """How many threads DuckDB uses."""
     spill: Scalar | None = None
-    """DuckDB's place for data that does not fit into memory, for as long as it is needed: a private directory is made
-    below it."""
+    """DuckDB's place for data that does not fit into memory, for as long as needed: a private directory is made below
+    it."""
     dsn: Scalar | None = None
     """The connection string of a PostgreSQL server: "${PG_DSN}" reads the environment, "${file:…}" a file."""
     remote: Scalar | None = None

@@ -17,7 +17,7 @@ _MOST = 2**20
 
 @dataclass(frozen=True, slots=True)
 class MaxRows:
-    """What stands at `max_rows`."""
+    """The value of `max_rows`."""
 
     number: int | None = None
     """The number, or that at which `auto` ends; None: `auto` without one."""

@@ -121,7 +121,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
 
 
 def _enumeration(name: str, file: SchemaFile) -> str:
-    """Return the name of the type that a column of labels has for clients; note what is wrong."""
+    """Return the name of the type that a column of labels has for clients; note mistakes."""
     type_name = f"{file.shape.table}_{name}"
     if file.columns[name].values is None:
         file.wrong(("columns", name), 'is an enum, and needs "values": its labels in their order')

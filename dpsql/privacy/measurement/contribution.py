@@ -169,8 +169,9 @@ class Norms:
 def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
     """Return the rows of `rows` that are among the first `most` of their unit `u`, ordered by all of `columns`.
 
-    Rows that are alike in every column contribute alike, so it does not matter which of them stays. For that, values that
-    the engine takes for one must have one text, and `salt`, which makes the order each unit's own, one for each unit.
+    Rows that are equal in every column contribute the same, so it does not matter which of them stays. For that,
+    values that the engine takes for one must have one text, and `salt`, which makes the order each unit's own, one for
+    each unit.
     """
     order = ", ".join((f"md5(concat_ws('|', {', '.join((salt, *columns))}))", *columns)) if columns else "u"
     ranked = f"SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM ({rows}) AS r"

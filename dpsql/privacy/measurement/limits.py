@@ -87,7 +87,8 @@ def check_features(features: Sequence[Feature]) -> None:
 def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
     """Refuse MIN and MAX of groups so small that their extremes would be NULL, or far inside.
 
-    The value that is found may have `reach` units beyond it; in a group of fewer than thrice as many rows it is no extreme.
+    The value that is found may have `reach` units beyond it; in a group of fewer than three times as many rows it is
+    no extreme.
 
     Raises:
         Unsupported: the table's expected rows, spread over the groups, are too few.

@@ -63,7 +63,7 @@ def measure(
 ) -> MeasurementPlan:
     """Return what has to be measured to answer the aggregates for every group.
 
-    What profilers compute of a column that says whose a row is, or has no bounds, beside other aggregates, is NULL.
+    A profiler's aggregates of a column that says whose a row is, or has no bounds, are NULL beside other aggregates.
 
     Raises:
         MissingBounds: a sum or a key of something that the policy does not bound.

@@ -87,7 +87,7 @@ def minimum(
 
 
 def fewest_units(epsilon: Fraction, mass: int) -> int:
-    """Return how many units, in steps of the lattice, a group may have without an extreme; with thrice as many it has one.
+    """Return how many units, in steps of the lattice, a group may have without an extreme; three times as many have one.
 
     It is rounded down, so that one row is enough where there is next to no noise.
     """

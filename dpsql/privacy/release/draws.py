@@ -105,7 +105,7 @@ class Draws:
         return [read(group) for group in range(self.groups)]
 
     def bounded_by(self, known: TableProfile) -> "Draws":
-        """Return them with what is known of the table that they are of."""
+        """Return them with the profile of their table."""
         return replace(self, known=known)
 
     @property

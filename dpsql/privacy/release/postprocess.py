@@ -74,7 +74,7 @@ def rows(
             if not plan.groups.keys:
                 yield [None] * len(plan.outputs)
             continue
-        # The total of no groups is that of no rows, whatever was measured for groups that there might have been.
+        # The total of no groups is that of no rows, for any measurement of groups that there might have been.
         read = plan if line.found else nothing
         yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
 

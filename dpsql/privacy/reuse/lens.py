@@ -41,7 +41,7 @@ class Lens:
 
     @property
     def is_direct(self) -> bool:
-        """Return whether each number is one that was released, as it is, or computed of one group's."""
+        """Return whether each number is a released one, unchanged, or computed of one group's."""
         return max(self.most, default=0) <= 1
 
     def noise(self, told: Sums | Histogram, needed: Sequence[Feature]) -> float:

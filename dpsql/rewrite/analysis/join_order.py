@@ -3,7 +3,7 @@
 FROM sales, demographics d, customer c WHERE c.id = sales.customer AND d.id = c.demographics
 →  FROM sales, customer c, demographics d WHERE …
 
-Claim: inner joins, whatever commas and conditions make of them, have the same rows in any order of their elements.
+Claim: inner joins, written with any commas and conditions, have the same rows in any order of their elements.
 """
 
 from collections.abc import Callable, Mapping, Sequence

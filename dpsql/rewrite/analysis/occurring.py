@@ -131,7 +131,7 @@ def _compared(expr: Apply) -> Expr | None:
 
 
 def _compared_with(expr: Expr, ref: Ref) -> Iterator[int]:
-    """Yield the times with which a column is compared as it is."""
+    """Yield the times with which a plain column is compared."""
     if isinstance(expr, Apply) and _compared(expr) == ref:
         yield from (int(arg.value) for arg in expr.args if isinstance(arg, Const) and isinstance(arg.value, int))
     elif isinstance(expr, Apply):

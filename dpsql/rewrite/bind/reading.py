@@ -1,6 +1,6 @@
 """A query as PostgreSQL has bound it, read by our parser; that the two mean the same is checked and not believed.
 
-What the parser has read is written again, and PostgreSQL binds that, too: it must say the same words of both.
+The parser's tree is written again, and PostgreSQL binds that, too: it must say the same words of both.
 """
 
 import re

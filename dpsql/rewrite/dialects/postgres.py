@@ -82,7 +82,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
             return self.not_finite("Infinity" if value > 0 else "-Infinity")
 
     def text(self, value: str) -> str:
-        """Return a literal that is read alike whatever `standard_conforming_strings` is."""
+        """Return a literal that is read in the same way with `standard_conforming_strings` on and off."""
         doubled = value.replace("'", "''")
         return " E'" + doubled.replace("\\", "\\\\") + "'" if "\\" in value else f"'{doubled}'"
 

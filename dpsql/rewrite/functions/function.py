@@ -1,7 +1,7 @@
 """The record of a function: all of its facts in one place.
 
-Which interval holds all its values, when it is NULL, what its possible values are, how it is undone, how people write it,
-and how an engine computes it *without ever failing*, since an error that depends on data would be a release. Intervals only
+They are the interval of its values, when it is NULL, its possible values, how it is undone, and how people write it.
+An engine computes it *without ever failing*, since an error that depends on data would be a release. Intervals only
 decide clamps and group keys, and every statistic is clamped again, so an interval that is too small costs accuracy and
 never privacy. Nobody outside this room asks which function it is: what they need to know is a field here.
 """

@@ -1,6 +1,6 @@
 """The answer to an inner query as a table: its columns are known when a statement is planned, its rows only after a release.
 
-What is planned and priced over it must hold whatever the rows turn out to be: it has no bounds but those said here.
+Plans and prices over it must hold for all rows that it may have: it has no bounds but those said here.
 """
 
 from dataclasses import dataclass, replace

@@ -100,7 +100,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Says that all arguments are whole numbers, whatever their types are."""
+    """Says that all arguments are whole numbers, in any types."""
 
 
 Option = Unit | TimeField | Digits | Bins | Buckets | Results | Whole | IntervalValue

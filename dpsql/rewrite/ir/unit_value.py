@@ -20,7 +20,7 @@ UnitFunction = Literal[
 
 @dataclass(frozen=True, slots=True)
 class UnitValue:
-    """One number of a unit: an aggregate of its rows that is the same in whatever order they are read."""
+    """One number of a unit: an aggregate of its rows that is the same in any order of them."""
 
     function: UnitFunction
     arg: Expr | None
@@ -51,7 +51,7 @@ class RowsAround:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A value of each row among those of its unit that are alike in `partition`."""
+    """A value of each row among those of its unit that are equal in `partition`."""
 
     function: WindowFunction
     column: Column

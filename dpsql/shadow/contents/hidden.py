@@ -110,10 +110,10 @@ def create_hidden(connection: Connection) -> None:
 
 
 def _replace(connection: Connection, signature: str, kind: str, body: str) -> None:
-    """Put a function of ours in the place of PostgreSQL's.
+    """Replace PostgreSQL's function by one of ours.
 
-    Not by CREATE OR REPLACE: PostgreSQL calls the functions that it was built with by their numbers, whatever the
-    catalogue says of them.
+    Not by CREATE OR REPLACE: PostgreSQL calls the functions that it was built with by their numbers, against the
+    catalogue.
     """
     name = signature.partition("(")[0]
     for statement in (

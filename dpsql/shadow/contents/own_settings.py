@@ -43,7 +43,7 @@ _EXAMPLES = (
 
 
 def create_check(connection: Connection) -> None:
-    """Put ours in the place of PostgreSQL's `set_config`; the owner's connection, in the new database."""
+    """Replace PostgreSQL's `set_config` by ours; the owner's connection, in the new database."""
     cases = SQL(" ").join(_case(name, form) for name, form in OWN_SETTINGS.items())
     connection.execute(SQL(_FUNCTIONS).format(prefix=Literal(PREFIX), cases=cases, known=Literal(_EXAMPLES)))
 

@@ -75,7 +75,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$
 """
 _FITS_QUICKLY = "CREATE FUNCTION dpsql.{name}(value {type}) RETURNS {type} LANGUAGE sql IMMUTABLE RETURN value"
-# What numeric(p, s) is in the catalogue.
+# The form of numeric(p, s) in the catalogue.
 _NUMERIC = "pg_catalog.numeric(value::numeric, ((places << 16) | (scale & 2047)) + 4)"
 
 

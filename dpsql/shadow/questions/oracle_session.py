@@ -120,7 +120,7 @@ class _Session:
         self._process = 0
 
     def hang_up(self) -> None:
-        """Leave what is asked to itself: whoever waits is told so at once, and the next question gets a new session."""
+        """Leave the question to itself: the waiting thread is told so at once, and the next question gets a new session."""
         self.given_up = True
         if self._process:
             self._left.add(self._process, self.user)
@@ -160,7 +160,7 @@ class _Session:
 
     def _opened(self) -> OracleConnection:
         if self._connection is None or self._connection.closed:
-            # What PostgreSQL prepares by itself it would also plan once for all: `'now'::timestamp` would stand still.
+            # PostgreSQL plans a text that it prepares by itself once for all: `'now'::timestamp` would stand still.
             opened = psycopg.connect(
                 self._dsn, autocommit=True, options=_OPTIONS, prepare_threshold=None, connect_timeout=10
             )

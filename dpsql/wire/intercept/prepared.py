@@ -172,7 +172,7 @@ class PreparedStatements:
                 self.take_portal(name)
             self.tags.clear()
         if settled:
-            # What is still awaited has failed.
+            # The replies that are still awaited have failed.
             self._allowance.give(self._awaited)
             self._awaited = 0
             self._maybe_statements = set(self.statements)

@@ -52,8 +52,7 @@ class Trial:
     async def is_done_already(self, rehearsal: Rehearsal) -> bool:
         """Rehearse; return whether IF NOT EXISTS finds its table there, so that nothing is left to do.
 
-        Raises:
-            ShadowRefusedError: the statement would fail whatever the answer is.
+        Raises: ShadowRefusedError: the statement would fail with any answer.
         """
         given = (self.asked.oids, self.asked.values + b"\0\0")
         texts = (*rehearsal.trials, rehearsal.text)

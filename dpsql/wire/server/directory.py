@@ -81,7 +81,7 @@ class Directory:
         except _FAILURES as failed:
             return _cause(failed)
         if result == ldap.SUCCESS:
-            return "it lets anybody in, whatever the password"
+            return "it lets anybody in, with any password"
         return None if result in ldap.WRONG else f"it answers with result {result}"
 
     async def _bound(self, user: str, password: str) -> int:

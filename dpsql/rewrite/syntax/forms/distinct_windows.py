@@ -17,7 +17,7 @@ _PLAIN = frozenset({"this", "partition_by", "over"})
 
 
 def put_groups_in_place(select: exp.Select) -> None:
-    """Change a SELECT DISTINCT of that form; any other stays as it is."""
+    """Change a SELECT DISTINCT of that form; any other stays unchanged."""
     distinct = select.args.get("distinct")
     others = any(select.args.get(key) for key in ("group", "having", "qualify"))
     if distinct is None or distinct.args.get("on") or others or not holds(select, exp.Window):
@@ -36,7 +36,7 @@ def put_groups_in_place(select: exp.Select) -> None:
 
 
 def _is_of(window: exp.Window, keys: frozenset[str]) -> bool:
-    """Return whether a window aggregates the rows that are alike in these keys, and no fewer."""
+    """Return whether a window aggregates the rows that are equal in these keys, and no fewer."""
     partition = {render(key) for key in window.args.get("partition_by") or ()}
     plain = not any(value and key not in _PLAIN for key, value in window.args.items())
     return plain and partition == keys and is_aggregate(window.this)

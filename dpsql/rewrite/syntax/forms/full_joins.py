@@ -152,6 +152,6 @@ def _as(place: _Place | None, name: str) -> exp.Expr:
 
 
 def _is_known(place: _Place) -> exp.Expr:
-    """Return a condition that reads a column, and is true whatever it holds."""
+    """Return a condition that reads a column, and is true for all its values."""
     there = exp.Is(this=_column(place), expression=exp.Null())
     return exp.Paren(this=exp.Or(this=there, expression=exp.Not(this=there.copy())))

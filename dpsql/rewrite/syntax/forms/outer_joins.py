@@ -66,7 +66,7 @@ def _never_of_null(part: exp.Expr, theirs: Offered) -> bool:
         return given and _is_strict(part.this) and _reads(part.this, theirs)
     compared = list(part.iter_expressions()) if isinstance(part, _NEVER_OF_NULL) else []
     if any(isinstance(one, exp.All) or str(one.this).upper() == "ALL" for one in compared):
-        return False  # of no values at all it is true, whatever is compared with them
+        return False  # of no values at all it is true, for any value that is compared with them
     return any(_is_strict(one) and _reads(one, theirs) for one in compared)
 
 

@@ -62,7 +62,7 @@ class Client(Postgres):
             self._taken = 0
 
         def _warn_unsupported(self) -> None:
-            """Give up: the parser would keep the text as it is, and repeat it in the log."""
+            """Give up: the parser would keep the text unchanged, and repeat it in the log."""
             raise ParseError("not understood")
 
         def _advance(self, times: int = 1) -> None:

@@ -121,7 +121,7 @@ def _of_frame(node: exp.WindowSpec) -> Iterator[str]:
 
 
 def _of_late(node: exp.Anonymous, name: str, args: list[exp.Expr]) -> Iterator[str]:
-    """Yield a call with its constants, a text in the place of what is released."""
+    """Yield a call with its constants, a text instead of the release."""
     match name, args and [untyped(args[0]), *args[1:]]:
         case "format", [exp.Literal() as form, *values] if "*" not in form.name:
             texts = ["''" for _ in values]

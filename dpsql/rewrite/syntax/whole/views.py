@@ -2,9 +2,9 @@
 
 SELECT avg(fare) FROM by_card AS c  →  SELECT avg(fare) FROM (SELECT fare FROM trips WHERE payment_type = 'card') AS c
 
-Claim: what is measured for a statement that reads a view is what is measured for the statement in which the view's query
-stands, since each later stage sees that statement only. So nothing about sensitivity, owners or bounds has to be said anew.
-The tables of a view are written with their schema: no CTE of a client's is read in their place.
+Claim: a statement that reads a view is measured as the statement in which the view's query stands, since each later
+stage sees that statement only. So nothing about sensitivity, owners or bounds has to be said anew. The tables of a
+view are written with their schema: no CTE of a client's is read in their place.
 """
 
 from collections.abc import Iterable, Iterator

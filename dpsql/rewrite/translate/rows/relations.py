@@ -50,7 +50,7 @@ from dpsql.rewrite.translate.values.translator import translator
 
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """What following private rows through a query needs: the policy, who asks, constants, and facts about columns."""
+    """Follows private rows through a query by the policy, the role, constants, and facts about columns."""
 
     policy: Policy
     role: Role

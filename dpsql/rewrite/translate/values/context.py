@@ -68,7 +68,7 @@ Operand = Expr | IntervalValue | IntervalTimes | Duration
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """One SELECT's names, the statement's constants, and what is known about columns."""
+    """One SELECT's names, the statement's constants, and the facts about columns."""
 
     names: Names
     constants: Constants

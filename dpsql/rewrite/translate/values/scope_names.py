@@ -58,7 +58,7 @@ class Names:
         return self.named(place[name])
 
     def named(self, expr: Expr) -> Expr:
-        """Return what a name stands for, if whoever asks may name all that it is made of.
+        """Return what a name stands for, if the role may name all that it is made of.
 
         Raises:
             AccessDenied: it is made of a column that they may not.
