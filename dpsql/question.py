@@ -80,7 +80,7 @@ class Cancellation:
     _event: threading.Event = field(default_factory=threading.Event)
     _stops: list[Callable[[], None]] = field(default_factory=list)
     late: bool = False
-    """Whether it was time that asked, as the session has set it."""
+    """Whether the session's own time limit asked for it."""
 
     @property
     def requested(self) -> bool:

@@ -39,7 +39,7 @@ class KnownPlan:
     plan: StatementPlan
     prices: Mapping[Hashable, PricedPlan]
     size: int
-    """The bytes of all of it, what both share counted once, and of the request that it answers."""
+    """The bytes of both parts, with shared ones counted once, and of the request that it answers."""
 
     def priced(self, request: Request) -> PricedPlan | None:
         """Return what the plan pays for the ε that the session asks for."""
@@ -71,7 +71,7 @@ class KnownPlans:
         return self.plans.get(_key(request))
 
     def keep(self, request: Request, known: KnownPlan | None, priced: PricedPlan) -> None:
-        """Remember what a plan pays that is the same whenever it is made; `known` is what was remembered of it."""
+        """Remember the prices of a plan that are the same whenever it is made; `known` is its remembered part."""
         key, before = _key(request), () if known is None else known.prices.items()
         prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
         self.plans.keep(key, KnownPlan(priced.plan, prices, _size(request, priced, len(prices))))

@@ -109,7 +109,7 @@ class PlannedQuestions:
         return priced
 
     def _planned_for(self, text: str, request: Request) -> PricedPlan:
-        """Return what a statement of ours measures, for who asks something else."""
+        """Return what a statement of ours measures, for a client that asks something else."""
         question = self._question(text)
         assert question is not None
         asked = Request(question, (), Settings(), request.asker, request.cancellation)

@@ -246,11 +246,11 @@ class Role:
     preview: Preview = Preview.REFUSE
     """Whether it sees made-up rows where a tool previews a protected table."""
     shares: Mapping[str, Fraction] = field(default_factory=dict)
-    """By user: the most ε of its budget that this one may spend in its period; all of it for who is not here."""
+    """By user: the most ε of its budget that this one may spend in its period; all of it for users who are not here."""
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By protected table: the columns that it may name; all of the tables that are not here."""
     where: Mapping[str, RowCondition] = field(default_factory=dict)
-    """By protected table: what holds of the rows that it is told of; all rows of the tables that are not here."""
+    """By protected table: a condition on the rows that it sees; all rows of the tables that are not here."""
 
     def may_use(self, table: str) -> bool:
         """Return whether it may use a protected table or view."""

@@ -197,7 +197,7 @@ class SqlLedger:
     def _claimed(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
     ) -> frozenset[str]:
-        """Return the keys that have to be measured, once no other process does that; who can't pay hears so then."""
+        """Return the keys that have to be measured, once no other process does that; a role that can't pay hears so then."""
         claimed = frozenset[str]()
         try:
             while True:

@@ -112,7 +112,7 @@ class SnapshotPlace:
             return
 
     def switch(self, manifest: Manifest) -> None:
-        """Let a copy that is whole take the place of the one before; who reads that one may go on."""
+        """Let a copy that is whole take the place of the one before; readers of that one may go on."""
         fresh = self.directory / f"{_MANIFEST}.new"
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(file, "wb") as out:

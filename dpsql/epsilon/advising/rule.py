@@ -9,7 +9,7 @@ are nearly certain.
 
 Proof of the third. Let D₁ and D₂ differ in that person's value only, and D₀ lack the person. Any event has P(D₁) ≤ e^ε·P(D₀)
 ≤ e^2ε·P(D₂), so by Bayes' rule, from even odds, D₁ is believed with at most e^2ε/(1 + e^2ε). It is attained: of the sum of a
-column within [−1, 1], where the values are −1 and 1 and who is not there counts 0, Laplace noise of scale 1/ε makes just
+column within [−1, 1], where the values are −1 and 1 and a missing person counts 0, Laplace noise of scale 1/ε makes just
 these odds. With v equally likely values it is the first term's formula, with v for n.
 
 The result is a budget: an exact fraction, never above the bound.

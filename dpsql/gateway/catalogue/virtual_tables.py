@@ -78,7 +78,7 @@ _FIELDS = (
     "epsilon", "delta", "releases", "trial",
 )  # fmt: skip
 _MOST_READ = 64 * 2**20
-"""Bytes of the trail that are read; then no more of it."""
+"""The most bytes of the trail that are read."""
 _MOST_SHOWN, _LONGEST_SHOWN = 100, 200
 """Parameters of a statement that are shown, and characters of each."""
 

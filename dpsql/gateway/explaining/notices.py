@@ -23,7 +23,7 @@ from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _MUCH = 0.1
-"""The part of the noise's margin from which on what a declared C takes off is told."""
+"""A loss by a declared C is told if it is more than this part of the noise's margin."""
 
 
 def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ...]:

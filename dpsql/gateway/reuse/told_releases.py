@@ -31,7 +31,7 @@ _MOST, _MOST_GROUPS = 500, 200_000
 _SECONDS = 2.0
 """Of the processor, in which questions are planned again for one statement; the next goes on from there."""
 PlannedAgain = Callable[[str, tuple[Argument, ...], Settings, Request], PricedPlan | None]
-"""Plans a statement for who asks something else."""
+"""Plans a statement for a client that asks something else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Rights:
                 self._wrong((*place, at), f'is "{column}", which is no column of "{name}"{suggestion(column, known)}')
 
     def conditions(self) -> dict[str, RowCondition]:
-        """Check and return of which rows the role is told; what conditions mean is read once there is a shadow."""
+        """Check and return the conditions on the role's rows; their meaning is read once there is a shadow."""
         found: dict[str, RowCondition] = {}
         for name, text in (self.shape.where or {}).items():
             place = (*self.path, "where", name)

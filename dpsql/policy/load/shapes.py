@@ -144,7 +144,7 @@ class RoleShape(StrictShape):
     columns: dict[str, list[Name]] | None = None
     """By protected table: the columns that the role may name, in views, too; all of the tables that are not here."""
     where: dict[str, Scalar] | None = None
-    """By protected table: a condition, in SQL, over its columns, that holds of all rows that the role is told of."""
+    """By protected table: a condition, in SQL, over its columns, that holds for all rows that the role sees."""
     clamp: Flag = False
     """Whether answers are clamped to their possible range."""
     empty_groups: EmptyGroups = EmptyGroups.AUTO

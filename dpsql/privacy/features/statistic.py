@@ -25,7 +25,7 @@ class Statistic(ABC):
     counts: ClassVar[bool] = False
     """Whether it is a number of rows: 0 of none, never negative, and the same wherever the values lie."""
     hides: ClassVar[bool] = False
-    """Whether noise may put it at the end of what is possible, where it looks like an answer."""
+    """Whether noise may put it at an end of its range, where it looks like an answer."""
     adds_up: ClassVar[bool] = False
     """Whether it is a sum of its argument: a row of 0 is as good as none, and the noise is the same wherever values lie."""
 

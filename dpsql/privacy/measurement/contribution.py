@@ -63,9 +63,9 @@ class Bound:
     most_groups: int | None = None
     """In how many groups a unit may be, where the policy says so."""
     once: bool = False
-    """Whether a unit has no more rows than the table has that names it, where it is read."""
+    """Whether a unit has no more rows here than in the table that names it, where that is read."""
     single: bool = False
-    """Whether what is kept to one row a unit has no more anyway, which the engine enforces."""
+    """Whether the engine itself enforces that a unit has one row."""
     up_to: int | None = None
     """The most that C may be where it is chosen for the statement; until then it is taken for `rows`."""
 
@@ -155,11 +155,11 @@ class Norms:
     most: int
     """No row has a norm above it."""
     beside: bool = False
-    """Whether they are weighed by beside the number of rows, for sums, and not instead of it."""
+    """Whether these norms weigh rows in sums beside the number of rows, and not instead of it."""
     block: str | None = None
     """The column that says in which block of its group a row is, if there are several."""
     by_group: bool = True
-    """Whether what they are weighed by is averaged over each group's rows, or as large as the largest of the unit."""
+    """Whether the norm is averaged over each group's rows, or is the largest of the unit."""
 
     def total(self, dialect: Dialect) -> str:
         """Return the sum of many rows' as a 64-bit integer; what is cut off has no weight left."""

@@ -61,7 +61,7 @@ class Histogram:
     bound: Bound
     epsilon: Fraction
     margin: bool = False
-    """Whether how far off it may be is chosen together with the point, of which there is one."""
+    """Whether the margin is chosen together with the point, of which there is one."""
     told_apart: int | None = None
     """How many units beyond a bucket of an extreme are as good as any number; None where all are read anyway."""
 

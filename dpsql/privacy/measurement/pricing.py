@@ -34,7 +34,7 @@ class PricedMeasurement:
     measurement: Measured
     sql: str
     identity: str
-    """A hash of everything that decides what is released, but for who asks and when."""
+    """A hash of everything that decides what is released, but for the user and the time."""
     finds_keys: "PricedMeasurement | None" = None
     """The measurement of the same scope by which its groups are selected, where they are not declared."""
     awaits: tuple["PricedMeasurement", ...] = ()

@@ -148,7 +148,7 @@ class _Known:
     env: Env
     limit: int
     possible: bool = True
-    """Whether a row can be so."""
+    """Whether a row can have these values."""
 
     def interval(self, expr: Expr) -> Interval | None:
         return facts(expr, self.env).interval

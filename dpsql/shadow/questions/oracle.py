@@ -156,7 +156,7 @@ def _require_same(found: PublicAnswer, shown: PublicAnswer) -> None:
     """Refuse texts of dates beside dates, and of intervals beside intervals, which are read in one style.
 
     Raises:
-        Unsupported: what is no time is another in the session's style.
+        Unsupported: a value that is no time has another text in the session's style.
     """
     others = [place for place, type_ in enumerate(found.types) if not _is_of_times(type_)]
     texts, written = ([[row[place] for place in others] for row in one.rows] for one in (found, shown))

@@ -127,7 +127,7 @@ class _Session:
         hang_up(self._connection)
 
     def ask(self, work: Callable[[OracleConnection], _T]) -> _T:
-        """Return what comes of it; see `OracleSession.asked`."""
+        """Return the answer; see `OracleSession.asked`."""
         since = time.monotonic()
         try:
             answered = self._again(work)

@@ -1,6 +1,7 @@
 """The prepared statements and portals of a session that are the wire's business.
 
-Only what the shadow has confirmed is certain; until its reply comes a name may be one of them, and who has to know waits.
+Only the names that the shadow has confirmed are certain. Until its reply comes a name may be one of them, and a message
+that has to know waits.
 """
 
 from dataclasses import dataclass

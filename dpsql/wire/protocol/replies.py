@@ -162,7 +162,7 @@ class Replies:
         return kind in self._owed[0].hide
 
     def _reply(self, kind: bytes, raw: bytes) -> bytes:
-        """Note what a message says, and return what the client gets of it."""
+        """Note what a message says, and return the client's part of it."""
         if kind == b"S":
             self._note_parameter(raw)
         if kind == b"A":  # a notification would carry words from one user to another

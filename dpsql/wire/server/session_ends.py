@@ -1,4 +1,4 @@
-"""Why dpsql ends a session: what its client is told."""
+"""Why dpsql ends a session: the messages for its client."""
 
 from dpsql.errors import ShuttingDown
 

@@ -90,7 +90,7 @@ class Margin:
 
     of: Moment | Quantile | Extreme | Distinct | OfDistinct
     cut: bool = False
-    """Whether not that is asked but the share of a count or a sum that is missing, as its C takes it off."""
+    """Whether the question is about the share of a count or a sum that its C takes off, and not about the aggregate."""
 
 
 @dataclass(frozen=True, slots=True)

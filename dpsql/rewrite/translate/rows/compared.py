@@ -28,7 +28,7 @@ from dpsql.rewrite.ir.relation import Join, Relation, ref
 _MOST_BOUNDS = 500
 """Different bounds, each of which every row may be compared with, one after the other."""
 _ABOVE = {"lt": 0, "ge": 0, "le": 1, "gt": 1}
-"""Whether the value that is compared with is itself below the bound."""
+"""Whether a value equal to the bound counts as below it."""
 
 ConstantRow = Mapping[Ref, Value | None]
 _Bound = tuple[Value, int]
