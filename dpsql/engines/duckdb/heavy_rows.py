@@ -226,4 +226,4 @@ class Extent:
     size: int
     """About how many bytes all that is."""
     of_all: bool = False
-    """Whether the rows that are summed in full are kept, too: most are heavy, and need not be read from the records as well."""
+    """Whether the rows that are summed in full are kept, too: most are heavy, and need not be read from the records."""
