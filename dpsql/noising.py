@@ -241,7 +241,7 @@ def _ends(bounds: Sequence[object]) -> tuple[Fraction, Fraction]:
         case [Fraction() as low, Fraction() as high] if low < high:
             return low, high
         case _:
-            raise BadInput("bounds are the least and the greatest value that there may be: two numbers, as (0, 100)")
+            raise BadInput("bounds are the least and the greatest possible value: two numbers, as (0, 100)")
 
 
 def _epsilon(

@@ -71,7 +71,7 @@ class AwaitedTable(Table):
                 if len(rows) > 1:
                     raise TooManyRows(
                         "more than one row returned by a subquery used as an expression",
-                        hint="What was released of it is kept. Add LIMIT 1, or write IN.",
+                        hint="The released answer is kept. Add LIMIT 1, or write IN.",
                     )
                 return rows or ((None,),)
             case AnswerForm.VALUES:

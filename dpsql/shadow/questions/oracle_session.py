@@ -84,7 +84,7 @@ class OracleSession:
             raise TooComplex(
                 "constants of earlier statements, which took too long, are still being evaluated",
                 because="constants-left-behind",
-                hint="Try again when they have ended, in a few seconds, and compute before what takes long.",
+                hint="Try again when they have ended, in a few seconds, and write long computations as their results.",
             )
         with undivided():
             session = self._taken()

@@ -33,5 +33,6 @@ def reconfigured() -> ShuttingDown:
 def user_changed() -> ShuttingDown:
     """Return the error where the user was removed, or has another role or password."""
     return ShuttingDown(
-        "terminating connection because its user was removed or changed", hint="Connect again with what is valid now."
+        "terminating connection because its user was removed or changed",
+        hint="Connect again with the new password or role.",
     )

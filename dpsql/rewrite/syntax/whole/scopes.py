@@ -96,7 +96,7 @@ class _Finder:
                 raise Unsupported(
                     "WITH RECURSIVE over a protected table is not supported",
                     because="recursion-over-rows",
-                    hint="Aggregate first; what comes after may be recursive.",
+                    hint="Aggregate first; a query of the answer may be recursive.",
                 )
             kind = self.query(cte.this, known)
             if kind is Kind.ROWS:

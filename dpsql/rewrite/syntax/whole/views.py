@@ -79,7 +79,7 @@ def _read(view: View, table: exp.Table) -> ViewRead:
         raise Unsupported(
             f"{more[0].upper()} of a view is not supported",
             because="clause-on-view",
-            hint=f'Write FROM "{view.name}" AS v alone, and what is to be done with its rows around it.',
+            hint=f'Write FROM "{view.name}" AS v alone, and the rest of the query around it.',
         )
     body = _tree(view).copy()
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(view.name, quoted=True))

@@ -95,7 +95,7 @@ def _rows(relation: Relation, keys: tuple[Expr, ...], around: Around) -> "_Rows"
         raise AccessDenied(
             f'a subquery over single units must group by "{_name(found)}", which your role protects',
             because="subquery-by-unit",
-            hint="Or group by nothing that says whose a row is.",
+            hint="Or group by no column that says whose a row is.",
         )
     env = narrowed(refs(*keys), relation.condition, around.declared)
     others = tuple(

@@ -85,7 +85,7 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
             raise Unsupported(
                 f"{render(node)[:80]} of single units is not supported",
                 because="aggregate-of-units",
-                hint="Counts, bool_and and bool_or are; of numbers and times sum, avg, min, max, variances and percentiles.",
+                hint="Take count, bool_and or bool_or; of numbers and times also sum, avg, min, max, variances, percentiles.",
             )
 
 

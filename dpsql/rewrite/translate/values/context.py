@@ -127,14 +127,14 @@ def refused(node: exp.Expr, *, because: str) -> Unsupported:
     text = (render(node) if isinstance(node, exp.Cast) else node.sql("postgres"))[:80]
     if isinstance(node, exp.Exists):
         return Unsupported(
-            "EXISTS is not supported over private rows but as a condition of WHERE",
+            "EXISTS is supported over private rows as a condition of WHERE only",
             because=because,
             hint="It may be one of those that AND joins; or write x IN (SELECT … FROM a public table).",
         )
     return Unsupported(
         f"{text} is not supported over private rows",
         because=because,
-        hint="docs/sql.md lists the functions that are.",
+        hint="docs/sql.md lists the supported functions.",
     )
 
 
