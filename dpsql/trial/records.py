@@ -187,7 +187,7 @@ class _Maker:
         owners: dict[str, Sequence[MadeUpUnit]],
         draw: Random,
     ) -> None:
-        """Write into each row whose it is, or where that stands; a unit with nothing there to point to has no row."""
+        """Write its owner into each row, or a reference to it; a unit with nothing there to point to has no row."""
         bound = table.units[kind]
         if bound.through is None:
             names = unit_names(table.columns[bound.column], sparse=self.world == 0)

@@ -32,6 +32,12 @@ INSTEAD: Mapping[str, str] = {
     r"shall": "must, will",
     r"be had": "be got",
     r"of late": "recently",
+    r"h[au]ngs? on": "depends on",
+    r"be it (?:a|an|the|of|cut|cast)": "also if it is",
+    r"for want of": "because there is no",
+    r"at hand": "there",
+    r"whose it is": "its owner",
+    r"(?:by|for|of) who (?:asks|has|is|reads|writes)": "a noun: users who, a client that",
     r"is there (?:no|for)": "there is no",
 }
 """Words that are read twice, and others in their place."""

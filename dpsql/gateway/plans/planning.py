@@ -118,7 +118,7 @@ class TrackedScope:
 
 @dataclass(frozen=True, slots=True)
 class TrackedStatement:
-    """A statement of whose every column is known whose it is and how far it reaches: the scopes query by query."""
+    """A statement whose columns have their tables and ranges: the scopes query by query."""
 
     statement: Statement
     queries: tuple[tuple[ResolvedQuery, tuple[TrackedScope, ...]], ...]

@@ -84,7 +84,7 @@ def _multiplied(node: exp.Expr, kinds: set[type[exp.Expr]]) -> exp.Expr | None:
 
 
 def _divided_by(node: exp.Expr) -> exp.Expr:
-    """Return what is divided by, be it cast or NULL for 0."""
+    """Return the divisor, also if it is cast, or NULL for 0."""
     while True:
         match node:
             case exp.Paren() | exp.Cast():

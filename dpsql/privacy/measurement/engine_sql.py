@@ -112,7 +112,7 @@ class BoundedScan:
         return cls(keys, bound, emitter, heavy, unit_read=several.unit, others=others)
 
     def per_unit(self, rows: str | None = None, number: str = "count(*)") -> UnitNumbers:
-        """Return each unit `u` and the number `n` of its rows, be it of all or of a SELECT of some."""
+        """Return each unit `u` and the number `n` of its rows, of all or of a SELECT of some."""
         if rows is None:
             return UnitNumbers(f"SELECT {self.unit} AS u, {number} AS n {self.from_where} GROUP BY 1", self.others)
         return UnitNumbers(f"SELECT u, {number} AS n FROM ({rows}) AS r GROUP BY u", self.others)

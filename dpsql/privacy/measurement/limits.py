@@ -27,7 +27,7 @@ def check_scope(
     """Refuse group keys that are privacy units, and expressions without end.
 
     Raises:
-        AccessDenied: a key depends on a column that identifies units of some kind, be it a public copy of it.
+        AccessDenied: a key depends on a column that identifies units of some kind, or on a public copy of it.
         Unsupported: the statement is too large.
     """
     single = identifying(relation, rows)

@@ -214,7 +214,7 @@ def _parts(plan: MeasurementPlan, written: Sequence[_Written]) -> tuple[PricedMe
 def _paying(
     plan: MeasurementPlan, unpaid: Sequence[PricedMeasurement], emitter: Emitter
 ) -> tuple[PricedMeasurement, ...]:
-    """Return the same measurements with the ε of the plan's; without δ little else of them hangs on what is paid."""
+    """Return the same measurements with the ε of the plan's; without δ little else of them depends on the price."""
     return tuple(
         PricedMeasurement(part, _paid_for(part, one.sql, emitter), one.identity, bound_by=one.bound_by)
         for part, one in zip(plan.parts, unpaid, strict=True)
@@ -222,7 +222,7 @@ def _paying(
 
 
 def _paid_for(part: Measurement, sql: str, emitter: Emitter) -> str:
-    """Return the engine's statement at what is paid: how many units' extremes are told apart hangs on that."""
+    """Return the engine's statement at its price, on which the number of units whose extremes are told apart depends."""
     return part.sql(emitter) if isinstance(part, Histogram) and part.told_apart is not None else sql
 
 

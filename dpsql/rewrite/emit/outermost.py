@@ -7,7 +7,7 @@ rows are returned. Else c is a value that `most` of them reach, and what is retu
 of `s`. Let a row be above a bucket i. If i is at least c's bucket the row's x is above c, for b never falls: all such
 rows are returned. If i is less, `most` units have rows in `s` that are above it, for these reach c: both numbers are
 cut off. Of what all units are, i is below all buckets. So it makes no difference which rows are in `s`: an engine may
-take those that it comes upon first. A unit adds 0 or 1 to such a number, be it cut off or not, for all other units,
+take those that it comes upon first. A unit adds 0 or 1 to such a number, cut off or not, for all other units,
 and for any c with it and without it.
 
 Where `s` may be computed anew wherever it is read, rows that are equal to c come from all rows as well.
