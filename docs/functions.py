@@ -1,6 +1,7 @@
 """Write the tables of functions into docs/sql.md, from the table that decides: `python -m docs.functions`."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def table(functions: Iterable[Function]) -> str:
 
 def names(every: Iterable[str]) -> str:
     """Return names in one paragraph."""
-    return ", ".join(f"`{name}`" for name in sorted(every)) + ".\n"
+    listed = ", ".join(f"`{name}`" for name in sorted(every)) + "."
+    return textwrap.fill(listed, 128, break_long_words=False) + "\n"
 
 
 def tables() -> Mapping[str, str]:

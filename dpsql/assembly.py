@@ -51,7 +51,7 @@ _LOG = logging.getLogger("dpsql.server")
 def servable(file: Path, served: Policy | None = None) -> Config:
     """Return the configuration in a file, which can be served as far as that can be told without the engine.
 
-    What is as in a policy that is `served` is known to be right.
+    The parts that are equal to those of a policy that is `served` are taken to be right.
 
     Raises:
         ConfigError: it can't be.

@@ -18,7 +18,7 @@ statements that are refused would leave hundreds of megabytes."""
 def collect_seldom() -> None:
     """Let the collector wait for more new objects, and leave alone what there is: it stays until the process ends.
 
-    At the end it is looked at again: what is left of an extension's types by then, DuckDB's reports as leaked.
+    At the end it is looked at again: the types of an extension's that remain by then, DuckDB's reports as leaked.
     """
     gc.collect()
     gc.freeze()

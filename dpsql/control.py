@@ -1,7 +1,8 @@
 """How a command speaks with the server of its configuration: by a socket that has no file, named after the configuration's.
 
-The name lies in Linux's abstract namespace, so that whoever finds the configuration finds the server, whatever mistakes the
-file has by now. Only root and the server's own account are heard, which the kernel vouches for; and nobody else is believed.
+The name lies in Linux's abstract namespace, so that the path of the configuration leads to the server, even if the
+file has mistakes by now. Only root and the server's own account are heard, which the kernel vouches for; and nobody
+else is believed.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ _PATIENCE = 15.0
 _PAUSE = 0.2
 
 Reload = Callable[[], Awaitable[str | None]]
-"""Reads the configuration again; returns what is wrong with it."""
+"""Reads the configuration again; returns its mistake, if it has one."""
 
 
 def _name(file: Path, number: int) -> str:

@@ -39,7 +39,8 @@ dpsql's own refusals (Unsupported, AccessDenied, MissingBounds, BudgetExhausted,
 UnknownSetting, TooComplex) have the short code of a rule, `because`: docs/errors.md lists the codes, and each stands in
 exactly one file, that of its rule.
 
-What is raised after data was read (the last four) takes no message, so that no fact about the data can be put into it.
+Errors that are raised after data was read (the last four) take no message, so that no fact about the data can be put
+into it.
 """
 
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ _TELL = "Tell the operator of dpsql; its log has the cause."
 
 
 class DpsqlError(Exception):
-    """An error that a person will read: what is wrong, and the next step as a hint."""
+    """An error that a person will read: the mistake, and the next step as a hint."""
 
     sqlstate: ClassVar[str] = "XX000"
     because: str | None = None
@@ -88,7 +89,7 @@ class SyntaxFailed(DpsqlError, sqlstate="42601"):
 
 
 class Unsupported(_RefusedByRule, sqlstate="0A000"):
-    """The statement parses but can't be answered privately as it is written."""
+    """The statement parses but can't be answered privately in these words."""
 
 
 class AccessDenied(_RefusedByRule, sqlstate="42501"):
@@ -169,7 +170,7 @@ class _FixedError(DpsqlError, sqlstate="XX000"):
 
 
 class AuthFailed(_FixedError, sqlstate="28P01", text="password authentication failed"):
-    """The log-in failed, for whatever reason."""
+    """The log-in failed, for any reason."""
 
 
 class DirectoryAway(

@@ -23,7 +23,7 @@ def stop_if_cancelled(cancellation: Cancellation | None) -> None:
 
 
 def interruptible(entropy: Bytes, cancellation: Cancellation) -> Bytes:
-    """Return a source of the same bytes that ends the work of whoever draws from it when somebody cancels.
+    """Return a source of the same bytes that ends the work of its reader when somebody cancels.
 
     Every number of every noise is made of drawn bytes, so that no sampler needs to know.
     """

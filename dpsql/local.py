@@ -49,7 +49,7 @@ class LocalConnection(psycopg.Connection[tuple[Any, ...]]):
 def connect(config: str | Path, *, role: str) -> LocalConnection:
     """Start a server for `config` and return a connection of `role` to it.
 
-    The ledger is the configuration's own: what is asked here is paid for there.
+    The ledger is the configuration's own: questions here are paid for there.
 
     Raises:
         ConfigError: the configuration can't be used, or has no such role.

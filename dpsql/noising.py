@@ -1,9 +1,10 @@
 """`dpsql.noise`: one private statistic of values that the caller holds, by the very mechanisms that answers get.
 
-What is measured are whole numbers, so that the noise is exact: a value's place t within the bounds becomes k/G, and a mean is
-read off the cells Σk and Σ(G − k), a variance off Σ(G − k)², Σ2k(G − k) and Σk². The cells of one value add up to G, or G²:
-that is the most that it changes them in all, so each cell has noise of scale C·G/ε, or C·G²/ε, for C values of one person.
-Nothing but the noisy cells, and what the caller declared, decides the value and everything beside it.
+The measured sums are whole numbers, so that the noise is exact: a value's place t within the bounds becomes k/G, and a
+mean is read off the cells Σk and Σ(G − k), a variance off Σ(G − k)², Σ2k(G − k) and Σk². The cells of one value add up
+to G, or G²: that is the most that it changes them in all, so each cell has noise of scale C·G/ε, or C·G²/ε, for C
+values of one person. Nothing but the noisy cells, and what the caller declared, decides the value and everything
+beside it.
 """
 
 import math
@@ -73,7 +74,7 @@ class NoisyValue:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is asked of values, and how many of them are one person's."""
+    """A question about values, with the number of them that may be one person's."""
 
     low: Fraction
     high: Fraction
@@ -106,9 +107,10 @@ def noise(
     """Return one statistic of values with noise: count, sum, mean, median, variance or histogram.
 
     `values` is a list, an array, or a column of pandas or polars. `bounds` are the least and the greatest value, from
-    knowledge of the world and not of the data; of a histogram also the list of its categories. `max_rows` of them may be one
-    person's. In place of `epsilon`, `level` says how noisy the answer shall be (low, medium or high; owner, collaborator or
-    third party; 0, 1 or 2), for as many `expected_rows` as anybody may know of. Each call spends its ε anew.
+    knowledge of the world and not of the data; of a histogram also the list of its categories. `max_rows` of them may
+    be one person's. In place of `epsilon`, `level` says how noisy the answer may be (low, medium or high; owner,
+    collaborator or third party; 0, 1 or 2), for as many `expected_rows` as anybody may know of. Each call spends its ε
+    anew.
 
     Raises:
         BadInput: what was asked makes no sense; the message says what would.
@@ -239,7 +241,7 @@ def _ends(bounds: Sequence[object]) -> tuple[Fraction, Fraction]:
         case [Fraction() as low, Fraction() as high] if low < high:
             return low, high
         case _:
-            raise BadInput("bounds are the least and the greatest value that there may be: two numbers, as (0, 100)")
+            raise BadInput("bounds are the least and the greatest possible value: two numbers, as (0, 100)")
 
 
 def _epsilon(

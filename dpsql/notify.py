@@ -6,7 +6,7 @@ import socket
 
 
 def notify(**states: str) -> None:
-    """Tell systemd, as `notify(READY="1", STATUS="serving taxi")`; whoever does not listen keeps nobody from serving."""
+    """Tell systemd, as `notify(READY="1", STATUS="serving taxi")`; a system without it keeps nobody from serving."""
     place = os.environ.get("NOTIFY_SOCKET", "")
     if place[:1] not in ("/", "@"):
         return

@@ -38,7 +38,7 @@ def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
 
 
 def kept_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
-    """Return the ledger's newest lines first, of one role or of all, for who does not serve it.
+    """Return the ledger's newest lines first, of one role or of all, for a command that does not serve it.
 
     Raises:
         ConfigError: it can't be read, or there is none.

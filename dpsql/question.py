@@ -68,7 +68,7 @@ class ColumnDescription:
     name: str
     oid: int
     typmod: int
-    """What PostgreSQL says of the type beyond its number: a length, a precision; -1 for nothing."""
+    """PostgreSQL's words on the type beyond its number: a length, a precision; -1 for nothing."""
     type: str
     """PostgreSQL's own spelling, as `format_type(oid, typmod)` gives it: `numeric(10,2)`."""
 
@@ -80,7 +80,7 @@ class Cancellation:
     _event: threading.Event = field(default_factory=threading.Event)
     _stops: list[Callable[[], None]] = field(default_factory=list)
     late: bool = False
-    """Whether it was time that asked, as the session has set it."""
+    """Whether the session's own time limit asked for it."""
 
     @property
     def requested(self) -> bool:
@@ -103,7 +103,7 @@ class Cancellation:
         self.cancel()
 
     def cancel(self) -> None:
-        """Ask whoever works on the answer to stop."""
+        """Ask the thread that works on the answer to stop."""
         self._event.set()
         for stop in tuple(self._stops):
             stop()

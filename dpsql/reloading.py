@@ -28,7 +28,7 @@ def reloaded(old: Config) -> Config:
 
 
 def show_certificates(addresses: Iterable[tuple[Listen | None, Show]]) -> Sequence[str]:
-    """Show the certificates that are in the files now; return what is wrong with those whose place the ones before keep."""
+    """Show the certificates that are in the files now; return the mistakes of those whose place the ones before keep."""
     wrong: dict[str, None] = {}
     for listen, show in addresses:
         try:
@@ -39,20 +39,20 @@ def show_certificates(addresses: Iterable[tuple[Listen | None, Show]]) -> Sequen
 
 
 def users_left(config: Config) -> Mapping[str, User] | None:
-    """Return the users whom the file still has, whatever else is wrong with it; None if that can't be read."""
+    """Return the users whom the file still has, even if it has another mistake; None if that can't be read."""
     return remaining_users(config.file, config.users, config.policy.roles)
 
 
 def not_reloaded(
     failed: DpsqlError | None, before: Mapping[str, User], left: Mapping[str, User] | None, kept: Sequence[str]
 ) -> ConfigError:
-    """Return what the operator has to know: what is wrong, and what counts nevertheless."""
+    """Return what the operator has to know: the mistake, and the parts that count nevertheless."""
     lines = [] if failed is None else [failed.message]
     lines += [f"{wrong}; the certificate before is shown" for wrong in kept]
     if failed is None:
         lines.append("everything else was read again")
     elif left is None:
-        lines.append("users can't be read either: whoever was removed still comes in until the file is corrected")
+        lines.append("users can't be read either: removed users still come in until the file is corrected")
     elif gone := sorted(set(before) - set(left)):
         lines.append(f"all else goes on as before, but these users are gone: {', '.join(gone)}")
     elif changed := sorted(name for name in left if left[name] != before[name]):

@@ -45,7 +45,7 @@ def _make(file: Path) -> None:
             out.write(secrets.token_bytes(_BYTES))
             out.flush()
             os.fsync(out.fileno())
-        # Whoever comes second takes the first one's.
+        # The second process takes the first one's.
         os.link(new, file)
     except FileExistsError:
         pass

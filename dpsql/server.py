@@ -132,11 +132,11 @@ class Server:
                 raise not_reloaded(None, {}, {}, kept)
 
     async def _let_go(self) -> Mapping[str, User] | None:
-        """Take away the users whom the file has no more, whatever else is wrong with it; return those who are left."""
+        """Take away the users whom the file has no more, even if it has another mistake; return those who are left."""
         users = await asyncio.to_thread(users_left, self._config)
         if users is not None and users != self._config.users:
             self._config = new = replace(self._config, users=users)
-            await self._listener.let_in(entries_of(new))  # whatever becomes of the shadow
+            await self._listener.let_in(entries_of(new))  # also if the shadow fails
             async with self._rebuilding:
                 await self._rebuild(new, self._engine, self._public, self._contents)
             await self._tell_those_concerned()
@@ -175,7 +175,7 @@ class Server:
 
     async def _serve_config(self, new: Config, engine: Engine) -> None:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
-        # What may take long comes before the lock: the shadow can be restarted meanwhile.
+        # The work that may take long comes before the lock: the shadow can be restarted meanwhile.
         public = await asyncio.to_thread(read_public, new.policy, engine)
         contents = await asyncio.to_thread(self._contents_of, new, public, engine)
         for attempt in range(1, _ATTEMPTS + 1):

@@ -45,7 +45,7 @@ class Shares:
 
 
 def most() -> int:
-    """Let this process open as many files and connections as it is permitted to; return how many."""
+    """Let this process open as many files and connections as the system permits; return how many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         return soft

@@ -1,8 +1,8 @@
 """Ends what takes too long without asking it: one thread looks at all that is watched, many times a second.
 
-Promise: whatever is watched ends soon after its time is up or somebody cancels, whether it looks at a clock or not. Python's
-own work is ended by an exception that is raised in its thread (`ended_when_overdue`); what waits for others by a call that
-ends the waiting (`called_when_overdue`).
+Promise: all that is watched ends soon after its time is up or somebody cancels, whether it looks at a clock or not.
+Python's own work is ended by an exception that is raised in its thread (`ended_when_overdue`); what waits for others
+by a call that ends the waiting (`called_when_overdue`).
 """
 
 import contextlib
@@ -130,8 +130,8 @@ class _Effort:
         _WATCHDOG.leave(self)
         if not self.ended:
             return
-        # What was raised, and has not come, is replaced by one that comes now. Taken back, it would leave Python a mark that
-        # something is to come, with which 3.11 runs in a circle once it is profiled, or traced.
+        # An exception that was raised, and has not come, is replaced by one that comes now. Taken back, it would leave
+        # Python a mark that something is to come, with which 3.11 runs in a circle once it is profiled, or traced.
         with contextlib.suppress(_EndedError):
             _raise_in(self.thread, _EndedError)
             while True:
@@ -149,14 +149,14 @@ def _is_cancelled(cancellation: Cancellation | None) -> bool:
 
 
 def _clear(error: BaseException | None) -> None:
-    """Let an error keep nothing that was made until it came: whoever keeps the error would keep all of that."""
+    """Let an error keep nothing that was made until it came: a keeper of the error would keep all of that."""
     while error is not None:
         clear_frames(error.__traceback__)
         error = error.__context__
 
 
 def _raise_in(thread: int, error: type[BaseException]) -> None:
-    """Have a thread raise an exception before its next step, in the place of another that it has not raised yet."""
+    """Have a thread raise an exception before its next step, instead of another that it has not raised yet."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
@@ -268,7 +268,7 @@ class _Call:
 def called_when_overdue(stop: Callable[[], None], seconds: float) -> Iterator[None]:
     """Call `stop`, which returns at once, again and again where the block takes longer, or the work that it is in.
 
-    The block is undivided: whoever waits hears of the end by what he waits for.
+    The block is undivided: a waiting thread hears of the end by the thing that it waits for.
     """
     with undivided():
         call = _Call(stop, time.monotonic() + seconds, _effort())

@@ -1,6 +1,7 @@
 """The page that the benchmark writes: `docs/peers.md`."""
 
 import os
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +18,13 @@ _INTRODUCTION = """\
 
 Written by `make bench-peers`. Three systems answer the same 22 questions (`benchmarks/peers/questions.sql`) about the
 same made-up records, from a seed: taxi trips, orders of customers, a register of 920 patients. Each question may cost
-ε = {epsilon:g} and δ = {delta:g} in all, whatever a system has to measure for it. All are told the same bounds and domains,
-and that at most 20 trips of one passenger count, at most 20 orders of one customer, one row of a patient.
+ε = {epsilon:g} and δ = {delta:g} in all, for all its measurements. All are told the same bounds and domains, and
+that at most 20 trips of one passenger count, at most 20 orders of one customer, one row of a patient.
 dpsql and SmartNoise SQL spend no δ here, because all keys are declared; Qrlew's noise is Gaussian and needs it.
 
-- **Error** is the median over all runs, on whichever engine, of the relative error to the exact answer. Of an answer
-  with groups it is the median over the groups that there are, and one that is not shown is 100 % off, as 0 is: errors
-  of 100 % and more tell nothing, and are not compared with each other.
+- **Error** is the median over all runs, on both engines, of the relative error to the exact answer. Of an answer with
+  groups it is the median over the groups with rows. A group that is not shown is 100 % off, as 0 is. Errors of 100 % and
+  more tell nothing, and are not compared with each other.
 - **ms** is the median time of a whole question, parsing and rewriting included; *exact* is the plain query on the
   same engine. dpsql is asked twice: where it reads the records themselves, and with `engine.snapshot`, where it has
   copied the declared columns before. Its errors are those of both.
@@ -31,11 +32,11 @@ dpsql and SmartNoise SQL spend no δ here, because all keys are declared; Qrlew'
   runs to tell.
 - *Wrong* is an answer that is more than 2 % off at ε = 100,000 on 1,000 trips, where noise should vanish. It is
   compared with nothing.
-- SmartNoise SQL takes ε for each statistic: it is given as much as makes the sum what the question may cost. It runs
-  on PostgreSQL only. Domains are declared to be public (`censor_dims: False`), the register has `row_privacy`.
-- Qrlew divides ε itself. It takes the number of rows for public and cuts counts off there. Told the exact number it
-  would answer `COUNT(*)` with just that every other time, so it is told ten times the order of magnitude, which all
-  systems know.
+- SmartNoise SQL takes ε for each statistic: these are chosen so that their sum is the question's ε. It runs on
+  PostgreSQL only. Domains are declared to be public (`censor_dims: False`), the register has `row_privacy`.
+- Qrlew divides ε itself. It takes the number of rows for public and cuts counts off there. Told the exact number, it
+  would answer `COUNT(*)` with that number every other time. So it is told ten times the order of magnitude, which all
+  systems are told.
 
 """
 
@@ -187,7 +188,8 @@ def _reasons(found: Found) -> Iterator[str]:
     everywhere = {part.rows for part in found.parts}
     for what, reason in sorted(reasons.items()):
         where = " and ".join(f"{number:,}" for number in sorted(rows[what]))
-        yield f"- {what}: {reason}" + ("" if rows[what] == everywhere else f" ({where} trips)")
+        item = f"- {what}: {reason}" + ("" if rows[what] == everywhere else f" ({where} trips)")
+        yield textwrap.fill(item, 130, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _with_version(found: Found, name: str) -> str:

@@ -1,5 +1,6 @@
 """The page that the benchmark writes: `docs/speed.md`."""
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -13,20 +14,22 @@ WAYS_OF_GROWTH = (BOUNDED, SNAPSHOT)
 _INTRODUCTION = """\
 # What privacy costs
 
-Written by `make bench`. Each figure is a ratio: what the engine takes for the statements that dpsql sends it, to what it
-takes for the same question asked plainly, of the same records. Both run in turn, and it is the median of the rounds. Of a
-snapshot, too, the plain query is that on the records. Of DuckDB it is the processor's time, all threads together, which
-hardly depends on what else the machine does; of PostgreSQL it is time by the clock. The records are made up, from a seed:
-those of the [comparison with other systems](peers.md), taxi trips of 0.4 passengers for each, of whom 20 rows count.
+Written by `make bench`. Each figure is a ratio of two times of the engine: that for the statements that dpsql sends it, to
+that for the same question asked plainly, of the same records. Both run in turn, and the figure is the median of the rounds.
+For a snapshot, too, the plain query reads the records.
+
+DuckDB's time is the processor's, all threads together, which hardly depends on the machine's other work. PostgreSQL's is time
+by the clock. The records are made up, from a seed: those of the [comparison with other systems](peers.md), taxi trips of 0.4
+passengers for each, of whom 20 rows count.
 
 - *One row a unit*: each trip is a privacy unit of its own, which the engine enforces.
 - *Bounded*: passengers are units; rows of those with more than 20 weigh less.
-- *Bounded, snapshot*: the same, asked of dpsql's own copy (`engine.snapshot`), whatever the records are in.
-- **Bold** is above what is aimed at, which stands behind it.
+- *Bounded, snapshot*: the same, asked of dpsql's own copy (`engine.snapshot`), for any engine of the records.
+- **Bold** is above its aim, which stands behind it.
 """
 
 _ABOVE = """\
-## What is above its aim, and why
+## Figures above their aims, and why
 
 - *Bounded, on DuckDB.* The rows of units with more rows than count are kept in memory, and only these are weighed. Where
   most units have many more (10,000 of them with 500 rows each, below) every row has to be: once to count its unit's rows,
@@ -36,7 +39,7 @@ _ABOVE = """\
 - *Other records*, of five million trips, by hand (2026-11-24). Parquet: COUNT, SUM, AVG 2.44, by payment 1.57, by zone 1.96,
   one month 1.35, a median by seats 0.65. CSV is read once, when it is opened: 0.05 to 0.2 of the plain query, which reads it
   each time. Units that are texts: 2.93, 1.95, 1.92, 1.44, 0.60. Of 100,000 units of 50 rows, where nearly all are heavy:
-  4.62, 5.85, 4.07, 2.95, 1.10, and five of four columns 8.71; of the 22 questions but q01 and q18 5.8 at most.
+  4.62, 5.85, 4.07, 2.95, 1.10, and five of four columns 8.71. The 22 questions but q01 and q18 have 5.8 at most there.
 - *One row a unit.* Each value is clamped and rounded to whole steps, and these are added up exactly, in whole numbers, where
   the plain query adds doubles up as they come. On DuckDB clamping and rounding take longer than the plain sum.
 - *q01 and q18 on DuckDB.* The plain query reads the number of rows, and the least and greatest value, in the file's own
@@ -136,7 +139,7 @@ def _grown(growth: Mapping[str, Part]) -> Iterator[str]:
 
 
 def _added(added: Sequence[Added]) -> Iterator[str]:
-    yield "What dpsql adds to the engine's own time, client to client, of a million trips in DuckDB, in milliseconds. Aim: 8."
+    yield "The milliseconds that dpsql adds to the engine's own, client to client, for a million trips in DuckDB. Aim: 8."
     yield ""
     yield "| question | whole | engine | added | the same again |"
     yield "|---|---|---|---|---|"
@@ -160,7 +163,7 @@ def _conditions(part: Part) -> str:
     before, after = part.load
     when = f"Taken on {part.taken}. " if part.taken else ""
     load = f"The machine's load was {before:.1f} when this began and {after:.1f} when it ended, on {part.cores} cores."
-    return f"{when}{load} {part.about}".rstrip()
+    return textwrap.fill(f"{when}{load} {part.about}".rstrip(), 126, break_long_words=False, break_on_hyphens=False)
 
 
 def _milliseconds(cell: Cell) -> str:

@@ -100,9 +100,8 @@ class Balance:
 def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> None:
     """Return if both budgets can pay for measurements that cost the role, and the data set, so much each.
 
-    Raises:
-        BudgetExhausted: with what is left, what is asked and when the budget renews.
-        AccountClosed: until the owner opens it.
+    Raises: BudgetExhausted: with the rest, the price and when the budget renews. AccountClosed: until the owner opens
+        it.
     """
     role, role_cost = balance.account.role, compose(costs)
     if balance.closed and costs:

@@ -50,7 +50,7 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Whose ledger it is: what is told of one data set is not paid for in another's, nor answered from it."""
+    """The owner of a ledger: answers about one data set are not paid for in another's ledger, nor given from it."""
 
     name: str = ""
     source: str = ""
@@ -122,15 +122,15 @@ class PaidStatement:
     def store(self, key: str, release: bytes, beside: Beside | None = None) -> bytes:
         """Keep the release that was measured for `key`, so that the same question is free from now on; return what is kept.
 
-        The first to be stored is: where another process was faster the caller's own is to be forgotten. What depends on
-        the keys that another release has found is stored `beside` that one, or not at all.
+        The first to be stored is: where another process was faster the caller's own is to be forgotten. A release that
+        depends on another one's keys is stored `beside` that one, or not at all.
         """
         if key not in self.charge.keys:
             raise InternalError
         return self.keep(key, release, beside)
 
     def fail(self, key: str, failure: Failure) -> None:
-        """Keep that a measurement failed, so that the same question fails alike, free; this may close the account."""
+        """Keep that a measurement failed, so that the same question fails again, free; this may close the account."""
         if key not in self.charge.keys:
             raise InternalError
         self.mark(key, failure)
@@ -173,10 +173,10 @@ class Ledger(Protocol):
         Before anything is charged `ready` is called with the keys that have to be measured; if it raises, nothing is.
         It is called again in the rare case that there are others by the time of the charge.
 
-        What the role has paid for and is stored is free. What is stored and was paid for by another role of the same
-        unit kind is charged to the role. The rest is charged to the role and to the data set, and is the caller's to
-        measure and `store` within the context; until it leaves, others in the process who ask for the same wait.
-        A thread opens one statement at a time.
+        Stored releases that the role has paid for are free. Stored releases that another role of the same unit kind
+        has paid for are charged to the role. The rest is charged to the role and to the data set, and is the caller's
+        to measure and `store` within the context; until it leaves, others in the process who ask for the same wait. A
+        thread opens one statement at a time.
 
         If one of them has failed before, the statement comes with the way in which it did: free for the role that paid
         for it, and for what it would cost for another.

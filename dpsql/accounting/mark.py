@@ -10,7 +10,7 @@ from dpsql.private_files import open_private
 
 _LOG = logging.getLogger("dpsql.ledger")
 _WIDTH = 256
-"""Bytes of the file, whatever is in it, so that one write replaces it."""
+"""Bytes of the file, for any contents, so that one write replaces it."""
 
 
 @dataclass(frozen=True, slots=True)

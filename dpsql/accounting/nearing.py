@@ -18,9 +18,9 @@ _SHARED = "all roles share it"
 
 
 def nearing(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> tuple[str, ...]:
-    """Return what whoever has just paid so much on top of a balance is told, and log it; nothing where no mark is passed.
+    """Return the notice for a user who has just paid so much on top of a balance, and log it; None if no mark is passed.
 
-    What all roles together have spent only owners are told, as everywhere.
+    Only owners are told what all roles together have spent, as everywhere.
     """
     role = balance.account.role
     own, shared = f'the budget of role "{role.name}"', f'the data set\'s budget for privacy unit "{role.protects}"'
@@ -32,7 +32,7 @@ def nearing(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[
 
 
 def _passed(name: str, budget: PrivacyFilter, costs: Sequence[Privacy], renews: str) -> Iterator[str]:
-    """Yield the mark that a charge passes, the highest one, with what is left."""
+    """Yield the mark that a charge passes, the highest one, with the rest."""
     price, limit, before = counted(costs, budget.accounting), budget.limit, budget.charged
     after = replace(budget, charged=compose((before, price)))
     for letter, whole, old, new, cost, which in (

@@ -19,7 +19,7 @@ from dpsql.policy.model import Privacy
 
 
 def counted(costs: Iterable[Privacy], accounting: Accounting) -> Privacy:
-    """Return what charges add up to: Σε and Σδ, or with zCDP Σρ in the place of Σε."""
+    """Return what charges add up to: Σε and Σδ, or with zCDP Σρ instead of Σε."""
     if accounting is Accounting.SUM:
         return compose(costs)
     return compose(Privacy(rho_of(cost.epsilon), cost.delta) for cost in costs)
@@ -70,7 +70,7 @@ class PrivacyFilter:
         )
 
     def pays(self, cost: Privacy) -> bool:
-        """Return whether there is room for a cost, as it is counted."""
+        """Return whether there is room for a cost, in the unit that is counted."""
         return covers(self.room, cost)
 
     def questions(self, price: Privacy) -> int:

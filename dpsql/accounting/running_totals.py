@@ -42,7 +42,7 @@ class RunningTotals:
         theirs[day] = theirs.get(day, Fraction(0)) + entry.cost.epsilon
 
     def by_role(self, role: str, since: date, accounting: Accounting = Accounting.SUM) -> Privacy:
-        """Return what the role's charges since a day add up to, on whatever unit kind.
+        """Return what the role's charges since a day add up to, for all unit kinds.
 
         Days to come count too, so that a clock that was set back frees nothing.
         """

@@ -48,5 +48,5 @@ class HeldKeys:
         self._single_flight._release(held)  # noqa: SLF001  (the two classes are one thing)
 
     def release_all(self) -> None:
-        """Give back whatever is still held."""
+        """Give back all that is still held."""
         self.release(set(self._keys))

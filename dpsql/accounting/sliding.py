@@ -1,11 +1,13 @@
 """Charges within a window that slides: each counts for as long as a person whom it touched may be in the data.
 
-Promise: whoever is in the data for at most W days, both ends included, loses at most the budget of a window of W days.
+Promise: a person who is in the data for at most W days, both ends included, loses at most the budget of a window of W
+days.
 
-Proof. A charge touches whoever is there when its measurement reads the records, within `READ_WITHIN` of the charge. So the
-charges that touch somebody who is there from a to b ≤ a + W are made between a − `READ_WITHIN` and b. Count, at each charge,
-all since W + `READ_WITHIN` before it, that moment included: at the last of these charges all of them count, and what counts
-is never more than the budget. Who asked, and from which budget of their own, does not matter.
+Proof. A charge touches the people who are there when its measurement reads the records, within `READ_WITHIN` of the
+charge. So the charges that touch somebody who is there from a to b ≤ a + W are made between a − `READ_WITHIN` and b.
+Count, at each charge, all since W + `READ_WITHIN` before it, that moment included: at the last of these charges all of
+them count, and what counts is never more than the budget. It does not matter which user asked, and from which budget
+of their own.
 """
 
 from bisect import bisect_left
@@ -32,7 +34,7 @@ class SlidingTotal:
     def __init__(self) -> None:
         self._times: list[datetime] = []
         self._sums: list[Privacy] = []
-        """What had been charged in all, at each time."""
+        """All charges up to each time, added up."""
         self._began = datetime.min.replace(tzinfo=UTC)
 
     def enter(self, time: datetime, cost: Privacy) -> None:

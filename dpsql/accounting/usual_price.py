@@ -14,7 +14,7 @@ LINES = 500
 
 
 def usual_price(entries: Iterable[Entry], role: Role) -> Privacy:
-    """Return the price in the middle of those that a role has paid for statements of late.
+    """Return the price in the middle of those that a role has paid for recent statements.
 
     Until it has paid any: the most that one may cost.
     """

@@ -64,7 +64,7 @@ def make_server(login: Login, *, http: bool) -> MCPServer[Any]:
         error: _Error = None,
         rows: Annotated[int, Field(description="The most rows to return.")] = 200,
     ) -> dict[str, Any]:
-        """Return the noisy answer to a statement, its margins, what was left out, the ε that was paid and what is left."""
+        """Return the noisy answer to a statement, its margins, what was left out, the paid ε and the rest of the budget."""
         return await _told(lambda: tools.tell_answer(who(context), statement, epsilon, error, rows))
 
     @server.tool(annotations=_READS)

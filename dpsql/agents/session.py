@@ -23,7 +23,7 @@ _LOG_IN = "Give the server's address to `dpsql mcp`, with a user, and the passwo
 
 
 class AgentRefused(DpsqlError, sqlstate="0A000"):
-    """What an agent reads instead of an answer, in one text: many hand on nothing else."""
+    """A refusal as an agent reads it instead of an answer, in one text: many hand on nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class AgentSession:
 
 
 def told(failed: psycopg.Error) -> str:
-    """Return an error as one text: what is wrong, by which rule, and what to write instead."""
+    """Return an error as one text: the mistake, by which rule, and what to write instead."""
     said = failed.diag
     if said.message_primary is None:
         return f"dpsql did not answer: {_first_line(failed)}"

@@ -88,7 +88,7 @@ async def tell_plan(login: Login, statement: str, epsilon: str | None, error: st
 
 
 async def tell_answer(login: Login, statement: str, epsilon: str | None, error: str | None, rows: int) -> _Found:
-    """Return the answer to a statement, how far off it is, what was left out, what was paid and what is left."""
+    """Return the answer to a statement, how far off it is, what was left out, what was paid and the rest of the budget."""
     text = _checked(statement)
     async with login.session() as session:
         await _set(session, epsilon, error)

@@ -1,8 +1,9 @@
 """Guesses whether somebody was there, and what so many right ones prove.
 
-Under ε-DP the odds of a person being there change by no more than e^ε, whatever is answered: at even odds a guess is right
-with probability e^ε/(1 + e^ε) at most, also if only some answers are guessed from. So a lower bound of that probability, by
-Clopper and Pearson (1934), is one of ε: ln(p/(1 − p)). How answers look with the person and without is learnt on others.
+Under ε-DP the odds of a person being there change by no more than e^ε, for any answer: at even odds a guess is right
+with probability e^ε/(1 + e^ε) at most, also if only some answers are guessed from. So a lower bound of that
+probability, by Clopper and Pearson (1934), is one of ε: ln(p/(1 − p)). How answers look with the person and without is
+learnt on others.
 """
 
 import math

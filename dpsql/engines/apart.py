@@ -1,6 +1,6 @@
 """Measurements on a thread of their own, which is left to itself where the engine hangs: nobody waits for it for good.
 
-Promise: what is asked here ends soon after its time is up or somebody cancels, whatever the engine does. A measurement whose
+Promise: a question ends soon after its time is up or somebody cancels, even if the engine hangs. A measurement whose
 time is up is late, whether the engine stops or not: rows may be the cause of both.
 """
 
@@ -22,7 +22,7 @@ from dpsql.rate_limited_log import RateLimitedLog
 _LOG = RateLimitedLog(logging.getLogger("dpsql.engine"))
 _T = TypeVar("_T")
 _AFTER_CANCEL, _AFTER_TIME = 3.0, 30.0
-"""Seconds that an engine has to stop when it is told to, by somebody who waits for it or by the clock."""
+"""Seconds in which an engine has to stop after a cancel, by a waiting thread or by the clock."""
 
 
 @contextmanager
@@ -67,7 +67,7 @@ class _Answer(Generic[_T]):
     error: BaseException | None = None
 
     def make(self, call: Callable[[], _T]) -> None:
-        """Call, and keep what comes of it."""
+        """Call, and keep the result."""
         try:
             self.returned.append(call())
         except BaseException as error:  # noqa: BLE001 # it is raised where the answer is awaited

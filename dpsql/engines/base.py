@@ -21,7 +21,7 @@ class NoEngine(ConfigError, sqlstate="F0000"):
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """Which copy of the records answers; what was measured on another one does not belong to it."""
+    """The copy of the records that answers; measurements on another one do not belong to it."""
 
     name: str
     taken: datetime

@@ -1,7 +1,7 @@
 """The types of an engine that may stand behind a declared one.
 
-Statements read a column through a cast to its declared type (`rewrite.stored`), so a type fits if that cast can never fail
-and changes no value: else an error, or two units that look alike, would be a fact about somebody's row.
+Statements read a column through a cast to its declared type (`rewrite.stored`), so a type fits if that cast can never
+fail and changes no value: else an error, or two units that look the same, would be a fact about somebody's row.
 """
 
 import re
@@ -36,7 +36,7 @@ def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
 
 
 def fits_column(column: Column, found: str, dialect: Dialect) -> bool:
-    """Return whether a column of the engine's type `found` can be read as it is declared."""
+    """Return whether a column of the engine's type `found` can be read by its declared type."""
     if column.in_numbers:
         return fits(SqlType.BIGINT, SqlType.BIGINT.value, found, dialect) or found.lower() in dialect.stored_types.wide
     return fits(column.type, column.declared, found, dialect)

@@ -13,7 +13,7 @@ from psycopg.pq import Conninfo
 from dpsql.policy.config import DuckDbFile, DuckDbTables, EngineConfig, PostgresServer, SparkServer
 
 _PLACE = ("service", "host", "hostaddr", "port", "dbname", "options")
-"""What of a connection string decides which records one sees; who connects does not."""
+"""The parts of a connection string that decide which records a client sees; its user does not."""
 
 _LOCAL = ("localhost", "127.0.0.1")
 _PORT = "5432"
@@ -40,9 +40,9 @@ def source(engine: EngineConfig) -> str:
 def alike(engine: EngineConfig, tables: Collection[str]) -> frozenset[str]:
     """Return in what other words the same records of these tables would be where they are: a PostgreSQL server's.
 
-    `localhost` is 127.0.0.1, the port is 5432 unless given, and tables of one schema are found by a search path or by their
-    places. Two places have no words in common: each wording is of one server, one database and one place of each table.
-    What a service file says is not known here.
+    `localhost` is 127.0.0.1, the port is 5432 unless given, and tables of one schema are found by a search path or by
+    their places. Two places have no words in common: each wording is of one server, one database and one place of each
+    table. The contents of a service file are not read here.
     """
     if not isinstance(engine, PostgresServer):
         return frozenset()

@@ -13,8 +13,8 @@ from dpsql.rewrite.ir.literal import simplest
 def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
     """Return the SQL that reads a column of a public table as a boolean, a number or a text.
 
-    Dates and timestamps become numbers in the engine, because Python has no infinite ones, and none outside the years 1 to
-    9999; those are NULL, here as in what is measured (`Emitter.as_number`).
+    Dates and timestamps become numbers in the engine, because Python has no infinite ones, and none outside the years
+    1 to 9999; those are NULL, here as in measurements (`Emitter.as_number`).
     """
     text = quoted(name)
     kind = engine_type.lower()

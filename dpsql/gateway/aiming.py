@@ -1,7 +1,7 @@
 """Errors as a target: an answer is measured again, with more ε, until what was released says that it errs little enough.
 
-Inner answers come first. What waits for one is measured once it errs little enough, with what its best release says: a
-better one would be another question, so that it stays as it is from then on.
+Inner answers come first. A measurement that waits for one is made once that errs little enough, with the values of its
+best release. A better one would be another question, so the release is fixed from then on.
 
 The first look pays what public numbers promise to be enough. Each measurement is charged before it runs, and all that was
 released of it is read together. How many there are, and what they pay, depends on data through released values only.
@@ -37,7 +37,7 @@ def following(priced: PricedPlan, drawn: Drawn, *, inner: bool = False) -> Price
     wanted = _wanted(priced, drawn, _better if inner else _next)
     if not wanted:
         return None
-    # What depends on keys that were found is paid for, and stored, beside what found them: free, where that is stored.
+    # Measurements of selected keys are paid for, and stored, beside the search for them: free, where that is stored.
     for part in tuple(wanted.values()):
         if part.finds_keys is not None:
             wanted.setdefault(part.finds_keys.identity, part.finds_keys)

@@ -3,8 +3,8 @@
     examine   place
     answer    bind ► resolve ► track ► measure ► price ► ready ► charge ► run ► release ► splice
 
-Promise: whatever is measured was charged before the engine was asked, and what the engine does not take costs nothing; only
-a `Release` is put into the text.
+Promise: each measurement was charged before the engine was asked, and one that the engine does not take costs nothing;
+only a `Release` is put into the text.
 """
 
 from contextlib import ExitStack
@@ -135,7 +135,7 @@ class Gateway(PlannedQuestions):
         return known
 
     def _explained(self, priced: PricedPlan, prefix: str, request: Request, trial: BegunTrial | None) -> Reply:
-        """Return the reply that explains a plan: with what of it is free."""
+        """Return the reply that explains a plan, with its free parts."""
         epoch = self._measuring.epoch(request)
         stored = self._reading_off.stored(priced, request, epoch)
         read_off = self._reading_off.read_off(priced, stored, request, epoch)
@@ -185,7 +185,7 @@ class Gateway(PlannedQuestions):
         return Reply(known_text(analyzed.statement), tuple(analyzed.known.values()))
 
     def _read_off(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> ReadOff:
-        """Return what of a plan is read off other releases of the role's, beside what is stored of it or `drawn`."""
+        """Return the parts of a plan that are read off other releases of the role's, beside its stored ones and `drawn`."""
         stored = self._measuring.stored(priced, request, epoch) if priced.aim is None else {}
         return self._reading_off.read_off(priced, {*stored, *drawn}, request, epoch)
 

@@ -39,7 +39,7 @@ class KnownPlan:
     plan: StatementPlan
     prices: Mapping[Hashable, PricedPlan]
     size: int
-    """The bytes of all of it, what both share counted once, and of the request that it answers."""
+    """The bytes of both parts, with shared ones counted once, and of the request that it answers."""
 
     def priced(self, request: Request) -> PricedPlan | None:
         """Return what the plan pays for the ε that the session asks for."""
@@ -53,7 +53,7 @@ class KnownPlans:
         self.questions: Remembered[tuple[Question | None]] = Remembered(_MOST // 3, _by_length)
         """The question in a statement, by its text; None where it is the shadow's own business."""
         self.statements: Remembered[tuple[AnalyzedStatement | None]] = Remembered(_MOST // 3, _by_length)
-        """What statements ask, by all that decides how PostgreSQL binds them."""
+        """The questions of statements, by all that decides how PostgreSQL binds them."""
         self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
         self.replies: Remembered[Reply] = Remembered(_MOST_REPLIES, _written)
         """Replies by their plans and prices, and by the releases that they show."""
@@ -71,7 +71,7 @@ class KnownPlans:
         return self.plans.get(_key(request))
 
     def keep(self, request: Request, known: KnownPlan | None, priced: PricedPlan) -> None:
-        """Remember what a plan pays that is the same whenever it is made; `known` is what was remembered of it."""
+        """Remember the prices of a plan that are the same whenever it is made; `known` is its remembered part."""
         key, before = _key(request), () if known is None else known.prices.items()
         prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
         self.plans.keep(key, KnownPlan(priced.plan, prices, _size(request, priced, len(prices))))
@@ -112,7 +112,7 @@ def _written(value: object) -> int:
 
 
 def _key(request: Request) -> Hashable:
-    """Return all that a plan depends on, but for the policy: ε and errors decide what it pays, and not what is measured."""
+    """Return all that a plan depends on, but for the policy: ε and errors decide its price, and not its measurements."""
     settings = request.settings
     if settings.epsilon is not None or settings.error is not None:
         settings = replace(settings, epsilon=None, error=None)

@@ -1,7 +1,7 @@
 """From a priced plan to releases: the stages ready, charge, run and release.
 
-Promise: whatever is measured was charged before the engine was asked for a row, and what the engine does not take costs
-nothing; only a `Release` comes out, or one of a few errors that are the same every time, which are counted.
+Promise: each measurement was charged before the engine was asked for a row, and one that the engine does not take
+costs nothing; only a `Release` comes out, or one of a few errors that are the same every time, which are counted.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ class ReadyPlan:
 
 @dataclass(frozen=True, slots=True)
 class PaidPlan:
-    """A plan whose every measurement is paid for: what is stored of them, and what is left to run."""
+    """A plan whose every measurement is paid for: those that are stored, and those that have to run."""
 
     ready: ReadyPlan
     statement: PaidStatement
@@ -122,16 +122,16 @@ class PaidPlan:
 
     @contextmanager
     def failing_alike(self, part: PricedMeasurement) -> Iterator[None]:
-        """Store it if a measurement fails: whoever asks the same again hears the same, and it is counted.
+        """Store it if a measurement fails: the same question gets the same error again, and it is counted.
 
-        From the moment the engine is asked nothing may depend on data but the release; a row may be the cause of whatever
-        goes wrong. What a client does, and an engine that goes away, are no row's doing: they leave nothing but the charge.
+        From the moment the engine is asked nothing may depend on data but the release; a row may be the cause of every
+        failure. A client's cancel, and an engine that goes away, are no row's doing: they leave only the charge.
         """
         try:
             yield
         except EngineLost:
             raise
-        except Exception as error:  # whatever it is
+        except Exception as error:  # of any kind
             failure = failure_of(error, self.ready.request.cancellation)
             if failure is None:
                 raise
@@ -270,12 +270,12 @@ class Measuring:
         return keys, [ChargeItem(keys[part.identity], part.cost, part.note) for part in parts]
 
     def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, known: _Keys) -> str:
-        """Return what a release is stored under: all that it depends on. What several wait for is `known`, by object."""
+        """Return the key of a release: all that it depends on. Parts that several wait for are `known`, by object."""
         if (found := known.get(id(part))) is not None:
             return found[1]
         kind, cost, print_ = self.policy.roles[asker.role].protects, part.cost, self.policy.fingerprint
         edition = self.engine.edition
-        # An answer belongs to the very copy of the records that it was measured on, whatever epoch the ledger counts.
+        # An answer belongs to the very copy of the records that it was measured on, in any epoch of the ledger.
         whose = (self.ledger.identity, kind, print_, epoch, *(() if edition is None else (edition.name,)))
         awaited = (self._key(one, asker, epoch, known) for one in part.read)
         parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity, *awaited)

@@ -35,7 +35,7 @@ from dpsql.watchdog import ended_when_overdue, undivided
 
 
 class PlannedQuestions:
-    """Questions as they are examined, bound, planned and priced; each once, as long as it is remembered."""
+    """Questions, each examined, bound, planned and priced once, while it is remembered."""
 
     def __init__(self, deps: GatewayDependencies) -> None:
         self._deps = deps
@@ -109,7 +109,7 @@ class PlannedQuestions:
         return priced
 
     def _planned_for(self, text: str, request: Request) -> PricedPlan:
-        """Return what a statement of ours measures, for who asks something else."""
+        """Return what a statement of ours measures, for a client that asks something else."""
         question = self._question(text)
         assert question is not None
         asked = Request(question, (), Settings(), request.asker, request.cancellation)

@@ -19,11 +19,12 @@ from dpsql.question import USUAL_INTERVALS, USUAL_STYLE, Settings
 from dpsql.rewrite.emit.emitter import Emitter
 
 _STEPS, _DECADES = 16, 3
-"""What is paid goes up by factors of 10^(1/16)."""
+"""The price goes up by factors of 10^(1/16)."""
 _SEARCH = 20
-"""The choice of a C pays at most this part of the most, whatever error is aimed at: it is paid once for them all."""
+"""The choice of a C pays at most this part of the most, for every error that is aimed at: it is paid once for them
+all."""
 _OTHERS = 9
-"""What a statement of fewer measurements than this pays for each, at most, may have been paid before."""
+"""A statement of fewer measurements than this may have paid earlier what it pays for each, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,9 @@ class AimedPrice:
     cap: Fraction
     """The most that the statement pays."""
     steps: tuple[Fraction, ...]
-    """What a measurement may pay at a time, ascending: the last is its share of the most."""
+    """The prices that a measurement may pay at a time, ascending: the last is its share of the most."""
     looks: frozenset[Fraction]
-    """What else may have been paid: first looks for the levels, and whole shares."""
+    """Other prices that may have been paid: first looks for the levels, and whole shares."""
 
     @property
     def amounts(self) -> frozenset[Fraction]:
@@ -51,7 +52,7 @@ class PricedPlan:
     plan: StatementPlan
     scopes: tuple[PricedScope, ...]
     aim: AimedPrice | None = None
-    """If an error is aimed at what is measured first is only a look at the size of the answer."""
+    """If an error is aimed at, the first measurement is only a look at the size of the answer."""
     inner: tuple["PricedPlan", ...] = ()
     """The inner queries, as in the plan: they are paid for together with all else, and measured before."""
 
@@ -147,7 +148,7 @@ def _errors(aim: Aim) -> Iterable[Fraction]:
 
 
 def _steps(aim: Aim, share: Fraction) -> tuple[Fraction, ...]:
-    """Return the same amounts whatever the share is, but for the last."""
+    """Return the same amounts for every share, but for the last."""
     last = math.floor(_STEPS * math.log10(share))
     readable = (Fraction(f"{10 ** (step / _STEPS):.5e}") for step in range(last - _STEPS * _DECADES, last + 1))
     return (*(epsilon for epsilon in readable if aim.least <= epsilon < share), share)

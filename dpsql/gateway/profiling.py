@@ -38,7 +38,7 @@ _LADDER = 1 << 20
 
 
 def profile_statement(text: str) -> ProfileStatement | None:
-    """Return the statement if it takes the profile, else None; comments, as tools write them, are none of it."""
+    """Return the statement if it takes the profile, else None; comments, as tools write them, do not count."""
     if _NAMED not in text.lower():
         return None
     words = " ".join(token.text for token in tokens_of(text) or ())
@@ -53,7 +53,7 @@ class ProfilePlan:
 
     @property
     def priced(self) -> PricedPlan:
-        """Return them as what is measured and paid for together."""
+        """Return them as one plan, measured and paid for together."""
         return PricedPlan(StatementPlan((), ("",)), tuple(self.tables.values()))
 
     def reply(self) -> str:
@@ -63,7 +63,7 @@ class ProfilePlan:
         return f"SELECT {shadow_literal(said)}::text AS take_profile"  # a literal only
 
     def read(self, stored: Mapping[str, bytes]) -> Profile:
-        """Return what is known by the releases that are there, by the measurements' identities."""
+        """Return the profile by the releases that are there, by the measurements' identities."""
         profile = NOTHING_KNOWN
         for table, scope in self.tables.items():
             for part in scope.parts:
@@ -79,7 +79,7 @@ class Profiles:
     def __init__(
         self, policy: Policy, measuring: Measuring, planned: Callable[[str, Request], PricedPlan], emitter: Emitter
     ) -> None:
-        """Plan with `planned`, which plans a statement for who asks something else."""
+        """Plan with `planned`, which plans a statement for a client that asks something else."""
         self._policy, self._measuring, self._planned, self._emitter = policy, measuring, planned, emitter
         self._plans: dict[str, ProfilePlan] = {}
 
@@ -128,7 +128,7 @@ def profile_plan(policy: Policy, role: Role, planned: Callable[[str], PricedPlan
 def _scope(
     table: Table, role: Role, planned: Callable[[str], PricedPlan], each: Fraction, emitter: Emitter
 ) -> PricedScope:
-    """Return what is measured of a table: over the rows that the role is told of, whatever leads to their units."""
+    """Return the measured scope of a table: the rows that the role sees, however their units are reached."""
     every = f"SELECT count(*) FROM {quoted_name(table.name)}"  # noqa: S608  # a name only
     (scope,) = planned(every).scopes
     counted = scope.parts[0].measurement

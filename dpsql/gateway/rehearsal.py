@@ -36,7 +36,7 @@ class Rehearsal:
     undone: str = ""
     """The statement that undoes it; empty if it leaves nothing behind."""
     trials: tuple[str, ...] = ()
-    """What is tried first: constants with which the statement can't but fail."""
+    """The first texts to try: constants with which the statement can't but fail."""
 
 
 def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal | None:
@@ -122,7 +122,7 @@ def _of_view(statement: Statement) -> Rehearsal:
 
 
 def _name(prefix: str) -> str:
-    """Return the name of what is made, as it is written."""
+    """Return the name of the made object, as the client writes it."""
     start, end = _named(prefix)
     return prefix[start:end]
 

@@ -44,7 +44,7 @@ class Question:
 
 @dataclass(slots=True)
 class Receipt:
-    """What an answer has cost, and what it was read from: filled in as that happens, so that it is known of failures too."""
+    """The price of an answer, and its sources: filled in as that happens, so that failures have them too."""
 
     cost: Privacy = UNCHARGED
     releases: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class StandIn:
     text: str
     """The query, or the statement that writes, without what the query may stand in."""
     of_nulls: bool = False
-    """Whether NULL stands in the place of every value."""
+    """Whether NULL stands for every value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ class Unpaid:
 
     work: Work[Reply]
     stand_ins: Callable[[], Iterator[StandIn]]
-    """What may be tried before: it depends on what the answer depends on, and not on data."""
+    """Answers to try before: they depend on the same things as the answer, and not on data."""
     rehearsal: Rehearsal | None = None
     """The statement that is tried first, around no rows."""
     tried: bool = False
-    """Whether `stand_ins` are to be tried, whatever the client's encoding is."""
+    """Whether `stand_ins` are to be tried, for any client's encoding."""
     trial: Work[None] | None = None
     """Tries it on made-up people, which comes last before it is paid for; None where that is done already."""
 

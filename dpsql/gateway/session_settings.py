@@ -29,7 +29,7 @@ def session_epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction
 
 
 def check_setting(name: str, value: str, role: Role) -> None:
-    """See that a session of a role may have a setting of dpsql's own, as it is about to; an empty value is none.
+    """Check that a session of a role may have the setting of dpsql's own that it is about to have; an empty value is none.
 
     Raises:
         InvalidSetting: it can't have this value.
@@ -137,5 +137,5 @@ def session_reuse(settings: Settings, role: Role) -> Reuse:
         raise InvalidSetting(
             f'dpsql.reuse is "{settings.reuse}", it must be off, exact or all',
             because="reuse-setting",
-            hint="Available values: off, exact, all. SET dpsql.reuse = 'off' measures all that was not asked alike before.",
+            hint="Available values: off, exact, all. With 'off' all is measured that was not asked in these words.",
         ) from None

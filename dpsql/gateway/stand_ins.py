@@ -1,10 +1,10 @@
 """Made-up releases, with which a statement is tried before it is paid for: what fails with all of them is not asked.
 
 INSERT INTO kept SELECT payment_type, count(*) FROM trips GROUP BY 1
-→  the same over all public keys, with about 1,000 in the place of each count; with 0; with -7; with a million; with NULL
+→  the same over all public keys, with about 1,000 for each count; with 0; with -7; with a million; with NULL
 
-They are read as what is released is read, so that a mean is within its bounds and a mode one of its values. Keys that are
-to be found out are not there. Nothing of it depends on data.
+They are read as what is released is read, so that a mean is within its bounds and a mode one of its values. Keys that
+partition selection has yet to choose are not there. Nothing of it depends on data.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """The shapes of tokens: the patterns of PostgreSQL's `scan.l` (version 16), as Python's `re` writes them.
 
-Every loop is possessive: each character can be read in one way only, so that no text is tried in all the others.
-Characters outside ASCII are letters to PostgreSQL, whatever they are; only five characters are blank. A vertical tab is a
-sixth from version 17 on: outside quotes it is refused, since it would join literals in one version and not in another.
+Every loop is possessive: each character can be read in one way only, so that no text is tried in all the others. All
+characters outside ASCII are letters to PostgreSQL; only five characters are blank. A vertical tab is a sixth from
+version 17 on: outside quotes it is refused, since it would join literals in one version and not in another.
 """
 
 NEWLINE = r"[\n\r]"
@@ -67,4 +67,4 @@ OTHER = r"[\\{}\x01-\x08\x0e-\x1f\x7f]"
 _FLAT = r"[^*/]|\*(?!/)|/(?!\*)"
 _COMMENT = rf"/\*(?:{_FLAT})*+\*/"
 COMMENT = rf"/\*(?:{_FLAT}|{_COMMENT})*+\*/"
-"""A comment with none in it, or with such as have none; whatever is deeper has to be counted."""
+"""A comment with none in it, or with comments that have none; deeper ones have to be counted."""

@@ -15,7 +15,7 @@ MOST_STATEMENTS = 10_000
 
 _PLENTY = r"[ \t\n\r\f,()\[\]]++"
 _SHORT = r"[0-9]++(?![^\x00-#%-\x2d/:-@\[-^`{-\x7f])"
-# What is frequent comes first, and `re` stays in its own loop over all that is not a semicolon.
+# Frequent tokens come first, and `re` stays in its own loop over all that is not a semicolon.
 _RUN = re.compile(
     rf"(?:{_PLENTY}(?:{_SHORT}{_PLENTY})*+|{pieces.OPERATOR}|{pieces.NAME}|{pieces.PLAIN}|{pieces.NUMBER}|{pieces.ESCAPED}"
     rf"|{pieces.BITS}|{pieces.UNICODE}|{pieces.UNICODE_NAME}|{pieces.QUOTED}|{pieces.PARAMETER}|{pieces.SKIPPED}"

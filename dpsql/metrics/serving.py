@@ -14,8 +14,7 @@ from dpsql.policy.config import Listen
 def serving_figures(listen: Listen, number: int, sources: Sources) -> Iterator[None]:
     """Serve the figures of a process while it runs: of the `number`th of several at a port so much higher.
 
-    Raises:
-        OSError: the address can't be had.
+    Raises: OSError: the address is not free.
     """
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)

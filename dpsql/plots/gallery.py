@@ -1,8 +1,8 @@
 """The figures of the noise levels on the made-up registry: `python -m dpsql.plots.gallery DIRECTORY`.
 
-What Imtiaz et al. 2021 draw with noise on every record is drawn here with noise on the counts, which is what the
-guarantee needs: one report a patient (C = 1), ε from the level by public numbers, noise from the product's sampler. All
-figures of one level together would cost the sum of their ε.
+The figures that Imtiaz et al. 2021 draw with noise on every record is drawn here with noise on the counts, which is
+what the guarantee needs: one report a patient (C = 1), ε from the level by public numbers, noise from the product's
+sampler. All figures of one level together would cost the sum of their ε.
 """
 
 import os

@@ -41,7 +41,7 @@ class Layout:
         y = named.get("y") or _last_numeric(answer, free)
         free = [column for column in free if column != y]
         if "x" not in named and not free:
-            raise ValueError("a plot needs two columns: what was asked for and the answer")
+            raise ValueError("a plot needs two columns: the key and the answer")
         x = named.get("x") or free.pop(0)
         others = [column for column in free if not is_numeric(answer.column(column))]
         series = named.get("series") or next(iter(others), None)

@@ -20,7 +20,8 @@ _FREE = (
     exp.CovarPop,
     exp.CovarSamp,
 )
-"""Aggregates whose margin follows from what is measured anyhow; a median is less exact if its own is chosen with it."""
+"""Aggregates whose margin follows from measurements that are made anyhow; a median is less exact if its own is chosen
+with it."""
 _NOT_THAT_WAY = ("0A", "42")
 """Errors of statements that were refused before anything was paid."""
 
@@ -30,8 +31,8 @@ Asking = psycopg.Connection[tuple[Any, ...]]
 def with_margins(statement: str) -> str | None:
     """Return a statement with the margin of each of its aggregates as a further column, `count_margin` for `count`.
 
-    SELECT pay, avg(fare) FROM rides GROUP BY pay → SELECT pay, avg(fare), dpsql.margin(avg(fare)) AS avg_margin FROM rides
-    GROUP BY pay. None where there is none to be had, or where the statement has margins already.
+    SELECT pay, avg(fare) FROM rides GROUP BY pay → SELECT pay, avg(fare), dpsql.margin(avg(fare)) AS avg_margin FROM
+    rides GROUP BY pay. None where there is none, or where the statement has margins already.
     """
     try:
         trees = sqlglot.parse(statement, read="postgres")
@@ -52,7 +53,7 @@ def with_margins(statement: str) -> str | None:
 def ask_with_margins(
     connection: Asking, statement: str, parameters: Sequence[object] | None = None
 ) -> psycopg.Cursor[tuple[Any, ...]]:
-    """Ask with margins, or without them where they can't be had; either way the answer costs the same."""
+    """Ask with margins, or without them where there are none; either way the answer costs the same."""
     wider = None if parameters else with_margins(statement)
     if wider is not None:
         try:

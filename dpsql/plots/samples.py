@@ -74,7 +74,7 @@ def _sample(name: str, title: str, unit: str, bounds: tuple[float, float], value
 
 
 def _real() -> tuple[Sample, ...]:
-    """Return the real trips; there are 6,433 of them, whatever was chosen beyond."""
+    """Return the real trips; there are 6,433 of them, for any larger choice."""
     return tuple(
         Sample(
             name=f"real_{one['name']}",

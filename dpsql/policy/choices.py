@@ -13,7 +13,7 @@ class EmptyGroups(StrEnum):
 
 
 class Reuse(StrEnum):
-    """What is read off answers that the role has paid for, in the place of measuring it."""
+    """The questions that are read off answers which the role has paid for, instead of measuring them."""
 
     OFF = "off"
     """The same measurement alone."""
@@ -24,7 +24,7 @@ class Reuse(StrEnum):
 
 
 class Preview(StrEnum):
-    """What becomes of a statement that asks for some rows of a protected table, whichever."""
+    """The answer to a statement that asks for any rows of a protected table."""
 
     REFUSE = "refuse"
     MADE_UP = "made-up"

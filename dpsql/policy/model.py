@@ -79,7 +79,7 @@ class Column(HashedOnce):
     bounds: Interval | None = None
     values: tuple[Value, ...] | None = None
     step: Fraction | None = None
-    """What all values are whole multiples of, declared or by the type; what is beside it is rounded where it is summed."""
+    """All values are whole multiples of it, declared or by the type; a value beside it is rounded where it is summed."""
     references: Reference | None = None
     nullable: bool = False
     description: str | None = None
@@ -103,7 +103,8 @@ class UnitBound:
     max_rows: int
     """C; where it is chosen for each statement, what is taken for it until then, and where it can't be chosen."""
     max_groups: int | None = None
-    """In how many groups a unit counts where groups are found out, or its own number is asked; `max_rows` unless given."""
+    """The number of groups in which a unit counts where groups are selected, or its own number is asked; `max_rows`
+    unless given."""
     through: Reference | None = None
     """Where the column points to, if it does not name the unit itself: the unit is that of the row there."""
     further: tuple[str, ...] = ()
@@ -165,7 +166,8 @@ class DatasetBudget:
     window: int | None = None
     """In how many days, any that follow each other; None is ever."""
     profile: Fraction | None = None
-    """What a profile of the data costs, once an epoch, the data set and each role that sees it; None: there is none."""
+    """The price of a profile of the data, once an epoch, for the data set and each role that sees it; None: there is
+    none."""
     concentrated: Fraction | None = None
     """With zCDP: the part of δ at which ρ is turned into ε; the other is for the charges' own. None: ε and δ are added up."""
 
@@ -246,11 +248,11 @@ class Role:
     preview: Preview = Preview.REFUSE
     """Whether it sees made-up rows where a tool previews a protected table."""
     shares: Mapping[str, Fraction] = field(default_factory=dict)
-    """By user: the most ε of its budget that this one may spend in its period; all of it for who is not here."""
+    """By user: the most ε of its budget that this one may spend in its period; all of it for users who are not here."""
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By protected table: the columns that it may name; all of the tables that are not here."""
     where: Mapping[str, RowCondition] = field(default_factory=dict)
-    """By protected table: what holds of the rows that it is told of; all rows of the tables that are not here."""
+    """By protected table: a condition on the rows that it sees; all rows of the tables that are not here."""
 
     def may_use(self, table: str) -> bool:
         """Return whether it may use a protected table or view."""

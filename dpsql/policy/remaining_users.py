@@ -25,8 +25,8 @@ def remaining_users(
 ) -> dict[str, User] | None:
     """Return those of the users `served` whom the file still has, with the password and the role that it gives them.
 
-    A user whose new role the file has and is not among `roles`, those that are served, is left out. What can't be read of a
-    user's line leaves that user as before; None if the users can't be read at all.
+    A user whose new role the file has and is not among `roles`, those that are served, is left out. A part of a user's
+    line that can't be read leaves that user as before; None if the users can't be read at all.
     """
     document = _document(path)
     if document is None or not isinstance(document.root.get("users"), dict):

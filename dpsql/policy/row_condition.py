@@ -12,4 +12,4 @@ class RowCondition:
     place: str = field(default="", compare=False)
     """Where it stands, as messages name it: file, line and key."""
     tree: object = field(default=None, compare=False, repr=False)
-    """As it is put into statements; None until it was read (`rewrite.syntax.whole.conditions`)."""
+    """The condition that is put into statements; None until it was read (`rewrite.syntax.whole.conditions`)."""

@@ -16,7 +16,7 @@ class SqlType(StrEnum):
     DOUBLE = "double precision"
     TEXT = "text"
     CHARACTER = "bpchar"
-    """char(n): PostgreSQL's own name of it has no length."""
+    """char(n): PostgreSQL's own name for it has no length."""
     UUID = "uuid"
     ENUM = "enum"
     DATE = "date"

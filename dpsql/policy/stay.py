@@ -1,8 +1,9 @@
 """How many periods of a budget somebody is in the data for: what renews is given out in each of them.
 
-A budget renews at midnight UTC. Who stays for T days is there for T·24 hours, and comes and goes at any time of a day. To
-be there in k periods in a row they must be there throughout the k − 2 in the middle, and for a moment of the first and of
-the last. So k is possible if, and only if, some k − 2 periods in a row are shorter than T days together: for days T + 1.
+A budget renews at midnight UTC. A person who stays for T days stays T·24 hours, and comes and goes at any time
+of a day. To be there in k periods in a row they must be there throughout the k − 2 in the middle, and for a moment of
+the first and of the last. So k is possible if, and only if, some k − 2 periods in a row are shorter than T days
+together: for days T + 1.
 """
 
 from bisect import bisect_left
@@ -15,7 +16,7 @@ from typing import assert_never
 from dpsql.policy.model import Period
 
 LONGEST_STAY = 36_525
-"""The longest stay in days that is counted: a hundred years. Who stays for longer stays for good."""
+"""The longest stay in days that is counted: a hundred years. A person who stays for longer stays for good."""
 
 _WEEK = 7
 _SHORTEST_MONTH = 28

@@ -93,7 +93,7 @@ def amount(text: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         found = Fraction(0)
     if found <= 0:
-        raise ConfigError(f"--epsilon {text} is no amount", hint="It is more than 0.")
+        raise ConfigError(f"--epsilon {text} is no amount", hint="It has to be more than 0.")
     return found
 
 

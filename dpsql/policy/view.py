@@ -28,8 +28,8 @@ class View:
     line: int = 1
     """Where its query stands there."""
     public: bool = False
-    """Whether it reads public tables only; known when it was read."""
+    """Whether it reads public tables only, once it was read."""
     origins: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """The tables and columns that columns of it are as they stand; known when it was read."""
+    """The tables' columns that are columns of it unchanged, once it was read."""
     tree: object = field(default=None, compare=False, repr=False)
-    """The query as it is put into statements; None until it was read (`rewrite.syntax.views`)."""
+    """The query that is put into statements; None until it was read (`rewrite.syntax.views`)."""

@@ -54,7 +54,7 @@ def _item(value: Text) -> str:
 
 
 def shadow_literal(text: str) -> str:
-    """Return a string literal that reads the same whatever `standard_conforming_strings` is."""
+    """Return a string literal that reads the same with `standard_conforming_strings` on and off."""
     quoted = text.replace("'", "''")
     if "\\" not in text:
         return f"'{quoted}'"

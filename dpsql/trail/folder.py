@@ -1,7 +1,7 @@
 """The trail's directory: a file a day (UTC) or part of one, which only grow, and `head`, which says where the last one ends.
 
-`head` is locked by whoever writes, so that several processes write one chain; that it knows the last line shows if the
-end of a file is cut off. All raise `OSError`.
+`head` is locked by the writer, so that several processes write one chain; that it knows the last line shows if the end
+of a file is cut off. All raise `OSError`.
 """
 
 import errno
@@ -22,7 +22,7 @@ _LOG = logging.getLogger("dpsql.trail")
 _LARGEST = 256 * 2**20
 """Bytes after which a day has another file."""
 _WIDTH = 256
-"""Bytes of `head`, whatever is in it, so that one write replaces it."""
+"""Bytes of `head`, for any contents, so that one write replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +136,10 @@ class TrailFolder:
         return Head(head.line, head.hash, f"{day}-{max(parts, default=0) + 1:04d}.jsonl")
 
     def _seen(self, head: Head | None) -> Head:
-        """Return where the trail ends, whatever a kill, a power cut or somebody else has left of it.
+        """Return where the trail ends, after a kill, a power cut or somebody else's change.
 
-        Lines that `head` does not know yet are taken over, half of a line is cut off: nobody was answered for it. What is
-        not as it was written stays as it is, and the next lines go into another file.
+        Lines that `head` does not know yet are taken over, half of a line is cut off: nobody was answered for it. A
+        changed file stays unchanged from now on, and the next lines go into another one.
         """
         files = files_of(self.directory)
         if head is None:

@@ -20,7 +20,7 @@ class LineAllowance:
     def __init__(self, passing: Callable[[], float] = time.monotonic) -> None:
         self._passing = passing
         self._taken: dict[str, tuple[float, float]] = {}
-        """Of who has taken something: bytes that the bucket lacked, and when."""
+        """For each user who took something: bytes that the bucket lacked, and when."""
         self._counts: dict[Whose, Counter[str]] = {}
         self._since = 0.0
 

@@ -16,7 +16,7 @@ class TrailExamination:
 
     lines: int = 0
     first: ChainedLine | None = None
-    """What came before was removed, whole files at a time."""
+    """The files before it were removed, whole ones at a time."""
     last: Link = BEGINNING
     wrong: list[str] = field(default_factory=list)
     releases: set[str] = field(default_factory=set)

@@ -75,7 +75,7 @@ class AuditRecord:
     trial: str | None = None
     """The verdict of the trial on made-up people on its measurements."""
     about: str | None = None
-    """What a start served; how many more there were."""
+    """The version, data set and policy of a start; how many more lines there were."""
 
     def fields(self) -> Mapping[str, object]:
         """Return what the line has, in its order; what does not apply is left out."""
@@ -104,7 +104,7 @@ class AuditRecord:
 
     @property
     def counts_only(self) -> bool:
-        """Return whether it may be counted in the place of being written: a statement of a user's which was not charged."""
+        """Return whether it may be counted instead of being written: a statement of a user's which was not charged."""
         return self.event is AuditEvent.STATEMENT and (self.cost is None or not self.cost.epsilon)
 
     def unwritten(self) -> "AuditRecord":

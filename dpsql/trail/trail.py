@@ -1,7 +1,8 @@
 """The trail that a server writes: one thread adds lines for all sessions, and those who wait share a sync.
 
-Promise: nothing is lost in silence. What was not charged, of a user who has had very many such lines, is counted. Where
-lines can't be written they are kept, and no statement is taken and nobody let in until they are; the server's log says so.
+Promise: nothing is lost in silence. Statements that were not charged are counted, of a user who has had very many such
+lines. Where lines can't be written they are kept, and no statement is taken and nobody let in until they are; the
+server's log says so.
 """
 
 import logging
@@ -86,7 +87,7 @@ class AuditTrail:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is left, and stop."""
+        """Write the rest, and stop."""
         with self._turn:
             self._stopping = True
             self._turn.notify()
@@ -109,7 +110,7 @@ class AuditTrail:
     def write(self, record: AuditRecord) -> "Future[None]":
         """Add a line, whose result is there once it is on the disk, or counted; see `Trail`."""
         written: Future[None] = Future()
-        written.set_running_or_notify_cancel()  # whoever waits may go; the line is written
+        written.set_running_or_notify_cancel()  # the waiting thread may go; the line is written
         self._add(_Waiting(record, written))
         return written
 
@@ -149,7 +150,7 @@ class AuditTrail:
     def _run(self) -> None:
         """Write until there is nothing left to write and nobody adds any more.
 
-        The disk is looked at here: where it hangs, whoever asks whether lines can be written must not.
+        The disk is looked at here: where it hangs, the thread that asks whether lines can be written must not.
         """
         while True:
             lines = self._taken()
@@ -194,7 +195,7 @@ class AuditTrail:
         self._no_room = free < ROOM
 
     def _keep(self, lines: list[_Waiting], error: OSError) -> None:
-        """Keep what could not be written, and tell whoever waits for it; it is tried again."""
+        """Keep the lines that could not be written, and tell the threads that wait for them; they are tried again."""
         if not self._failing:
             _LOG.error("the audit trail can't be written, and no statement is taken until it can: %s", error)
         kept = [one if one.written is None else _Waiting(one.record.unwritten(), None) for one in lines]

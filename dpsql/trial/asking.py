@@ -38,7 +38,7 @@ def what_is_wrong(
     cancellation: Cancellation,
     until: float,
 ) -> tuple[TrialPlace, str | None]:
-    """Return what is wrong with a measurement, and where; None if nothing is in any place, `until` when all are tried."""
+    """Return the mistake of a measurement, and its place; None if there is none in any place, `until` when all are tried."""
     text, read = ground.names.split(sql), reader(measurement)
 
     def numbers(place: TrialPlace, *, plainly: bool) -> MeasuredNumbers:
@@ -75,8 +75,8 @@ def _first_wrong(
             numbers = next(found)
             if place.whole:
                 whole = numbers
-                wrong = None if whole.same(next(found)) else "the engine's optimizer changes what is measured"
-            else:  # what is left of a database comes after it
+                wrong = None if whole.same(next(found)) else "the engine's optimizer changes the measured numbers"
+            else:  # the rest of a database comes after it
                 wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
         except (GroundFailed, InternalError) as failed:
             wrong = f"it fails: {failed}"

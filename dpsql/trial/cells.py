@@ -33,7 +33,7 @@ _TWINS: Mapping[SqlType, Sequence[str]] = {
     SqlType.BIGINT: ("9007199254740992", "9007199254740993"),
     SqlType.TEXT: ("a", "a ", "A"),
 }
-"""What is one value to some comparison, and two to another."""
+"""Values that are equal in some comparison, and not in another."""
 _DIRT: Mapping[SqlType, Sequence[str]] = {
     SqlType.BOOLEAN: ("t", "f"),
     SqlType.SMALLINT: ("-32768", "32767", "-1", "0", "101"),
@@ -52,7 +52,7 @@ _DIRT: Mapping[SqlType, Sequence[str]] = {
     SqlType.TIME: ("00:00:00", "23:59:59.999999", "24:00:00"),
     SqlType.INTERVAL: ("0", "-1 days", "400 days 00:00:00.000001", "1 mon", "-7 years"),
 }
-"""What a table may hold whatever is declared of it, as far as its type in the engine lets it."""
+"""Values that a table may hold against its declaration, as far as its type in the engine lets it."""
 
 
 class Style(Enum):
@@ -74,7 +74,7 @@ class CellPool:
     many: Sequence[MadeUpCell]
     """As many different ones as there are, or as are needed."""
     elsewhere: Sequence[MadeUpCell]
-    """What stands in public tables that the column does not point to, but may be compared with."""
+    """Values of public tables that the column does not point to, but may be compared with."""
     dirt: Sequence[MadeUpCell]
     """Values that are not declared, and may be there."""
 

@@ -1,8 +1,8 @@
 """Between which values a whole number lies that a statement computes of a row, by its own text.
 
-What is read: comparisons with constants in CASE, sums and products with constants, and casts. All of them rise or fall with
-what they are of, also as floating-point numbers, whose rounding keeps the order: so the ends of a range become the ends of
-the next one, by the very operations of the engine.
+It reads comparisons with constants in CASE, sums and products with constants, and casts. All of them rise or fall with
+what they are of, also as floating-point numbers, whose rounding keeps the order: so the ends of a range become the
+ends of the next one, by the very operations of the engine.
 """
 
 from collections.abc import Iterator, Mapping

@@ -59,19 +59,20 @@ class Ground(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrialPlace:
-    """One made-up database as it is, or without somebody's rows."""
+    """One made-up database in full, or without somebody's rows."""
 
     name: str
     world: int
     kind: str
     """The unit kind for which it is made."""
     unit: int | None = None
-    """Who is missing; None: the rows of nobody are, and the others stand in another order, unless it is `whole`."""
+    """The unit that is missing; None: the rows of nobody are, and the others stand in another order, unless it is
+    `whole`."""
     whole: bool = False
 
 
 def trial_places(records: Sequence[MadeUpRecords]) -> list[TrialPlace]:
-    """Return all places: each database as it is, and without each of some units; the first also without nobody's rows."""
+    """Return all places: each database in full, and without each of some units; the first also without nobody's rows."""
     found: list[TrialPlace] = []
     for world, one in enumerate(records):
         found.append(TrialPlace(f"w{world}", world, one.kind, whole=True))

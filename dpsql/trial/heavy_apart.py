@@ -34,7 +34,7 @@ class HeavyApart:
     rows: RowsRead
     sums: Mapping[str, Summed]
     select: exp.Select
-    """What is added for them."""
+    """The rows that are added for them."""
     keys: Sequence[str]
     norm: RowNorm
     marks: HeavyMarks
@@ -104,7 +104,7 @@ class HeavyApart:
         return Fraction(most)
 
     def _center(self, text: exp.Expr, sums: Collection[str], form: str) -> tuple[int, int]:
-        """Return from where, and up to how far from there, values are added up in the place of rows; see the claim.
+        """Return from where, and up to how far from there, values are added up instead of rows; see the claim.
 
         With ρ = |f − z| ≤ S of each row, S for NULL, what a row adds to the coordinates of these sums is at most ρ / S of the
         most: it is nothing at z, and between z and either end it rises no faster than a straight line.

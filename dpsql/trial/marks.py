@@ -46,10 +46,10 @@ class HeavyMarks:
     read: Callable[[exp.Expr], RowsRead]
     """Reads the rows of a subquery."""
     kept: Mapping[str, KeptUnits]
-    """What the engine keeps, by the name of the rows in full."""
+    """The engine's kept units, by the name of the rows in full."""
 
     def above(self, heavy_rows: exp.Expr, needed: Collection[str]) -> int:
-        """Return k: of units with more than k rows all rows are these, and no others', and columns are computed alike.
+        """Return k: of units with more than k rows all rows are these, and no others', with the same columns.
 
         Raises:
             NotProvedError: it can't be seen.

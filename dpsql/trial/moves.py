@@ -29,7 +29,7 @@ class MeasuredNumbers:
     """The groups, where they were found."""
 
     def same(self, other: "MeasuredNumbers") -> bool:
-        """Return whether another has the same numbers, in whatever order they were found."""
+        """Return whether another has the same numbers, in any order."""
         if self.keys is None or other.keys is None:
             return [*map(tuple, self.numbers)] == [*map(tuple, other.numbers)]
         return {k: (*v,) for k, v in self.by_key.items()} == {k: (*v,) for k, v in other.by_key.items()}
@@ -92,7 +92,7 @@ def _of_buckets(measurement: Histogram, declared: Mapping[KeyRow, int], rows: Se
 def _of_outermost(measurement: Histogram, rows: Sequence[EngineRow]) -> MeasuredNumbers:
     """Return how many units lie at each bucket or farther out, from the outermost on, up to where they count (`extreme`).
 
-    Which other rows are read among those that are one to the mechanism is the engine's own affair.
+    The engine alone decides which other rows it reads among those that are one to the mechanism.
     """
     counted, most, reached = Counter[int](), measurement.told_apart or 0, 0
     last = measurement.number - 1
@@ -157,10 +157,10 @@ def difference(measurement: Measured, whole: MeasuredNumbers, other: MeasuredNum
     """
     if not neighbour:
         same = whole.same(other) and (isinstance(measurement, Histogram) or whole.keys == other.keys)
-        return None if same else "the order of rows, or rows of nobody, change what is measured"
+        return None if same else "the order of rows, or rows of nobody, change the measured numbers"
     moved, claim = moved_by(measurement, whole, other), claim_of(measurement)
     if moved > claim:
-        return f"a unit moves what is measured by {moved:,}, and its noise is made for {claim:,}"
+        return f"a unit moves the measured numbers by {moved:,}, and its noise is made for {claim:,}"
     if isinstance(measurement, Histogram) or whole.keys is None or other.keys is None:
         return None
     mine, theirs = whole.by_key, other.by_key

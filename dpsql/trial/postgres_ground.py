@@ -24,11 +24,11 @@ from dpsql.trial.subject import TrialSubject
 _CONNECTIONS = 4
 _STAGED, _PUBLIC = "staged", "shared"
 _DATABASE = "postgres"
-"""Where clients can't go, and which stays whatever becomes of the declared tables."""
+"""Clients can't go there, and it stays through all changes of the declared tables."""
 _OURS = "trial"
 _NUMBERS = count()
 _MODEST = f"-c temp_file_limit=262144 -c statement_timeout={int(PATIENCE * 1000)}"
-"""What a statement may take of the disk, in kilobytes, and of time."""
+"""The most disk, in kilobytes, and time that a statement may take."""
 _PLAIN = re.compile(r"[a-z][a-z ]*(\(\d+(,\d+)?\))?")
 """The types that are made again as they are; of an enumeration, or of somebody's own type, statements read the text."""
 

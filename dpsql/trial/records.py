@@ -45,7 +45,7 @@ class MadeUpTable:
 
 
 _NOWHERE = (("99", "-1"), (None,))
-"""What points to no row, by database."""
+"""References to no row, by database."""
 REMOVED = (0, 1, 2)
 """The units without which each database is looked at."""
 
@@ -187,7 +187,7 @@ class _Maker:
         owners: dict[str, Sequence[MadeUpUnit]],
         draw: Random,
     ) -> None:
-        """Write into each row whose it is, or where that stands; who has nothing there to point to has no row."""
+        """Write its owner into each row, or a reference to it; a unit with nothing there to point to has no row."""
         bound = table.units[kind]
         if bound.through is None:
             names = unit_names(table.columns[bound.column], sparse=self.world == 0)

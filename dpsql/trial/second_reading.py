@@ -1,8 +1,8 @@
 """A second opinion on the price: the engine's text is read again, and it is proved from it how far one unit can move.
 
-It shares nothing with what has written the text, and believes no claim of a measurement. What it reads: sums and counts over
-one protected table and public ones beside it, or over what its units come to, with each unit kept to its bound in one of
-these ways. Everything else is `NotProvedError`, and rests on the trial alone.
+It shares nothing with what has written the text, and believes no claim of a measurement. It reads sums and counts over
+one protected table and public ones beside it, or over what its units come to, with each unit kept to its bound in one
+of these ways. Everything else is `NotProvedError`, and rests on the trial alone.
 
     rows of one unit each:  SELECT count(*) FROM (SELECT … AS u FROM trips GROUP BY 1) AS r
     all rows weighed:       WITH h AS (… M // greatest(count(*), C) AS w … GROUP BY 1) SELECT sum(w * f) FROM r JOIN h …
@@ -55,7 +55,7 @@ class UnitTables:
     owners: Mapping[str, str | None]
     """By table the column that names the unit; None for public ones. Others are somebody's through other tables."""
     kept: Mapping[str, KeptUnits]
-    """What is kept of heavy units, by the name of the rows that are summed in full."""
+    """The kept heavy units, by the name of the rows that are summed in full."""
     unique: Mapping[str, Collection[str]]
     """Columns of public tables that have each whole number once."""
 
@@ -180,7 +180,7 @@ class _Reading:
         )
 
     def _by_unit(self, inner: exp.Subquery, unit: exp.Expr | None) -> RowsRead | None:
-        """Return the rows of which each is all that a unit has, whatever is computed of it; None if they are others.
+        """Return the rows of which each is all that a unit has, with any columns; None if they are others.
 
         (SELECT s0."rider" AS "rider", count(*) AS "count" FROM rides AS s0 WHERE s0."rider" IS NOT NULL … GROUP BY 1) AS s0
         """

@@ -53,7 +53,7 @@ class RowsRead:
     named: str = "u"
     """How the unit is called in what is around them."""
     once: bool = False
-    """Whether each row of the table that names the unit is one of them at most."""
+    """Whether each row of the table that names the unit is among them once at most."""
 
     def same_rows(self, other: "RowsRead") -> bool:
         """Return whether another SELECT has the same rows, of the same units."""

@@ -29,7 +29,7 @@ def is_text(tree: exp.Expr | None, text: str, language: str = "duckdb") -> bool:
 
 @lru_cache(maxsize=1024)
 def _read(text: str, language: str) -> exp.Expr:
-    """Return a text as it is compared. Most are the same for every statement, and reading takes longest."""
+    """Return a text in the form that is compared. Most are the same for every statement, and reading takes longest."""
     return _plain(sqlglot.parse_one(text, dialect=language))
 
 
@@ -50,7 +50,7 @@ class Summed:
 
     @classmethod
     def of(cls, tree: exp.Expr, columns: Mapping[str, ColumnBounds]) -> Self:
-        """Read an aggregate, cast to what has room for it, and whatever weight its rows have."""
+        """Read an aggregate, cast to a type that has room for it, and any weight of its rows."""
         tree, only = without_cast(tree.unalias()), ""
         while isinstance(tree, exp.Filter):
             if only:
@@ -86,7 +86,7 @@ def _column(tree: exp.Expr) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowNorm:
-    """What a row is in the norm of its noise; `read` makes coordinates of sums, and is linear."""
+    """The size of a row in the norm of its noise; `read` makes coordinates of sums, and is linear."""
 
     read: Callable[[Sequence[int]], Sequence[int]]
     blocks: Sequence[Block]
@@ -95,8 +95,9 @@ class RowNorm:
     def largest(self, by_second: Collection[str]) -> Fraction:
         """Return the most that a row can be.
 
-        Sums in `by_second` have a weight of their own: no coordinate may be made of both. What is linear in each column is
-        largest at the ends of its bounds; what has squares of one also where a coordinate, or their total, turns.
+        Sums in `by_second` have a weight of their own: no coordinate may be made of both. A norm that is linear in
+        each column is largest at the ends of its bounds; one with squares of a column also where a coordinate, or
+        their total, turns.
 
         Raises:
             NotProvedError: it can't be seen.

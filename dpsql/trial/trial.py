@@ -40,15 +40,15 @@ from dpsql.trial.tried_forms import TriedForms
 
 _LOG = logging.getLogger("dpsql.trial")
 _CHOSEN = (3, 24)
-"""What is taken for C where a statement's own is chosen by releases: a small one, and one for which units are marked."""
+"""Values of C where a statement's own is chosen by releases: a small one, and one for which units are marked."""
 _UNREADY = "databases"
-"""What stands for the number where there is nothing to try statements on."""
+"""It stands for the number where there is nothing to try statements on."""
 _LONGEST = 20.0
 """Seconds that the trial of a measurement may take: on some hundred rows only one that makes millions takes seconds."""
 _REMEMBERED, _LATE, _MOST_FAILURES = 600.0, 30.0, 1_000
 """Seconds for which a failure is told again without a trial; the same of what took too long; and of how many."""
 _SHOWN = 40
-"""Made-up rows that the log shows of whoever moves too much."""
+"""Made-up rows that the log shows of a unit that moves too much."""
 
 
 @dataclass(frozen=True, slots=True)

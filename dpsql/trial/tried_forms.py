@@ -37,7 +37,7 @@ class TriedForms:
     def add(self, form: str) -> None:
         """Keep a form that has passed."""
         with self._lock:
-            if len(self._passed) >= _MOST:  # whoever may explain for nothing could fill the memory
+            if len(self._passed) >= _MOST:  # a user who may explain for nothing could fill the memory
                 self._passed.clear()
             self._passed.add(form)
             if self._file is None:

@@ -11,7 +11,7 @@ Json = dict[str, object]
 
 
 def noise_facts(contribution: int, epsilon: Fraction) -> Json:
-    """Return what is known before any noise is drawn: its scale, the typical error of a bucket, the limits of guesses.
+    """Return the facts before any noise is drawn: its scale, the typical error of a bucket, the limits of guesses.
 
     The mean of |z| for P(z) ∝ exp(−|z|/s) on the integers is 1/sinh(1/s).
     """

@@ -24,7 +24,7 @@ _RECENT = 1_000
 
 
 def story_page() -> Json:
-    """Return what the template of the story needs, whoever reads it."""
+    """Return what the template of the story needs, for any reader."""
     samples = story_data()["samples"]
     assert isinstance(samples, list)
     groups = dict.fromkeys(sample["group"] for sample in samples)

@@ -50,8 +50,7 @@ class Pages:
     async def start(self) -> None:
         """Listen.
 
-        Raises:
-            OSError: when the address can't be had.
+        Raises: OSError: when the address is not free.
         """
         self._port = self._acceptor.open(self._listen.host, self._listen.port)
         # Cookies know no ports, and two servers on one machine must not share one.

@@ -46,7 +46,7 @@ def test_what_fails_its_trial_costs_nothing(config: Path, directory: Path) -> No
             number = _refused(session, "SELECT sum(fare), count(*) FROM trips")
         log.seek(0)
         said = log.read()
-    assert f"trial {number}: a unit moves what is measured by" in said
+    assert f"trial {number}: a unit moves the measured numbers by" in said
     assert "made-up rows: {'trips': [(" in said
 
 

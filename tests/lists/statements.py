@@ -1,4 +1,4 @@
-"""Statements that others wrote, by their numbers, and what the page on SQL says becomes of each."""
+"""Statements that others wrote, by their numbers, and the verdict that a page has of each."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.docs.pages import ROOT, text
 
+PAGE = ROOT / "docs" / "others-ask.md"
 _HERE = Path(__file__).parent
 _TITLE = re.compile(r"^-- (?:\[(\d+)\] .*|q(\d+) .*|(\d+))$", re.MULTILINE)
 _TABLE = re.compile(r"^<!-- table (\w+) -->\n\n\|.*\n\|[-| ]+\n((?:\|.*\n)+)\n<!-- end -->$", re.MULTILINE)
@@ -22,7 +23,7 @@ def load(name: str) -> Mapping[int, str]:
 
 def verdicts(name: str) -> Mapping[int, str]:
     """Return what a table of the page says of each number: answered, public, no rows, or the rule by which it is refused."""
-    tables = {found[1]: found[2] for found in _TABLE.finditer(text(ROOT / "docs" / "sql.md"))}
+    tables = {found[1]: found[2] for found in _TABLE.finditer(text(PAGE))}
     said: dict[int, str] = {}
     for row in tables[name].splitlines():
         numbers, verdict, _ = (cell.strip() for cell in row.strip("|").split("|"))
@@ -34,7 +35,7 @@ def verdicts(name: str) -> Mapping[int, str]:
 
 def counted(title: str) -> tuple[int, ...]:
     """Return what the page says of a whole list: how many statements there are, and how many answered and public ones."""
-    (row,) = re.findall(rf"^\| {title} \|(.*)\|$", text(ROOT / "docs" / "sql.md"), re.MULTILINE)
+    (row,) = re.findall(rf"^\| {title} \|(.*)\|$", text(PAGE), re.MULTILINE)
     return tuple(int(cell) for cell in row.split("|"))[:3]
 
 

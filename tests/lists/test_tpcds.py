@@ -8,9 +8,9 @@ from decimal import Decimal
 
 import pytest
 
-from tests.docs.pages import ROOT, text
+from tests.docs.pages import text
 from tests.lists.conftest import Lists
-from tests.lists.statements import counted, verdicts
+from tests.lists.statements import PAGE, counted, verdicts
 from tests.lists.test_benchmarks import HIDDEN
 from tests.lists.tpcds_page import GIFTS, PERSONS, TPCDS, page, verdict_of
 from tests.support.fix_engines import ENGINES
@@ -43,7 +43,7 @@ def test_the_page_has_all_statements() -> None:
 
 def test_the_page_is_as_it_is_written() -> None:
     """Nothing of the table is anybody's own words; `python -m tests.lists.tpcds_page` writes it."""
-    whole = text(ROOT / "docs" / "sql.md")
+    whole = text(PAGE)
     assert page(VERDICTS, whole) == whole
 
 

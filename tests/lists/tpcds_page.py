@@ -1,4 +1,4 @@
-"""What becomes of TPC-DS's statements, as the page on SQL says it: `python -m tests.lists.tpcds_page` writes it anew."""
+"""The verdicts of TPC-DS's statements, as the page has them: `python -m tests.lists.tpcds_page` writes them anew."""
 
 import os
 import re
@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dpsql.errors import DpsqlError
-from tests.docs.pages import ROOT
 from tests.lists.conftest import retail_lists
-from tests.lists.statements import load
+from tests.lists.statements import PAGE, load
 from tests.support import clusters, temporary
 from tests.support.fix_world import Client
 
@@ -34,7 +33,7 @@ _WHY = {
 """Why, by verdict or by the rule of a refusal."""
 _OF_ONE = {
     **dict.fromkeys((4, 11, 74), "the groups are single customers: none is shown"),
-    **dict.fromkeys((38, 87), "of names and days those that are found out; what few share is not counted"),
+    **dict.fromkeys((38, 87), "of names and days those that are selected; what few share is not counted"),
     **dict.fromkeys((2, 59), "some quotients are of days without sales: noise by noise"),
     24: "names of customers, of which what few share is not shown",
     64: "addresses of customers, of which what few share is not shown",
@@ -112,5 +111,4 @@ if __name__ == "__main__":
     os.umask(0o022)
     temporary.begin()
     clusters.begin()
-    place = ROOT / "docs" / "sql.md"
-    place.write_text(page(dict(_asked()), place.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(page(dict(_asked()), PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -172,7 +172,7 @@ SELECT count(rider + 5) FROM rides;
 SELECT count(DISTINCT least(rider, 5)) FROM rides;
 
 -- groups in a condition that there are rows
---> refused 0A000: GROUP BY in a condition that there are rows is not supported
+--> refused 0A000: GROUP BY in a test for rows is not supported
 SELECT count(*) FROM rides WHERE rider IN (SELECT rider FROM rides GROUP BY rider, late HAVING count(*) > 3);
 
 -- dates before Christ among the results of a function

@@ -227,7 +227,7 @@ def test_missing_sandbox_is_told(bare_kernel: None, config: Config, caplog: pyte
     assert sandbox == Sandbox(0, filtered=True)
     told = [record.getMessage() for record in caplog.records if record.name == "dpsql.server"]
     assert told == [f"the sandbox is not whole: {sandbox}"]
-    assert "because this kernel has no Landlock: whoever becomes its superuser" in told[0]
+    assert "because this kernel has no Landlock: a superuser of it" in told[0]
 
 
 def test_whole_sandbox_is_the_default(config: Config, caplog: pytest.LogCaptureFixture) -> None:

@@ -17,9 +17,9 @@ _AWAY = 20.0
 
 
 class ServerClaims:
-    """Claims of one server on what is measured; see `MeasuringClaims`.
+    """Claims of one server on measurements; see `MeasuringClaims`.
 
-    Where the ledger's server goes away all locks are gone; who had them takes them again as soon as it is back.
+    Where the ledger's server goes away all locks are gone; their owners take them again once it is back.
     """
 
     def __init__(self, dsn: str) -> None:

@@ -9,7 +9,7 @@ SERVER_VERSION = 3
 KEPT_TABLES = ("statements", "charges", "epochs", "events", "owners")
 """The tables whose lines stay as they are."""
 _NUMBERS = {"statements": "id", "charges": "id", "epochs": "number", "events": "id", "owners": "id"}
-"""The columns that number lines, in their order and without a gap: whoever writes has the tables for itself."""
+"""The columns that number lines, in their order and without a gap: a writer has the tables for itself."""
 _TABLES = """
 CREATE TABLE statements (
     id BIGINT PRIMARY KEY, time TEXT NOT NULL, "user" TEXT NOT NULL, role TEXT NOT NULL, kind TEXT NOT NULL,

@@ -30,7 +30,7 @@ _GREETING = (
     f"SET search_path = {SCHEMA}, pg_temp",
     "SET client_encoding = 'UTF8'",
     "SET default_transaction_read_only = off",
-    "SET idle_in_transaction_session_timeout = '60s'",  # whoever vanished keeps nobody waiting
+    "SET idle_in_transaction_session_timeout = '60s'",  # a client that vanished keeps nobody waiting
     "SET statement_timeout = 0",
 )
 _SAFE = frozenset({"on", "remote_write", "remote_apply"})

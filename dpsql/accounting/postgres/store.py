@@ -44,7 +44,7 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '250ms'; {schema.KEEP_OTHERS_OUT}"
 _SYNCS = "SHOW fsync"
 _MADE_ONCE = "SELECT pg_advisory_xact_lock(7236284823)"
-"""Whoever opens a ledger waits here for who makes it."""
+"""A process that opens a ledger waits here for the one that makes it."""
 
 
 class PostgresStore:
@@ -83,7 +83,7 @@ class PostgresStore:
         return self._opened.adopted
 
     def close(self) -> None:
-        """Close the connections, after whatever is going on."""
+        """Close the connections, after all that is going on."""
         for shared in (self._shared, self._eye):
             with shared.lock:
                 shared.session.close()
@@ -115,7 +115,7 @@ class PostgresStore:
         self, cancellation: Cancellation | None = None, since: float | None = None, *, durable: bool = True
     ) -> Iterator[SqlConnection]:
         """Lend a connection for one transaction that no other server's overlaps; see `LedgerStore.write`."""
-        # What need not be durable is so all the same: it costs a millisecond, and a kill of the server leaves it.
+        # Lines that need not be durable are so anyway: it costs a millisecond, and a kill of the server leaves it.
         _ = durable
         with self._lent(cancellation, since, _WRITE) as connection:
             yield connection

@@ -42,7 +42,7 @@ _LOG = logging.getLogger("dpsql.ledger")
 _AGAIN = 0.02
 """Seconds until it is looked for again what another process measures."""
 _Asked = tuple[str, str | None]
-"""What is written down of a statement: its text, and the question that releases are kept by."""
+"""The ledger's lines about a statement: its text, and the question that releases are kept by."""
 
 
 class SqlLedger:
@@ -55,7 +55,7 @@ class SqlLedger:
         self._store = store
         self._claims = claims
         if store.adopted is not None:
-            # What was released of other records answers no questions about these.
+            # Releases of other records answer no questions about these.
             self.advance(f"dpsql adopt, from {store.adopted.name}")
         self._totals = RunningTotals()
         self._single_flight = SingleFlight()
@@ -197,7 +197,7 @@ class SqlLedger:
     def _claimed(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
     ) -> frozenset[str]:
-        """Return the keys that have to be measured, once no other process does that; who can't pay hears so then."""
+        """Return the keys that have to be measured, once no other process does that; a role that can't pay hears so then."""
         claimed = frozenset[str]()
         try:
             while True:
@@ -239,7 +239,7 @@ class SqlLedger:
             last = releases.enter_charges(connection, account, asked[0], at, due) if due else None
         bought = [each for each in due if each.stored]
         if bought:
-            # Whoever looks finds what the role may have only once its charge lasts.
+            # A reader finds the role's releases only once their charge lasts.
             with self._store.write(durable=False) as connection:
                 releases.entitle(connection, account, bought, asked[1])
         if last is not None:

@@ -48,7 +48,7 @@ class Looks:
             if found is not None:
                 return self._paid(found, whose)
             pause(_AGAIN, cancellation)
-        return None  # whoever pays waits for those who write, and sees then what is stored
+        return None  # a payer waits for those who write, and then sees the stored releases
 
     def paid(self, account: Account, keys: Iterable[str], cancellation: Cancellation | None) -> Mapping[str, bytes]:
         """Return what is stored and paid for; see `Ledger.paid`."""

@@ -1,4 +1,4 @@
-"""Opening a ledger: whose it is, and whether it is the one that was here, with all that it had."""
+"""Opening a ledger: its owner, and whether it is the one that was here, with all that it had."""
 
 from dataclasses import dataclass
 from datetime import datetime

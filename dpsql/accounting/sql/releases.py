@@ -80,7 +80,7 @@ def to_be_paid(balance: Balance, found: Sequence[StoredItem]) -> Sequence[Stored
     Raises:
         DpsqlError: it can't.
     """
-    # What is known to fail fails again, free, and nothing that stands beside it is paid for.
+    # A stored failure fails again, free, and nothing that stands beside it is paid for.
     failed = any(each.failed and each.paid for each in found)
     due = [] if failed else [each for each in found if not each.paid]
     afford(balance, [each.item.cost for each in due], [each.item.cost for each in due if not each.stored])

@@ -23,7 +23,7 @@ class Examined:
 
 
 def examined(connection: SqlConnection, known: Owner, wrong: tuple[str, ...]) -> Examined:
-    """Return what a ledger holds, whose it is and what is wrong with it being known."""
+    """Return what a ledger holds, once its owner and its mistakes are read."""
     charges, statements, epochs = (
         int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 # names of ours
         for table in ("charges", "statements", "epochs")

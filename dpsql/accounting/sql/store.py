@@ -45,7 +45,7 @@ class LedgerStore(Protocol):
         """Return whose it was until it was opened, if it was another's."""
 
     def close(self) -> None:
-        """Close the connections, after whatever is going on."""
+        """Close the connections, after all that is going on."""
 
     def epoch(self) -> tuple[int, date] | None:
         """Return the last epoch, and the day on which it began, without waiting; None where another process writes."""

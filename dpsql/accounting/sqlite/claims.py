@@ -20,7 +20,7 @@ _BEGIN = 2**20
 
 
 class FileClaims:
-    """Claims of one process on what is measured; see `MeasuringClaims`."""
+    """Claims of one process on measurements; see `MeasuringClaims`."""
 
     def __init__(self, path: Path) -> None:
         """Open the mark beside the ledger at `path`: the locks are far behind its end.

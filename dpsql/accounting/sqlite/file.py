@@ -86,7 +86,7 @@ class SqliteFile:
         return self._opened.adopted
 
     def close(self) -> None:
-        """Close the connections, after whatever is going on."""
+        """Close the connections, after all that is going on."""
         with self._lock, self._looking:
             self._connection.close()
             self._eye.close()
@@ -137,7 +137,7 @@ class SqliteFile:
             LedgerBusy: it has kept it for too long.
             LedgerFailed: the disk did not take it; nobody knows if it lasts.
         """
-        # What is exclusive from its beginning on waits for nobody at its end.
+        # A transaction that is exclusive from its beginning on waits for nobody at its end.
         with self._lent(cancellation, since, "BEGIN EXCLUSIVE") as connection:
             self._writing = last_epoch(connection)
             yield connection

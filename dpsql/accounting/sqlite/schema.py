@@ -34,9 +34,9 @@ CREATE TABLE owners (
 DELETE FROM releases;
 DELETE FROM entitlements;
 """
-"""What version 2 adds; whose the releases of version 1 are it does not know."""
+"""Version 2 adds these; it does not say whose the releases of version 1 are."""
 _THIRD = "ALTER TABLE entitlements ADD COLUMN question TEXT"
-"""What version 3 adds: by which question a role was told a release; of what it was told before nobody knows."""
+"""Version 3 adds the question by which a role was told a release; of earlier releases there is none."""
 _APPEND_ONLY = """
 CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END

@@ -17,7 +17,7 @@ from dpsql.private_files import open_private
 
 _BESIDE = ("-wal", "-shm", "-journal")
 _PAGES = 1000
-"""Pages that are copied at a time: whoever charges meanwhile waits no longer."""
+"""Pages that are copied at a time: those who charge meanwhile wait no longer."""
 
 
 def copy_ledger(path: Path, target: Path) -> None:
@@ -108,7 +108,7 @@ def newest_lines(path: Path, role: str | None, limit: int) -> tuple[Entry, ...]:
 
 
 def put_back(copy: Path, path: Path, aside: str) -> tuple[Path, ...]:
-    """Put a copy in the place of a ledger; return where the files are that were there, whose names end with `aside` now.
+    """Replace a ledger by a copy; return where the files are that were there, whose names end with `aside` now.
 
     A kill leaves the old one, or none at all, which the mark tells.
 

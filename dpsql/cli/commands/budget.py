@@ -27,7 +27,7 @@ from dpsql.policy.model import DatasetBudget, Policy, Privacy
 
 budget_app = typer.Typer(name="budget", help="See what was spent, and amend it.", invoke_without_command=True)
 _AsJson = Annotated[bool, typer.Option("--json", help="One object.")]
-_Reason = Annotated[str, typer.Option("--reason", help="Why, for whoever reads the ledger.")]
+_Reason = Annotated[str, typer.Option("--reason", help="The reason, for readers of the ledger.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", "-e", help="How much ε.")]
 _Delta = Annotated[str, typer.Option("--delta", "-d", help="How much δ.")]
 
@@ -176,7 +176,7 @@ def _reason(text: str) -> str:
     """Return a reason that says something, in one line."""
     said = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     if not said:
-        raise ConfigError("--reason says nothing", hint="Whoever reads the ledger later wants to know why.")
+        raise ConfigError("--reason says nothing", hint="Later readers of the ledger want to know why.")
     return said
 
 

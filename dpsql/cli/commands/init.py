@@ -120,7 +120,7 @@ def _places(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
 
 
 def _told(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
-    """Yield what is read through another table, and what is left out."""
+    """Yield the tables that are read through another one, and those that are left out."""
     for name, table in tables.items():
         if table.partitions:
             yield f"{name}: its {table.partitions} partitions are read through it"

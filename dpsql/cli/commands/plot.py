@@ -65,7 +65,7 @@ def plot(
     buckets: Annotated[
         int | None, typer.Option(help="How many buckets width_bucket has; read off the statement unless given.")
     ] = None,
-    title: Annotated[str, typer.Option(help="Above the picture; what is asked for unless given.")] = "",
+    title: Annotated[str, typer.Option(help="Above the picture; the question unless given.")] = "",
 ) -> None:
     """Draw an answer with its margins, and say under it what it is; columns that are not named are guessed."""
     need_plots()

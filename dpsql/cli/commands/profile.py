@@ -27,7 +27,7 @@ def profile(
     unit: Annotated[str | None, typer.Option("--unit", "-u", help="Of this unit kind only.")] = None,
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Pay without being asked.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="What is known, as one object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The profile, as one object.")] = False,
 ) -> None:
     """Take the profile of whole tables, once an epoch: each role that protects the unit kind pays, and the data set."""
     loaded = load(config)
@@ -92,8 +92,8 @@ def _taken(config: Any, role: str) -> list[dict[str, object]]:
 
 
 def _table(kind: str, rows: Sequence[dict[str, object]]) -> Table:
-    """Return what is known of a unit kind, for people."""
-    table = Table("table", "column", f"{kind}: what is known", "value", "± with 95 %", header_style="bold")
+    """Return the facts about a unit kind, for people."""
+    table = Table("table", "column", f"{kind}: its profile", "value", "± with 95 %", header_style="bold")
     for row in rows:
         value, margin = row["value"], row["margin"]
         assert isinstance(value, float)

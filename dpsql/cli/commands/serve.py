@@ -28,7 +28,7 @@ from dpsql.supervisor import Supervisor, Worker
 
 _LOG = logging.getLogger("dpsql.server")
 _TURN = 0.001
-"""Seconds until a thread that computes lets another one go on: whoever asks little waits for each that plans."""
+"""Seconds until a thread that computes lets another one go on: a user with few questions waits for each that plans."""
 
 
 @with_exit_code

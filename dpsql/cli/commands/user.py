@@ -159,7 +159,7 @@ def _password(name: str, *, generate: bool) -> str:
         password = sys.stdin.readline().rstrip("\r\n")
     if len(password) < _LEAST or len(set(password)) < _LEAST // 2 or name.lower() in password.lower():
         raise ConfigError(
-            f"the password has less than {_LEAST} characters, is too much alike, or has the user's name in it",
+            f"the password has less than {_LEAST} characters, repeats too few characters, or has the user's name in it",
             hint="Give another, on one line of standard input or at the terminal, or have one made up: --generate",
         )
     return password

@@ -25,7 +25,7 @@ class CatalogueTable:
     key: tuple[str, ...] = ()
     """The columns of its primary key."""
     references: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """What several columns together point to: by table, this one's column by the column of its key."""
+    """The targets of several columns together: by table, this one's column by the column of its key."""
     description: str | None = None
     partitions: int = 0
     """How many tables are read through it."""

@@ -17,7 +17,7 @@ _CHOSEN = "  # with max_rows: N, where nearly all have no more rows; else it is 
 
 
 class Units:
-    """Whose rows the tables' rows are, by their references, once it is said which key stands for a unit."""
+    """The owners of the tables' rows, by their references, once it is said which key stands for a unit."""
 
     def __init__(self, tables: Mapping[str, CatalogueTable], kind: str, table: str, column: str) -> None:
         """Let the values of a table's column be the units of a kind."""

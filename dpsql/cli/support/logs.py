@@ -18,7 +18,7 @@ class LogFormat(StrEnum):
 def log_to_standard_error() -> None:
     """Log to standard error, without the warnings of libraries, which repeat what clients send.
 
-    Logging that is set up already stays as it is.
+    Logging that is set up already stays unchanged.
     """
     root = logging.getLogger()
     if root.handlers:
@@ -30,7 +30,7 @@ def log_to_standard_error() -> None:
 
 
 def log_as(form: LogFormat) -> None:
-    """Write each line of that log with its time and level, as whoever reads it hours later needs."""
+    """Write each line of that log with its time and level, as a reader needs them hours later."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _Handler):
             handler.setFormatter(_Json() if form is LogFormat.JSON else _Text())

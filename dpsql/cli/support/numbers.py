@@ -18,7 +18,7 @@ _LONGEST = 40
 def read_fraction(text: str | Fraction) -> Fraction:
     """Read `0.333` or `1/3` exactly; for use as a parser of an option, which is given the option's default too.
 
-    What has so large an exponent that calculating with it takes long is no number.
+    A text with so large an exponent that calculating with it takes long is no number.
     """
     if isinstance(text, Fraction):
         return text

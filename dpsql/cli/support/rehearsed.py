@@ -89,7 +89,7 @@ def _copy(path: Path, copy: Path) -> None:
 
 
 def ask_directory(config: LdapDirectory) -> str:
-    """Ask the directory that knows passwords for nobody, and return what to tell of it.
+    """Ask the directory that knows passwords for nobody, and return the report about it.
 
     Raises:
         ConfigError: it can't be asked: its users could not log in.

@@ -45,7 +45,7 @@ class DuckDb:
     """Of which tables and units rows are kept apart."""
     _kept: Mapping[str, KeptColumns] = MappingProxyType({})
     _careful: duckdb.DuckDBPyConnection | None = None
-    """What runs again what DuckDB has failed at by a mistake of its own, once it has."""
+    """Runs a statement again at which DuckDB has failed by a mistake of its own, once it has."""
 
     def __init__(self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED) -> None:
         """Open a DuckDB file, or Parquet and CSV files as tables; they must not change while they are served.

@@ -45,7 +45,7 @@ class TableFile:
 class Watched:
     """Files that must stay as they are: a statement that reads one twice has to see the same rows twice.
 
-    So has one that reads rows of it which were kept when it was opened. A file's times can be set back by who writes to it,
+    So has one that reads rows of it which were kept when it was opened. A file's times can be set back by its writers,
     but for that of its last change, by whichever name it was made; that of its rights counts as one, too.
     """
 

@@ -1,15 +1,15 @@
 """The rows of units with many rows, kept in memory beside the files that they are of, for as long as these stay open.
 
-Statements weigh these rows, and add up all others as they are; without them each statement would first find out whose they
-are, by counting everybody's. They are read once, when the engine is opened to be asked, and belong to the files as they were
-then: `Watched` knows the state from before, and sees before and after each measurement that it is so still. Which units'
-rows they are, and from how many on, the policy decides.
+Statements weigh these rows, and add up all others as they are; without them each statement would first find out whose
+they are, by counting everybody's. They are read once, when the engine is opened to be asked, and belong to the files
+as they were then: `Watched` knows the state from before, and sees before and after each measurement that it is so
+still. The policy decides whose rows they are, and from how many on.
 
-Nothing of how many such rows there are is seen outside: their name stands for a view, whatever is behind it. Where they would
-take too much memory, that is the rows of the units with most and, in the records, those of the others; of which DuckDB reads
-the former alone where more rows count. Where most rows are heavy, all are kept, and what is summed in full is those of the
-other units alone. Where anything fails, heavy units are found each time. A statement is the same text, and has the same
-answer, whichever it is.
+Nothing of how many such rows there are is seen outside: their name stands for a view, with any rows behind it. Where
+they would take too much memory, that is the rows of the units with most and, in the records, those of the others; of
+which DuckDB reads the former alone where more rows count. Where most rows are heavy, all are kept, and what is summed
+in full is those of the other units alone. Where anything fails, heavy units are found each time. A statement is the
+same text, and has the same answer, whichever it is.
 """
 
 import itertools
@@ -226,4 +226,4 @@ class Extent:
     size: int
     """About how many bytes all that is."""
     of_all: bool = False
-    """Whether rows are summed in full that are kept, too: most are heavy, and need not be read from the records as well."""
+    """Whether the rows that are summed in full are kept, too: most are heavy, and need not be read from the records."""

@@ -1,6 +1,6 @@
 """Opening DuckDB: a database in memory with the records attached or behind views, and every door closed afterwards.
 
-What a file brings along besides its tables, such as macros that bear the names of functions, is in no statement's path.
+Other things of a file besides its tables, such as macros that bear the names of functions, are in no statement's path.
 """
 
 import math
@@ -77,7 +77,7 @@ def in_memory(
 
 
 def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
-    """Open either for dpsql's own copying, with the doors open: what is asked of it is no client's.
+    """Open either for dpsql's own copying, with the doors open: no client asks it anything.
 
     Raises:
         ConfigError: as above.
@@ -145,7 +145,7 @@ def closed_off(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> 
     """Shut every door but that to some files; return the connection."""
     connection.execute("SET allowed_paths = ?", [[str(file) for file in files]])
     connection.execute("SET enable_external_access = false")
-    # Times with a zone are read as UTC, whatever the machine's own is.
+    # Times with a zone are read as UTC, for any zone of the machine.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute("SET lock_configuration = true")
     return connection

@@ -26,7 +26,7 @@ _PARSED = 64
 _MANY = 100
 """From this many rows on, columns are fetched as arrays: 20 times faster for 65,000 rows."""
 _AT_ONCE = re.compile(r"insert|update|delete|merge|nextval|pivot", re.IGNORECASE)
-"""What is in every query that DuckDB's `sql` would run at once: one that changes something, or that it first rewrites."""
+"""Parts of every query that DuckDB's `sql` would run at once: one that changes something, or that it first rewrites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class DuckPrepared:
         return self.rows(sql)
 
     def rows(self, sql: str) -> Sequence[EngineRow]:
-        """Return the rows of a statement, whoever pays; it runs again where DuckDB failed by a mistake of its own."""
+        """Return the rows of a statement, for any payer; it runs again where DuckDB failed by a mistake of its own."""
         begin = time.monotonic()
         try:
             rows = self._rows(self.cursor, self.statements.get(sql, sql), self.timeout)
@@ -106,8 +106,8 @@ def ready_statements(
 ) -> Mapping[str, Accepted]:
     """Have DuckDB parse and bind some queries, which reads no row; return them parsed, by their texts.
 
-    What it has accepted `before` it accepts again, be it with other constants, for its catalogue stays as it was opened. It
-    is not asked to PREPARE them: it would bind each twice, and again to run it.
+    Statements that it has accepted `before` it accepts again, also with other constants, for its catalogue stays the
+    same. It is not asked to PREPARE them: it would bind each twice, and again to run it.
 
     Raises:
         EngineNotReady: it does not take one.

@@ -158,7 +158,7 @@ class PostgresEngine:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Tell whoever starts or reloads dpsql why the server can't be asked."""
+    """Tell the operator who starts or reloads dpsql why the server can't be asked."""
     try:
         yield
     except UnsettledError as error:

@@ -1,6 +1,6 @@
 """The ways in which PostgreSQL may plan a statement: its oldest; all others are off.
 
-Also what a later version brings is off. Whatever a DSN has for them, these settings are ours.
+Also what a later version brings is off. These settings are ours, also where a DSN has others.
 """
 
 from collections.abc import Collection

@@ -105,7 +105,7 @@ class PgPrepared:
         return self.rows(sql)
 
     def rows(self, sql: str) -> Sequence[EngineRow]:
-        """Return the rows of a statement, whoever pays."""
+        """Return the rows of a statement, for any payer."""
         connection = self.connection
         try:
             with stopping_connection(connection, self.timeout, self.cancellation) as stopped:

@@ -24,7 +24,7 @@ class SnapshotEngine(DuckDb):
             NoEngine: it is not there any more.
             ConfigError: it can't be opened.
         """
-        # What DuckDB opens by its name next is this very file: names are never given twice.
+        # The file that DuckDB opens by its name next is this very one: names are never given twice.
         self._opened = _Opened(file, manifest.size, manifest.changed)
         try:
             super().__init__(file, resources)

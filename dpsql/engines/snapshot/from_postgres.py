@@ -140,5 +140,5 @@ def _told(cancellation: Cancellation) -> Iterator[None]:
         lost = is_lost(error)
         why = "went away" if lost else f"does not let the tables be read (SQLSTATE {error.sqlstate})"
         raise ConfigError(
-            f"the PostgreSQL server {why} while a snapshot was written", hint="What there was before is served still."
+            f"the PostgreSQL server {why} while a snapshot was written", hint="The snapshot before it is still served."
         ) from None

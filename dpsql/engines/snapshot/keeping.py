@@ -1,9 +1,10 @@
 """Columns that a copy keeps beside the declared ones, and how its tables are filled from the rows as they came.
 
-Heavy units' rows are marked, and lie together, so that a scan of them skips the others: of several units of a table those of
-the first, and within these those of the next. What statements most often compute of a row is there already: its text is
-theirs, so that its value is. All of it is a function of the rows, total like everything that statements say: no value of a
-row makes a copy fail. Which units are heavy changes the order of rows and the time that statements take, and no answer.
+Heavy units' rows are marked, and lie together, so that a scan of them skips the others: of several units of a table
+those of the first, and within these those of the next. The expressions that statements most often compute of a row are
+there already: their text is the statements', so that the value is, too. All of it is a function of the rows, total
+like everything that statements say: no value of a row makes a copy fail. The choice of heavy units changes the order
+of rows and the time that statements take, and no answer.
 """
 
 import itertools

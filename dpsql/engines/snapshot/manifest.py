@@ -21,7 +21,7 @@ _NAME = re.compile(r"\d{8}T\d{12}Z")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What was copied: another data set's copy, or one that was made by another policy or dpsql, is not used."""
+    """The origin of a copy: another data set's copy, or one that was made by another policy or dpsql, is not used."""
 
     dataset: str
     source: str

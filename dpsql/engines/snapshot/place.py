@@ -1,8 +1,8 @@
 """The directory of a copy: one file that is served, named by a manifest, and perhaps one that is being written.
 
-Promise: nothing half written is ever used. A file counts from the moment at which the manifest that names it has taken the
-earlier one's place, by a rename; it lay on the disk whole before. What a killed process has left goes when a copy is
-opened or written next. They are records: the directory and all in it belong to our account alone.
+Promise: nothing half written is ever used. A file counts from the moment at which the manifest that names it has taken
+the earlier one's place, by a rename; it lay on the disk whole before. The files that a killed process has left go when
+a copy is opened or written next. They are records: the directory and all in it belong to our account alone.
 """
 
 import contextlib
@@ -67,7 +67,7 @@ class SnapshotPlace:
         return found
 
     def last(self) -> Manifest | None:
-        """Return the copy that was finished last, whatever it is of; None if there is none."""
+        """Return the copy that was finished last, of any records; None if there is none."""
         try:
             return Manifest.from_bytes((self.directory / _MANIFEST).read_bytes())
         except OSError:
@@ -112,7 +112,7 @@ class SnapshotPlace:
             return
 
     def switch(self, manifest: Manifest) -> None:
-        """Let a copy that is whole take the place of the one before; who reads that one may go on."""
+        """Let a copy that is whole take the place of the one before; readers of that one may go on."""
         fresh = self.directory / f"{_MANIFEST}.new"
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(file, "wb") as out:

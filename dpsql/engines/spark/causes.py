@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 _DETAILS = re.compile(r'details = "(.*?)"\n', re.DOTALL)
-"""What gRPC says, inside of what its client says around it."""
+"""The words of gRPC, inside of its client's words around them."""
 _KNOWN: Mapping[str, str] = {
     r"OutOfMemory|GC overhead|[Mm]emory limit|Resources exhausted": "out of memory",
     r"No space left|DiskErrorException": "a disk is full",

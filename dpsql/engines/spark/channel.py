@@ -13,7 +13,7 @@ _OPTIONS = (("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 2
 
 
 class _Deadlines(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]  # untyped
-    """Gives calls, which have no deadline by themselves, what is left of the time of who makes them."""
+    """Gives calls, which have no deadline by themselves, the rest of their caller's time."""
 
     def intercept_unary_unary(self, continuation: Callable[..., Any], details: Any, request: Any) -> Any:
         return continuation(details._replace(timeout=seconds_left()), request)

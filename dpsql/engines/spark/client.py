@@ -20,7 +20,7 @@ _LEAST = 4
 _FAREWELL = 10.0
 """Seconds for a server to hear that a session ends."""
 _GONE = frozenset({"UNAVAILABLE", "CANCELLED", "ABORTED", "UNAUTHENTICATED", "DEADLINE_EXCEEDED"})
-"""What gRPC calls a connection that is lost, or can't be had."""
+"""gRPC's names for a connection that is lost, or can't be made."""
 _NAME = re.compile(r'"((?:[^"]|"")*)"')
 
 

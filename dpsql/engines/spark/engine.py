@@ -98,7 +98,7 @@ class SparkEngine:
             kept.check()
         except (client().error, ValueError, SparkUnsettledError) as error:
             if is_late(error):
-                # What others run on it may still be answered; if nobody answers, a ping tells.
+                # Statements of others on it may still be answered; if nobody answers, a ping tells.
                 raise
             self._reconnect(kept)
         return self._connection
@@ -147,7 +147,7 @@ class SparkEngine:
                 with _told(f'table "{table}" can\'t be read'):
                     seen = Seen.of(self._connection, place)
                 if not is_watched(place, seen):
-                    # Who is weighed by one scan could have more rows in the next.
+                    # A unit that is weighed by one scan could have more rows in the next.
                     raise ConfigError(
                         f'table "{table}": Spark lists no files of it, by which dpsql would see that its rows change',
                         hint=f"Name a version, {place}@41, if it has any, or a table that is made of files.",
@@ -164,7 +164,7 @@ class SparkEngine:
 
 @contextmanager
 def _told(what: str | None = None) -> Iterator[None]:
-    """Tell whoever starts or reloads dpsql why the server can't be asked."""
+    """Tell the operator who starts or reloads dpsql why the server can't be asked."""
     try:
         yield
     except SparkUnsettledError as error:

@@ -39,7 +39,7 @@ class SparkPrepared:
         return self.rows(sql)
 
     def rows(self, sql: str) -> Sequence[EngineRow]:
-        """Return the rows of a statement, whoever pays."""
+        """Return the rows of a statement, for any payer."""
         with stopping_when_cancelled(self.stop, self.timeout, self.cancellation) as stopped:
             try:
                 with answered_within(self.timeout + _GRACE):

@@ -28,7 +28,7 @@ def spelled(place: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was found of a table: its columns, and the files that it consists of unless its version is pinned."""
+    """A table as the engine shows it: its columns, and the files that it consists of unless its version is pinned."""
 
     types: Mapping[str, str]
     files: tuple[str, ...] = ()

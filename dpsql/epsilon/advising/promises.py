@@ -13,11 +13,12 @@ class Promise(StrEnum):
     """The promises to each person; see `rule` for the proofs."""
 
     NAMING = "naming"
-    """Nobody who knows all the others names the last one with more than this probability."""
+    """Somebody who has the data of all others names the last one with no more than this probability."""
     MEMBERSHIP = "membership"
-    """Nobody who thought 50 to 50 whether they are in the data becomes surer than this."""
+    """Somebody who thought 50 to 50 whether they are in the data becomes no surer than this."""
     VALUE = "value"
-    """Nobody who knows that they are in the data, and thought 50 to 50 which of two values theirs is, becomes surer."""
+    """Somebody who is sure that they are in the data, and thought 50 to 50 which of two values theirs is, becomes no
+    surer."""
 
 
 @dataclass(frozen=True, slots=True)

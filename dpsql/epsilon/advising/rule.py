@@ -1,14 +1,15 @@
 """The rule for a role's total budget, which looks at no data: population size, acceptable risks, nothing else.
 
-ε ≤ min( ln((n − 1)ρ/(1 − ρ))/d, logit ρ₂, logit(ρ₃)/d ). The first term: one of n people is singled out with probability
-at most ρ by an adversary who knows all the others (Lee & Clifton 2011; d = 2, because exchanging one person is one removal
-and one addition). The second: nobody who thought 50 to 50 whether a person is in the data can become surer than ρ₂. The
-third: nobody who knows that a person is in the data, and thought 50 to 50 which of two values theirs is, can become surer
-than ρ₃. For a large n the first alone would allow an ε at which the other two are nearly certain.
+ε ≤ min( ln((n − 1)ρ/(1 − ρ))/d, logit ρ₂, logit(ρ₃)/d ). The first term: one of n people is singled out with
+probability at most ρ by an adversary who knows all the others (Lee & Clifton 2011; d = 2, because exchanging one
+person is one removal and one addition). The second: somebody who thought 50 to 50 whether a person is in the data
+can't become surer than ρ₂. The third: somebody who knows that a person is in the data, and thought 50 to 50 which of
+two values theirs is, can't become surer than ρ₃. For a large n the first alone would allow an ε at which the other two
+are nearly certain.
 
 Proof of the third. Let D₁ and D₂ differ in that person's value only, and D₀ lack the person. Any event has P(D₁) ≤ e^ε·P(D₀)
 ≤ e^2ε·P(D₂), so by Bayes' rule, from even odds, D₁ is believed with at most e^2ε/(1 + e^2ε). It is attained: of the sum of a
-column within [−1, 1], where the values are −1 and 1 and who is not there counts 0, Laplace noise of scale 1/ε makes just
+column within [−1, 1], where the values are −1 and 1 and a missing person counts 0, Laplace noise of scale 1/ε makes just
 these odds. With v equally likely values it is the first term's formula, with v for n.
 
 The result is a budget: an exact fraction, never above the bound.

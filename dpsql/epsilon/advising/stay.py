@@ -1,4 +1,4 @@
-"""The periods of a stay (`dpsql.policy.stay`), for who asks about them and has no policy."""
+"""The periods of a stay (`dpsql.policy.stay`), for questions about them without a policy."""
 
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy import stay

@@ -22,7 +22,7 @@ LEAST_EPSILON = Fraction(1, 10**9)
 """The smallest ε that a search returns: below it an answer is nothing but noise."""
 
 _STEPS = 40
-"""Each halves the logarithm of what is left: after 40 it is one part in 10^10."""
+"""Each halves the logarithm of the rest: after 40 it is one part in 10^10."""
 
 
 def rows_per_group(expected_rows: int, groups: int) -> Fraction:
@@ -38,7 +38,7 @@ def level_epsilon(
     """Return the ε of a statement: what the gateway charges for these outputs of one column, never more than `cap`.
 
     `contribution` is C, the most rows of one person that count; `rows` is what a group is expected to have; `cap` is
-    the role's ε for one statement, or what is left of its budget if that is less (None only where nobody will pay).
+    the role's ε for one statement, or the rest of its budget if that is less (None only where nothing will be paid).
     """
     if contribution < 1 or rows <= 0:
         raise BadInput(f"a contribution of {contribution} and {float(rows):g} expected rows: both must be positive")
@@ -50,7 +50,7 @@ def search_epsilon(error_at: Callable[[Fraction], float], target: Fraction, cap:
     """Return an ε for an arbitrary query: the largest one, nearly, whose error is not below `target`.
 
     `error_at` gives the expected relative error of the query at an ε, computed from public numbers; it must not grow
-    with ε. The search has a fixed number of steps, so it ends whatever `error_at` returns, and the result is rounded
+    with ε. The search has a fixed number of steps, so it ends for all values of `error_at`, and the result is rounded
     down and never more than `cap`.
     """
     if cap <= 0:

@@ -25,7 +25,7 @@ from dpsql.policy.model import NoiseLevel
 USUAL_MEAN = Fraction(1, 2)
 """Where values lie unless the owner says otherwise: evenly from 0 to the largest."""
 _STEPS, _DECADES = 16, 3
-"""What is paid goes up by factors of 10^(1/16), from a thousandth of the most."""
+"""The price goes up by factors of 10^(1/16), from a thousandth of the most."""
 _NOISE = tuple(sign * -math.log((place + 0.5) / 8) for place in range(8) for sign in (1, -1))
 """Laplace noise of scale 1, as likely one as another: it makes values look larger or smaller, and so what they take."""
 _NEARLY, _DOUBT, _WORTH, _FURTHER, _WIDTH, _TOLD_FROM, _CELLS = 0.9, 2, 4, 3, 72, 56, 0.79
@@ -33,7 +33,7 @@ _NEARLY, _DOUBT, _WORTH, _FURTHER, _WIDTH, _TOLD_FROM, _CELLS = 0.9, 2, 4, 3, 72
 _MORE_DOUBT, _LOCATED = 3, frozenset({OutputKind.AVG, OutputKind.VARIANCE})
 """Of these the noise's size is noisy, too."""
 _TOLD, _OF_WIDTHS = 1.4, 0.15
-"""How many times as far off as it is widths say that a median is, and how much of their own size their noise is."""
+"""A median's error as widths say it, over its real one, and the noise of these widths as a part of their own size."""
 
 
 @dataclass(frozen=True, slots=True)

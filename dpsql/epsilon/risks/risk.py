@@ -39,7 +39,7 @@ def confidence(belief: Floats, prior: Floats | None = None) -> float:
 
 
 def tight_risk(worlds: Worlds, *, epsilon: float, sensitivity: float) -> float:
-    """Return the largest posterior that any world can reach, whatever the noisy answer.
+    """Return the largest posterior that any world can reach, for all noisy answers.
 
     For world i the posterior is largest at seen = fᵢ, because |x − fⱼ| − |x − fᵢ| ≤ |fᵢ − fⱼ| with equality there for
     all j at once. So it is max pᵢ / Σ pⱼ·exp(−|fᵢ − fⱼ|·ε/Δf), and the sums are two scans over the sorted answers.

@@ -8,7 +8,7 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.risks.risk import limit_risk, logit, tight_risk
 
 _STEPS = 200
-"""More halvings than a float has bits: the search ends whatever it is given."""
+"""More halvings than a float has bits: the search ends for every argument."""
 
 
 def upper_epsilon(

@@ -88,5 +88,5 @@ def person_risk_at(result: Study, epsilon: float) -> subsets.PersonRisk | None:
 
 
 def _diameter(universe: Universe, statistic: StudiedStatistic) -> float:
-    """Return how far two worlds lie apart: they differ in all who are missing, whatever distance the noise is for."""
+    """Return how far two worlds lie apart: they differ in all who are missing, for any distance of the noise."""
     return sensitivity.world_sensitivity(Universe.of(universe.values, universe.missing), statistic)

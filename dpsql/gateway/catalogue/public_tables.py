@@ -69,7 +69,7 @@ def _check_key(table: Table, columns: Mapping[str, Sequence[Value | None]]) -> N
             continue
         raise ConfigError(
             f'{table.file}: the key "{", ".join(named)}" of public table "{table.name}" is not unique or has NULLs',
-            hint="NULL are infinite dates, those before the year 1, NaN, and intervals with months, too.",
+            hint="Infinite dates, dates before the year 1, NaN, and intervals with months count as NULL, too.",
         )
 
 

@@ -2,8 +2,8 @@
 
 numeric(10,2): 1.005 → 1.01        real: 0.1 → the nearest number in single precision        smallint: 40000 → refused
 
-Planning reads what the engine has, as measurements do. What is not of the declared type at all is told of before the shadow
-is filled, and so are values of a key that the shadow could not tell apart.
+Planning reads what the engine has, as measurements do. Values that are not of the declared type at all are reported
+before the shadow is filled, and so are values of a key that the shadow could not tell apart.
 """
 
 import re

@@ -35,7 +35,7 @@ _NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
 _MOST = 10_000
 """Charges, or lines of the audit trail, that are shown."""
 _MOST_QUESTIONS = 2**63 - 1
-"""What a bigint holds."""
+"""The largest bigint."""
 _LONGEST = 2_000
 """Characters of a statement that are shown."""
 _LONGEST_READ = 32_000
@@ -78,7 +78,7 @@ _FIELDS = (
     "epsilon", "delta", "releases", "trial",
 )  # fmt: skip
 _MOST_READ = 64 * 2**20
-"""Bytes of the trail that are read; then no more of it."""
+"""The most bytes of the trail that are read."""
 _MOST_SHOWN, _LONGEST_SHOWN = 100, 200
 """Parameters of a statement that are shown, and characters of each."""
 
@@ -130,7 +130,7 @@ class Books:
     """Returns the audit trail's lines, the newest first."""
     cancellation: Cancellation
     profile: Callable[[], Profile]
-    """Returns what is known of whole tables."""
+    """Returns the profile of whole tables."""
     releases: Callable[[], Iterable[KnownRelease]]
     """Returns what the role was told in this epoch, of which all that follows is free."""
 

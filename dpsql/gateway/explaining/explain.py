@@ -47,7 +47,7 @@ class Free:
     """Statements whose coarser answers are free."""
 
     def left(self, priced: PricedPlan) -> Privacy:
-        """Return what is left to pay."""
+        """Return the price of the rest."""
         own = [part for scope in priced.scopes for part in scope.parts]
         free = {part.identity for part in own if part.identity in self.read_off or part.identity in self.stored}
         still = {one.bound_by.identity for one in own if one.bound_by is not None and one.identity not in free}
@@ -110,7 +110,7 @@ def _lines(priced: PricedPlan, edition: Edition | None, *, statements: bool) -> 
 
 
 def _free(priced: PricedPlan, free: Free) -> Iterator[str]:
-    """Yield what is read off answers that the role has paid for, what is left to pay, and what would be free."""
+    """Yield the outputs that are read off paid answers, the price of the others, and the questions that would be free."""
     for scope in priced.scopes:
         for place, part in enumerate(scope.parts):
             if part.identity in free.read_off:
@@ -149,7 +149,7 @@ def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:
 
 
 def _aim(aim: AimedPrice) -> Iterator[str]:
-    yield f"Target: a typical error of {100 * float(aim.error):g} %; what is measured first tells how much more ε it takes"
+    yield f"Target: a typical error of {100 * float(aim.error):g} %; a first look tells how much more ε it takes"
     yield f"At most: ε = {show_down(aim.cap)}, and where that is not enough the answer errs by more"
 
 

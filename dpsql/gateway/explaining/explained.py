@@ -27,7 +27,8 @@ class ExplainedOutput:
     name: str
     margin: float
     unit: str
-    """What the margin counts, or for how many rows it is told; empty where it is in units of the output."""
+    """The things that the margin counts, or the number of rows for which it is told; empty where it is in units of the
+    output."""
     relative: float | None
     """The margin as a share of what is expected, where something is."""
 

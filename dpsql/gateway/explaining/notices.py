@@ -23,7 +23,7 @@ from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _MUCH = 0.1
-"""The part of the noise's margin from which on what a declared C takes off is told."""
+"""A loss by a declared C is told if it is more than this part of the noise's margin."""
 
 
 def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def _cut(draws: Draws) -> str | None:
     table, unit = measured.bound.unit.table, measured.bound.unit.name
     return (
         f"about {100 * share:.2g} % are cut off by max_rows: {measured.bound.rows:,} of {table}, as its profile tells: "
-        f"whoever ({unit}) has more rows counts as that many; margins of counts and sums cover it; "
+        f"each ({unit}) with more rows counts as that many; margins of counts and sums cover it; "
         "max_rows: auto chooses for each statement"
     )
 

@@ -23,9 +23,9 @@ _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 def plan_values(priced: PricedPlan) -> PlanValues:
     """Return what the statement costs, its measurements, and the expected errors; all of it follows from the plan alone.
 
-    Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null.
-    A margin has a unit where it is not in the output's own. What aims at an error has that and the most ε for it; the others
-    are then those of the first look.
+    Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null. A margin
+    has a unit where it is not in the output's own. A statement that aims at an error has that and the most ε for it;
+    the others are then those of the first look.
     """
     outputs = [line for scope in priced.scopes for line in expected(scope.plan)]
     aim = priced.aim

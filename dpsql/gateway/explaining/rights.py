@@ -8,7 +8,7 @@ from dpsql.rewrite.ir.relation import tables_below
 
 
 def rights(role: Role, priced: PricedPlan) -> Iterator[str]:
-    """Yield for each table that a plan reads in part, which rows of it the role is told of."""
+    """Yield for each table that a plan reads in part, the rows of it that the role sees."""
     if not role.where:
         return
     relations = (part.measurement.relation for part in priced.measurements)

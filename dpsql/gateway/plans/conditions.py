@@ -31,7 +31,7 @@ def with_checked_conditions(policy: Policy, shadow: PlanningShadow) -> Policy:
 
 
 def _wrong(role: Role, policy: Policy, shadow: PlanningShadow) -> Iterator[str]:
-    """Yield what is wrong with a role's conditions, each by itself."""
+    """Yield the mistakes in a role's conditions, each by itself."""
     for table, condition in role.where.items():
         if is_moving(tokens_of(condition.text) or ()):
             yield f"{condition.place}: names a time that moves; write a date, or let a column say it"

@@ -87,7 +87,7 @@ class ResolvedQuery:
     inner: tuple[InnerAnswer, ...]
     """The inner queries that its scopes wait for."""
     nodes: Sequence[exp.Expr]
-    """All nodes of the tree as it is before it is changed, each behind what is in it."""
+    """All nodes of the tree before it is changed, each behind the nodes in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class TrackedScope:
 
 @dataclass(frozen=True, slots=True)
 class TrackedStatement:
-    """A statement of whose every column is known whose it is and how far it reaches: the scopes query by query."""
+    """A statement whose columns have their tables and ranges: the scopes query by query."""
 
     statement: Statement
     queries: tuple[tuple[ResolvedQuery, tuple[TrackedScope, ...]], ...]

@@ -2,8 +2,9 @@
 
     n / w  →  CASE WHEN w <= 0 THEN NULL WHEN n < 0 THEN 0 WHEN n > w THEN w ELSE n END / w
 
-for n = count(*) FILTER (WHERE …) and w = count(*). Of sum(fare) / count(*) the ends are those of the fares, times w. What is
-shown is no further from the truth than what was measured, follows from it alone, and is NULL where there seems to be no row.
+for n = count(*) FILTER (WHERE …) and w = count(*). Of sum(fare) / count(*) the ends are those of the fares, times w.
+The shown value is no further from the truth than the measured one, follows from it alone, and is NULL where there
+seems to be no row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,7 +84,7 @@ def _multiplied(node: exp.Expr, kinds: set[type[exp.Expr]]) -> exp.Expr | None:
 
 
 def _divided_by(node: exp.Expr) -> exp.Expr:
-    """Return what is divided by, be it cast or NULL for 0."""
+    """Return the divisor, also if it is cast, or NULL for 0."""
     while True:
         match node:
             case exp.Paren() | exp.Cast():

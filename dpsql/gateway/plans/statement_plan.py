@@ -10,7 +10,7 @@ from dpsql.rewrite.syntax.whole.released_rows import ReleasedRows
 
 @dataclass(frozen=True, slots=True)
 class ScopePlan:
-    """One scope: what is measured for it, and the names and types of the columns that its answer has."""
+    """One scope: its measurements, and the names and types of the columns that its answer has."""
 
     plan: MeasurementPlan
     columns: tuple[str, ...]
@@ -20,7 +20,7 @@ class ScopePlan:
 
     @property
     def rows(self) -> ReleasedRows:
-        """Return what is known of its answer's rows."""
+        """Return the facts about its answer's rows."""
         groups = self.plan.groups
         if self.plan.sets is not None:
             return ReleasedRows(None, None, self.columns)
@@ -39,7 +39,7 @@ class StatementPlan:
     """The inner queries whose answers its measurements wait for; their texts are for the shadow that planning asks."""
 
     def text(self, tables: Sequence[str]) -> str:
-        """Return the statement with a table in the place of each scope's rows."""
+        """Return the statement with a table for each scope's rows."""
         return "".join(part for pair in zip(self.pieces, (*tables, ""), strict=True) for part in pair)
 
     def stages(self) -> Iterator["StatementPlan"]:

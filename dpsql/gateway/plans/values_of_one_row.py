@@ -23,7 +23,7 @@ from dpsql.rewrite.translate.rows.inner_answers import value_of_several_rows
 
 
 def known_rows(released: Released, policy: Policy, rows: PublicRows) -> Released:
-    """Return what is known of the rows of answers, and of those of public tables."""
+    """Return the facts about the rows of answers, and of public tables."""
     public = {
         name: ReleasedRows(
             len(next(iter(columns.values()), ())),

@@ -1,6 +1,6 @@
 """Whether the policy's views can be asked about at all, decided before anything serves: no record is read.
 
-What PostgreSQL has to say of their queries it has said when the shadow made them.
+PostgreSQL's complaints about their queries came when the shadow made them.
 """
 
 from collections.abc import Iterator, Sequence

@@ -25,7 +25,7 @@ FindLens = Callable[[str, "Sums | Histogram", Sequence[Feature], Told], Lens | N
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Which releases say the same sums of the same groups, and which ones say what these come to together."""
+    """Releases that have the same sums of the same groups, and those that have their totals."""
 
     read: tuple[tuple[Told, Lens], ...]
     needed: tuple[Feature, ...]
@@ -89,7 +89,7 @@ class Agreeing:
     def _whole(
         self, name: str, wanted: Sums, needed: tuple[Feature, ...], read: Sequence[tuple[Told, Lens]]
     ) -> tuple[Agreement, Lens] | None:
-        """Return what all groups come to together, by whatever groups of the same rows were released beside these."""
+        """Return what all groups come to together, by any groups of the same rows that were released beside these."""
         if not wanted.groups.keys:
             return None
         itself = Told("", "", PricedMeasurement(wanted, "", name), wanted.epsilon)

@@ -1,7 +1,7 @@
 """Lenses, each found once: what a release says of a measurement depends on plans alone, and takes its time to find out.
 
-Where releases have many groups that is much for one statement. What there is no room for is not read off anything, and
-measured; the next statement goes on from there.
+Where releases have many groups that is much for one statement. Parts for which there is no room are not read off
+anything, but measured; the next statement goes on from there.
 """
 
 import time

@@ -36,7 +36,7 @@ from dpsql.rewrite.analysis.declared import Declared
 
 @dataclass(frozen=True, slots=True)
 class ReadOff:
-    """What is read off other releases: by the identities of the measurements that were not made."""
+    """Parts that are read off other releases, by the identities of the measurements that were not made."""
 
     derived: Mapping[str, Draws]
     told: Mapping[str, Told]
@@ -45,7 +45,7 @@ class ReadOff:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return what is told to who gets the answer."""
+        """Return the notices for the client that gets the answer."""
         statements = dict.fromkeys(" ".join(one.statement.split()) for one in self.told.values())
         return tuple(
             f"free: read off the answer to {_short(statement)}; SET dpsql.reuse = 'off' measures it"
@@ -66,7 +66,7 @@ class ReadOff:
 _LONGEST = 200
 """Characters that are told of a statement."""
 _ANY = Fraction(0)
-"""What a release may have paid where its error decides."""
+"""A release may have paid any ε where its error decides."""
 NOTHING_READ = ReadOff({}, {}, {})
 
 

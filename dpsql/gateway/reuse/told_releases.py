@@ -31,7 +31,7 @@ _MOST, _MOST_GROUPS = 500, 200_000
 _SECONDS = 2.0
 """Of the processor, in which questions are planned again for one statement; the next goes on from there."""
 PlannedAgain = Callable[[str, tuple[Argument, ...], Settings, Request], PricedPlan | None]
-"""Plans a statement for who asks something else."""
+"""Plans a statement for a client that asks something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Told:
     statement: str
     part: PricedMeasurement
     epsilon: Fraction
-    """What the whole statement was to pay, or what it paid for this where that was told by an error."""
+    """The price of the whole statement, or of this part of it where it was told by an error."""
 
     @property
     def groups(self) -> int:
@@ -59,7 +59,7 @@ class Told:
 
 @dataclass(slots=True)
 class _OfRole:
-    """What is known of one role's releases in one epoch, of one copy of the records."""
+    """One role's releases in one epoch, of one copy of the records."""
 
     since: tuple[int, Edition | None]
     last: int = 0
@@ -110,7 +110,7 @@ class ToldReleases:
     def _recalled(
         self, releases: Sequence[ToldRelease], payer: Account, request: Request, epoch: int
     ) -> Iterator[tuple[ToldRelease, list[Told]]]:
-        """Yield releases with what they are of, where that is found out."""
+        """Yield releases with their plans, where these can be made again."""
         known: dict[str, Mapping[str, Told]] = {}
         for release in releases:
             if release.question not in known:

@@ -17,7 +17,7 @@ _NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
 def bounds_of(
     kind: SqlType, texts: Sequence[str] | None, path: Path, document: Positioned, mistakes: Mistakes
 ) -> Interval | None:
-    """Read `bounds`; note what is wrong and return None."""
+    """Read `bounds`; note mistakes and return None."""
     if texts is None:
         return Interval.of(0, scalars.MICROS_OF_DAY - 1) if kind is SqlType.TIME else None
     if not (kind.is_number or kind.is_temporal or kind.is_span):
@@ -46,7 +46,7 @@ def declared_values(
     document: Positioned,
     mistakes: Mistakes,
 ) -> tuple[Value, ...] | None:
-    """Read `values`; note what is wrong and return None."""
+    """Read `values`; note mistakes and return None."""
     if texts is None:
         return None
     found: dict[Value, str] = {}
@@ -97,7 +97,7 @@ def own_step(kind: SqlType, declared: str, bounds: Interval | None, values: Sequ
 
 
 def misfit(step: Fraction, kind: SqlType, declared: str, bounds: Interval | None) -> str | None:
-    """Return what is wrong with a declared step; None where it fits."""
+    """Return the mistake in a declared step; None where it fits."""
     finest = of_type(kind, declared)
     if not kind.is_number:
         return f"can't be given for a column of type {kind}"

@@ -68,7 +68,7 @@ def spans_of(text: str) -> Mapping[Path, Span]:
 
 
 def read_document(location: File, name: str, mistakes: Mistakes) -> Document | None:
-    """Read a file that holds one mapping; note what is wrong with it under `name`, None if it is unusable."""
+    """Read a file that holds one mapping; note its mistakes under `name`, None if it is unusable."""
     try:
         text = location.read_bytes().decode("utf-8-sig")
     except OSError as failure:

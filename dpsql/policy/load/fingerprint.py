@@ -8,7 +8,7 @@ from dpsql.policy.model import Column, Reference, Table, UnitBound
 
 
 def fingerprint(tables: Mapping[str, Table]) -> str:
-    """Return a SHA-256 over a canonical text: the same for the same declarations, in whatever order they stand."""
+    """Return a SHA-256 over a canonical text: the same for the same declarations, in any order."""
     canonical = json.dumps([_table(tables[name]) for name in sorted(tables)], ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -42,7 +42,7 @@ _ENGINE_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The operational part of a configuration, as it is being checked."""
+    """The operational part of a configuration, while it is checked."""
 
     document: Document
     shape: ConfigShape
@@ -106,7 +106,7 @@ def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
 
 def _resources(shape: EngineShape, operation: Operation) -> Resources:
     processes = operation.shape.listen.processes
-    # What DuckDB takes unless told otherwise, divided among those that each have one.
+    # DuckDB's own default, divided among those that each have one.
     memory = shape.memory or (None if processes == 1 else f"{80 // processes}%")
     return Resources(memory, shape.threads, _beside(operation, shape.spill, "spill"))
 
@@ -195,7 +195,7 @@ def _check_ways_of_passwords(operation: Operation) -> None:
     """The directory wants the password itself, so clients may send it over TLS only."""
     shape = operation.shape
     if shape.listen.tls is None and not operation.mistakes.touch(operation.document, ("listen",)):
-        operation.wrong(("ldap",), "needs listen.tls: clients send the directory's password as it is")
+        operation.wrong(("ldap",), "needs listen.tls: clients send the directory's password in the clear")
     if shape.web is not None and shape.web.tls is None and shape.web.host not in _OWN:
         operation.wrong(
             ("web",), "needs web.tls, or a host of this machine alone: browsers send the directory's password"

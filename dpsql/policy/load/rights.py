@@ -11,7 +11,7 @@ from dpsql.policy.row_condition import RowCondition
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The configuration of one role, as it is being checked against the tables."""
+    """The configuration of one role, while it is checked against the tables."""
 
     shape: RoleShape
     path: Path
@@ -37,7 +37,7 @@ class Rights:
                 self._wrong((*place, at), f'is "{column}", which is no column of "{name}"{suggestion(column, known)}')
 
     def conditions(self) -> dict[str, RowCondition]:
-        """Check and return of which rows the role is told; what conditions mean is read once there is a shadow."""
+        """Check and return the conditions on the role's rows; their meaning is read once there is a shadow."""
         found: dict[str, RowCondition] = {}
         for name, text in (self.shape.where or {}).items():
             place = (*self.path, "where", name)

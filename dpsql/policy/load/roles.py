@@ -20,7 +20,7 @@ from dpsql.policy.stay import periods_touched
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The part of a configuration that says who may spend what, as it is being checked against the tables."""
+    """The part of a configuration that says who may spend how much, while it is checked against the tables."""
 
     document: Document
     shape: ConfigShape
@@ -223,7 +223,7 @@ def _per_query(shape: RoleShape, path: Path, total: Privacy | None, access: Acce
 
 
 def _share_of_period(shape: BudgetShape, path: Path, access: Access) -> Privacy | None:
-    """Read what a role may spend in a period: ε as it is given, or a disclosure risk's, divided by the periods of a stay."""
+    """Read what a role may spend in a period: the given ε, or a disclosure risk's, divided by the periods of a stay."""
     total = _amount(shape, path, access)
     period, risk = shape.period or Period.NEVER, shape.disclosure_risk
     if shape.stay is not None and (risk is None or period is Period.NEVER):

@@ -24,7 +24,7 @@ _CONTAINERS = {
 
 
 def shaped(kind: type[S], document: Document, mistakes: Mistakes) -> S:
-    """Read a document as a shape; what is wrong is noted and left out."""
+    """Read a document as a shape; mistakes are noted and left out."""
     root = copy.deepcopy(dict(document.root))
     while (shape := _attempt(kind, root, document, mistakes)) is None:
         pass
@@ -33,7 +33,7 @@ def shaped(kind: type[S], document: Document, mistakes: Mistakes) -> S:
 
 
 def _attempt(kind: type[S], root: dict[str, Tree], document: Document, mistakes: Mistakes) -> S | None:
-    """Validate the tree; failing that, note and remove what is wrong."""
+    """Validate the tree; failing that, note and remove mistakes."""
     try:
         return kind.model_validate(root)
     except ValidationError as failure:
@@ -44,7 +44,7 @@ def _attempt(kind: type[S], root: dict[str, Tree], document: Document, mistakes:
 
 
 def _message(kind: type[StrictShape], document: Document, error: ErrorDetails) -> str:
-    """Say what is wrong with one value and what is allowed."""
+    """Say the mistake in one value and what is allowed."""
     path, given = error["loc"], error["input"]
     match error["type"]:
         case "extra_forbidden":

@@ -144,7 +144,7 @@ class RoleShape(StrictShape):
     columns: dict[str, list[Name]] | None = None
     """By protected table: the columns that the role may name, in views, too; all of the tables that are not here."""
     where: dict[str, Scalar] | None = None
-    """By protected table: a condition, in SQL, over its columns, that holds of all rows that the role is told of."""
+    """By protected table: a condition, in SQL, over its columns, that holds for all rows that the role sees."""
     clamp: Flag = False
     """Whether answers are clamped to their possible range."""
     empty_groups: EmptyGroups = EmptyGroups.AUTO
@@ -209,7 +209,8 @@ class EngineShape(StrictShape):
     threads: Threads | None = None
     """How many threads DuckDB uses."""
     spill: Scalar | None = None
-    """Where DuckDB puts what does not fit into memory, for as long as it is needed: a private directory is made below it."""
+    """DuckDB's place for data that does not fit into memory, for as long as needed: a private directory is made below
+    it."""
     dsn: Scalar | None = None
     """The connection string of a PostgreSQL server: "${PG_DSN}" reads the environment, "${file:…}" a file."""
     remote: Scalar | None = None

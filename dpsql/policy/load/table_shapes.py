@@ -9,15 +9,15 @@ from dpsql.policy.load import scalars
 from dpsql.policy.load.shapes import CountText, Flag, Name, OneOrMore, Positive, Scalar, StrictShape, Typed
 
 USUAL = 20
-"""What C is taken for where nothing has chosen it yet, and where it can't be chosen: keys that are found out, and numbers of
-one unit's rows."""
+"""C where nothing has chosen it yet, and where it can't be chosen: keys that are selected, and numbers of one unit's
+rows."""
 _MOST = 2**20
 """The most that C may be, of a table that does not say how many rows to expect."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaxRows:
-    """What stands at `max_rows`."""
+    """The value of `max_rows`."""
 
     number: int | None = None
     """The number, or that at which `auto` ends; None: `auto` without one."""
@@ -89,7 +89,7 @@ class UnitShape(StrictShape):
     max_rows: RowsText = AUTO
     """How many rows of one unit count at the most: a number, or auto, which finds it for each statement, up to a number."""
     max_groups_per_unit: CountText | None = None
-    """In how many groups a unit counts at the most where keys are found out, or distinct units are asked for."""
+    """The most groups in which a unit counts where keys are selected, or distinct units are asked for."""
 
 
 class ColumnShape(StrictShape):

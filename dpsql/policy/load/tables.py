@@ -13,7 +13,7 @@ from dpsql.policy.view import View
 
 _LONGEST_NAME = 63
 _NUMBERS = frozenset({"0", "1"})
-"""What a boolean may be in the engine."""
+"""A boolean's values in the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
 
 
 def _enumeration(name: str, file: SchemaFile) -> str:
-    """Return the name of the type that a column of labels has for clients; note what is wrong."""
+    """Return the name of the type that a column of labels has for clients; note mistakes."""
     type_name = f"{file.shape.table}_{name}"
     if file.columns[name].values is None:
         file.wrong(("columns", name), 'is an enum, and needs "values": its labels in their order')

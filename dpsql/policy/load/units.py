@@ -11,7 +11,7 @@ from dpsql.policy.model import Reference, SqlType, UnitBound
 
 
 def unit_of(kind: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> UnitBound | None:
-    """Check whose rows the table's rows are, for one kind; note what is wrong."""
+    """Check whose rows the table's rows are, for one kind; note mistakes."""
     unit, path = file.units[kind], ("privacy_units", kind)
     if (unit.column is None) is (unit.through is None):
         given = "has column and through" if unit.column else "needs column, or through"
@@ -68,7 +68,7 @@ def _through(kind: str, names: tuple[str, ...], file: SchemaFile, others: Mappin
         if found is None:
             if here is file:
                 file.wrong(path, _points_nowhere(names))
-            return None  # what is wrong elsewhere is told there
+            return None  # mistakes elsewhere are told there
         table, keys = found
         target = others.get(table)
         wrong = None if target is None else _astray(kind, table, keys, target, seen)

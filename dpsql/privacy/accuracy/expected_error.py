@@ -26,9 +26,10 @@ class Expected:
     relative: float | None
     """The same as a share of the expected value; None where nobody says what to expect: not of what WHERE keeps."""
     unit: str = ""
-    """What the margin counts, where it is not in units of the output, or for how many rows it is told."""
+    """The things that the margin counts, where it is not in units of the output, or the number of rows for which it is
+    told."""
     compared: str = ""
-    """What the expected value is that it is a share of."""
+    """The quantity of which the expected value is a share."""
 
 
 def expected(plan: MeasurementPlan) -> list[Expected]:

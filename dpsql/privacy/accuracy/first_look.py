@@ -38,8 +38,8 @@ def _level_epsilon(plan: MeasurementPlan, part: Measurement, error: Fraction) ->
 def _wider(plan: MeasurementPlan, sums: Sums) -> Fraction:
     """Return how much more ε a measurement needs than a lone count for the same error.
 
-    Four times as much for variances; and a cube of d statistics has noise sqrt((d + 1)(d + 2)/6) times a lone count's. The
-    three cells of a value are taken where they are less noisy than a cube of three. What is added up over blocks has the
+    Four times as much for variances; and a cube of d statistics has noise sqrt((d + 1)(d + 2)/6) times a lone count's.
+    The three cells of a value are taken where they are less noisy than a cube of three. A sum over blocks has the
     noise of all of them.
     """
     of_each = [CubeLaw(len(block.places)).variance for block in sums.blocks]

@@ -47,7 +47,7 @@ class Margins:
     cut: float = 0.0
     """How many rows of a group its C takes off, as it seems, where it was chosen."""
     missing: float | None = None
-    """Which share of all rows that is; None where it was not chosen: what a declared C takes off nobody says."""
+    """The share of all rows that C takes off; None where C was declared, since nobody says it then."""
     chosen: bool = False
     """Whether the C was chosen: for means by what is thought to matter little to them; a profile tells of counts."""
 
@@ -88,7 +88,7 @@ class Margins:
         return reached
 
     def shown(self, readout: Readout, found: Estimates) -> float | None:
-        """Return the half-width at 95 % of a statistic as it is shown, which of whole numbers is rounded.
+        """Return the half-width at 95 % of a statistic in its shown form, which for whole numbers is rounded.
 
         Where its C was chosen that is of noise and of what the C takes off: how much that is is told by noisy numbers and by
         what may be there and not be seen, so that half as much again is allowed for.
@@ -121,7 +121,8 @@ def largest_share(groups: int) -> float:
 def _rounded(features: Iterable[Feature], points: int) -> Mapping[Feature, float]:
     """Return how far a row is off at most in each feature whose values are rounded.
 
-    What is rounded by half a step of u, 1/2S, is off by that in u and by up to four times that in 2u² and in u·v.
+    A value that is rounded by half a step of u, 1/2S, is off by that in u and by up to four times that in 2u² and in
+    u·v.
     """
     found = {}
     for feature in features:

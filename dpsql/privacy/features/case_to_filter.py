@@ -13,7 +13,7 @@ from dpsql.rewrite.translate.rows.aggregates import Moment
 def case_to_filter(moment: Moment, known: Known) -> Moment:
     """Return the statistic with the condition of a CASE, and of CASEs in it, among those on its rows.
 
-    A sum may also have `ELSE 0`. What then counts or adds up ones is a count of rows.
+    A sum may also have `ELSE 0`. An aggregate that then counts or adds up ones is a count of rows.
     """
     if len(moment.args) == 1:
         found = _case(moment.args[0], zero=statistic(moment.name).adds_up)

@@ -1,10 +1,10 @@
 """The features of a row that are measured for the statistics of a scope: the way with the least predicted error.
 
-One scale serves all features of a measurement, whatever their number; the price of one more is a wider cube: the variance
-of every coordinate is (d + 1)(d + 2)/3 · b² for d features and b = C/ε. So equal features are measured once, and rows of
-conditions that exclude each other in blocks of their own. The variance of one column is measured by cells where those are
-less noisy. Sums are measured by themselves where weights would take more off them than another coordinate adds noise. Of
-all ways the best is taken, never by looking at data.
+One scale serves all features of a measurement, for any number of them; the price of one more is a wider cube: the
+variance of every coordinate is (d + 1)(d + 2)/3 · b² for d features and b = C/ε. So equal features are measured once,
+and rows of conditions that exclude each other in blocks of their own. The variance of one column is measured by cells
+where those are less noisy. Sums are measured by themselves where weights would take more off them than another
+coordinate adds noise. Of all ways the best is taken, never by looking at data.
 """
 
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ def _of_columns(
     prediction: Prediction,
     thresholded: bool,
 ) -> Design:
-    """Return the design for statistics of columns and all rows; `columns` are what is known of those, in their order."""
+    """Return the design for statistics of columns and all rows; `columns` has the facts about those, in their order."""
     env: Env = dict(zip(_columns(moments), (facts for _, _, facts in columns), strict=True))
     return _designed(moments, partial(facts_of, env=env), prediction, thresholded=thresholded)
 

@@ -1,8 +1,8 @@
 """Statistics of one row: numbers in [−1, 1], on an integer lattice, whose sums are all that is ever measured.
 
-Every feature of a row lies in [−1, 1] whatever the row holds, so the vector of d features lies in the cube [−1, 1]^d:
-the claim on which the sensitivity rests (Hardt and Talwar, STOC 2010, with the cube as the ball of the norm). The three
-cells of a value are otherwise: they are shares of the row, never negative, and add up to one.
+Every feature of a row lies in [−1, 1] for all contents of the row, so the vector of d features lies in the cube [−1,
+1]^d: the claim on which the sensitivity rests (Hardt and Talwar, STOC 2010, with the cube as the ball of the norm).
+The three cells of a value are otherwise: they are shares of the row, never negative, and add up to one.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Scaled(HashedOnce):
     expr: Expr
     interval: Interval
     step: Fraction | None = None
-    """What all values are whole multiples of, and both ends of the interval; any other value counts as the nearest."""
+    """All values are whole multiples of it, and both ends of the interval; any other value counts as the nearest."""
 
     @property
     def own_points(self) -> int:

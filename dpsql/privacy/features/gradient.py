@@ -41,7 +41,7 @@ class Values:
 
     @classmethod
     def alike(cls, place: MeanAndVariance) -> "Values":
-        """Build for arguments that are alike and independent."""
+        """Build for arguments with one law that are independent."""
         return cls(place, place)
 
     def of(self, argument: ArgumentSums) -> MeanAndVariance:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 _ROUNDS, _NEAR = 16, 0.02
 _HALF, _MORE, _MOST = 0.5, 0.1, 0.7
-"""See `_share`: by the equation that its law gives, from sides that are alike to one four times the other."""
+"""See `_share`: by the equation that its law gives, from equal sides to one four times the other."""
 _TINY = 1e-300
-"""In the place of a side without length."""
+"""It stands for a side without length."""
 _LEAST = 1 / 16
 """A margin is at least this share of how far noise reaches: where no possible value is near, it is not said to be exact. Of
 what is shown by its root, it is so before the root is taken."""

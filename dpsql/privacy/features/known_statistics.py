@@ -16,7 +16,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import StatisticName
 
 @cache
 def statistic(name: StatisticName) -> Statistic:  # noqa: C901, PLR0912  (a line each)
-    """Return what is known of a statistic."""
+    """Return the record of a statistic."""
     match name:
         case "count" | "regr_count":
             return RowCount()

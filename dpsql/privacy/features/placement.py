@@ -46,7 +46,7 @@ def readout(moment: Moment, known: Known, *, signed: bool, counted: Collection[E
 def unshifted(expr: Expr, known: Known) -> tuple[Expr, Fraction]:
     """Return a number without the constants that are added to it, and their sum: x + 1 lies in its interval as x does in its.
 
-    Where more is known of the whole, such as `WHERE x + 1 < 5`, it stays as it is.
+    Where a condition says more of the whole, such as `WHERE x + 1 < 5`, it stays unchanged.
     """
     base, shift = expr, _NONE
     while (parts := without_addend(base)) is not None:

@@ -13,7 +13,7 @@ from dpsql.privacy.features.statistic import Reach, Statistic
 _PAIR = 1.5
 """The least noisy count that is taken for two rows, which a sample's variance needs."""
 _SQUARE = 0.25
-"""What the square of a mean's error comes to in the end, as a share of the square of how far it reaches."""
+"""The limit of the square of a mean's error, as a share of the square of how far it reaches."""
 
 
 @dataclass(frozen=True, slots=True)

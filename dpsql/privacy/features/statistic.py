@@ -12,7 +12,8 @@ from dpsql.privacy.features.gradient import Values, Weights
 from dpsql.privacy.features.readout import Estimates, PartialSum, Readout
 
 LITTLE = 1 / 32
-"""What a row that is taken off matters to a ratio and to an order statistic: those that stay are like those that go."""
+"""A row that is taken off matters so much to a ratio and to an order statistic: those that stay are like those that
+go."""
 
 Reach = Callable[[Weights], float]
 """Returns how far the noise of a weighted sum of features reaches in 95 % of all releases, in rows."""
@@ -24,7 +25,7 @@ class Statistic(ABC):
     counts: ClassVar[bool] = False
     """Whether it is a number of rows: 0 of none, never negative, and the same wherever the values lie."""
     hides: ClassVar[bool] = False
-    """Whether noise may put it at the end of what is possible, where it looks like an answer."""
+    """Whether noise may put it at an end of its range, where it looks like an answer."""
     adds_up: ClassVar[bool] = False
     """Whether it is a sum of its argument: a row of 0 is as good as none, and the noise is the same wherever values lie."""
 

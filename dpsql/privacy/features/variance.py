@@ -66,7 +66,7 @@ def _lost(readout: Readout, loss: Fraction) -> Fraction:
 
 
 def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:
-    """Return the variance of a weighted sum of features; coordinates are uncorrelated, whatever their law."""
+    """Return the variance of a weighted sum of features; coordinates are uncorrelated, by either law."""
     numerator, denominator = 0, 1  # a fraction would look for common factors with every term
     for place, weight in combined(weighted, read).items():
         if weight:  # most are 0, of what does not move a statistic

@@ -60,7 +60,7 @@ class Builder:
         finder: KeySearch | None = None,
         alike: bool = False,
     ) -> None:
-        """Take what is known; `delta` is for a count that selects the keys, where no `finder` has selected them before.
+        """Take the facts; `delta` is for a count that selects the keys, where no `finder` has selected them before.
 
         `alike` says that sums are divided by counts.
         """
@@ -255,7 +255,7 @@ class Builder:
         if single or not self._groups.keys:
             return replace(self._bound, rows=1, form=Form.UNIQUE, single=single, up_to=None)
         bound = self._bound if self._bound.most_groups is None else self._bound.at_most(self._bound.most_groups)
-        known = len(self._groups.grouped) or bound.rows  # none are listed where they are found out
+        known = len(self._groups.grouped) or bound.rows  # none are listed where they are selected
         return replace(bound.at_most(max(known, 1)), form=Form.REWEIGHT)
 
     def _add(self, part: Measurement) -> int:

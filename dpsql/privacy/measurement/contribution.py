@@ -63,9 +63,9 @@ class Bound:
     most_groups: int | None = None
     """In how many groups a unit may be, where the policy says so."""
     once: bool = False
-    """Whether a unit has no more rows than the table has that names it, where it is read."""
+    """Whether a unit has no more rows here than in the table that names it, where that is read."""
     single: bool = False
-    """Whether what is kept to one row a unit has no more anyway, which the engine enforces."""
+    """Whether the engine itself enforces that a unit has one row."""
     up_to: int | None = None
     """The most that C may be where it is chosen for the statement; until then it is taken for `rows`."""
 
@@ -144,7 +144,7 @@ class Bound:
 
 
 MOST_NORM = 2**62
-"""What sums of norms are cut off at; the most that one unit may have is below."""
+"""Sums of norms are cut off at this; the most that one unit may have is below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +153,13 @@ class Norms:
 
     text: str
     most: int
-    """What no row's is above."""
+    """No row has a norm above it."""
     beside: bool = False
-    """Whether they are weighed by beside the number of rows, for sums, and not instead of it."""
+    """Whether these norms weigh rows in sums beside the number of rows, and not instead of it."""
     block: str | None = None
     """The column that says in which block of its group a row is, if there are several."""
     by_group: bool = True
-    """Whether what they are weighed by is averaged over each group's rows, or as large as the largest of the unit."""
+    """Whether the norm is averaged over each group's rows, or is the largest of the unit."""
 
     def total(self, dialect: Dialect) -> str:
         """Return the sum of many rows' as a 64-bit integer; what is cut off has no weight left."""
@@ -169,8 +169,9 @@ class Norms:
 def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
     """Return the rows of `rows` that are among the first `most` of their unit `u`, ordered by all of `columns`.
 
-    Rows that are alike in every column contribute alike, so it does not matter which of them stays. For that, values that
-    the engine takes for one must have one text, and `salt`, which makes the order each unit's own, one for each unit.
+    Rows that are equal in every column contribute the same, so it does not matter which of them stays. For that,
+    values that the engine takes for one must have one text, and `salt`, which makes the order each unit's own, one for
+    each unit.
     """
     order = ", ".join((f"md5(concat_ws('|', {', '.join((salt, *columns))}))", *columns)) if columns else "u"
     ranked = f"SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM ({rows}) AS r"

@@ -37,7 +37,7 @@ class BoundedScan:
     rows_in_full: str = ""
     """FROM and WHERE of the rows that are summed in full then."""
     unit_read: str = ""
-    """What tells the units of these rows apart, if it is not what names them."""
+    """The column that tells the units of these rows apart, if it is another than the one that names them."""
     others: str = ""
     """How many rows there are besides, of units with one at most each, where they are not read."""
 
@@ -97,9 +97,9 @@ class BoundedScan:
     ) -> Self:
         """Build a scan of all rows, of each unit as many as it has.
 
-        Where nothing is read of them, those that lack a value somewhere are among them: whatever rows are grouped by, and
-        whatever is summed, their number is then asked in the same words, and paid once. Where rows of all units that have
-        several are kept apart, these are read, and the others counted.
+        Where nothing is read of them, those that lack a value somewhere are among them: for all keys and all sums,
+        their number is then asked in the same words, and paid once. Where rows of all units that have several are kept
+        apart, these are read, and the others counted.
         """
         read = [*(key.grouped for key in keys), *used]
         every = relation if read else replace(relation, needed=())
@@ -112,7 +112,7 @@ class BoundedScan:
         return cls(keys, bound, emitter, heavy, unit_read=several.unit, others=others)
 
     def per_unit(self, rows: str | None = None, number: str = "count(*)") -> UnitNumbers:
-        """Return each unit `u` and the number `n` of its rows, be it of all or of a SELECT of some."""
+        """Return each unit `u` and the number `n` of its rows, of all or of a SELECT of some."""
         if rows is None:
             return UnitNumbers(f"SELECT {self.unit} AS u, {number} AS n {self.from_where} GROUP BY 1", self.others)
         return UnitNumbers(f"SELECT u, {number} AS n FROM ({rows}) AS r GROUP BY u", self.others)
@@ -120,9 +120,10 @@ class BoundedScan:
     def told_apart(self) -> Self:
         """Return the scan with units read as the numbers that the engine keeps of them, where they are only told apart.
 
-        Claim: a statement that compares units with each other, and with nothing else, answers the same whatever they are
-        called, so long as two rows have one number if and only if they have one unit. Where rows are selected, units are
-        more than that: their order within a unit is made of what names it, and must not depend on other units, as numbers do.
+        Claim: a statement that compares units with each other, and with nothing else, answers the same by any names of
+        theirs, so long as two rows have one number if and only if they have one unit. Where rows are selected, units
+        are more than that: their order within a unit is made of what names it, and must not depend on other units, as
+        numbers do.
         """
         number = self.emitter.unit_number(self.bound.unit)
         return self if number is None or self.bound.form is Form.TRUNCATE else replace(self, unit_read=number)
@@ -205,7 +206,7 @@ class BoundedScan:
     def spread(self, weight: str) -> str:
         """Return the statement that sums a weight by the keys, over each unit's distinct keys that are selected.
 
-        In `weight` a unit has `n` of them, selected or not. Keys that come back alike are one before they are counted.
+        In `weight` a unit has `n` of them, selected or not. Keys that come back equal are one before they are counted.
         """
         codes = [f"{code} AS {name}" for code, name in zip(self._codes(), self._names(), strict=True)]
         pairs = f"SELECT DISTINCT {', '.join(['u', *codes])} FROM ({self.rows(())}) AS c"
@@ -279,7 +280,7 @@ class BoundedScan:
         return f"WITH {dialect.common_table('r', kept)}, {weights} {select}"
 
     def outputs(self, sums: Sequence[str], *also: str) -> str:
-        """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""
+        """Return the keys in a form that every engine returns in the same way, `also`, and the sums as text."""
         return ", ".join([*self._codes(), *also, *map(self.emitter.dialect.as_text, sums)])
 
     def _codes(self) -> list[str]:

@@ -7,17 +7,19 @@ where norms ρ ≤ S are weighed, Σρ ≤ n·S ≤ C·S and w = W again; what w
 to add up the second sum over the rows of some set of units that holds all with more than C rows, in which w is computed from
 *all* measured rows of each unit: those of a unit are in the set together or not at all, for it is a set of units.
 
-What marks the heavy units may count more rows than are measured (conditions left out), which can only mark more of them, and
-may mark others besides (several units share a mark): neither changes an integer. It must stand in the very statement that
-reads the rows, so that one snapshot is marked and measured; a mark that was kept could not know of rows that have come since.
+The rows that mark the heavy units may count more rows than are measured (conditions left out), which can only mark
+more of them, and may mark others besides (several units share a mark): neither changes an integer. It must stand in
+the very statement that reads the rows, so that one snapshot is marked and measured; a mark that was kept could not
+know of rows that have come since.
 
-Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite.emit.kept`): numbers in all rows of the units
-with more than some n ≤ C rows in the whole table, whatever the statement asks. Where each row of the table is in one measured
-row at most (`Owners.once`: conditions leave rows out, and joins along unique keys add none), a unit has no more measured rows
-than rows in the table. So one with more than C is marked, with all its rows, which is all that the proof asks of a mark.
-The same holds of rows that are kept apart, of files that are watched while they are open: from them, read in place of the
-unit's table, the second sum's rows come. They say how many rows their unit has, so that those for any C ≥ n are told. Where
-they are most rows, the first sum may be over the others alone, W·Σ φ over rows of units with at most C, and the second Σ w·φ.
+Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite.emit.kept`): numbers in all rows of
+the units with more than some n ≤ C rows in the whole table, for every statement. Where each row of the table is in one
+measured row at most (`Owners.once`: conditions leave rows out, and joins along unique keys add none), a unit has no
+more measured rows than rows in the table. So one with more than C is marked, with all its rows, which is all that the
+proof asks of a mark. The same holds of rows that are kept apart, of files that are watched while they are open: from
+them, read in place of the unit's table, the second sum's rows come. They say how many rows their unit has, so that
+those for any C ≥ n are told. Where they are most rows, the first sum may be over the others alone, W·Σ φ over rows of
+units with at most C, and the second Σ w·φ.
 """
 
 import re
@@ -62,7 +64,7 @@ class Marked:
     condition: str
     """That a row's unit is marked."""
     unit: str = ""
-    """What tells marked units apart, if there is something shorter than they are."""
+    """The column that tells marked units apart, if there is a shorter one."""
     instead: str = ""
     """The table that their rows are read from in place of the one that names them, if they are kept apart."""
     in_full: str = ""
@@ -75,7 +77,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class RowValues:
-    """What is computed of each row, with names: `read` of columns, and `named` of that; without `read` all of columns."""
+    """The values of each row, with names: `read` is made of columns, and `named` of that; without `read` all of columns."""
 
     named: Sequence[str]
     read: Sequence[str] = ()

@@ -29,8 +29,8 @@ from dpsql.rewrite.ir.relation import Relation
 BUCKETS = 1024
 """Of what has more values, and not too many groups."""
 _FINE, _FINE_PAIRS = 2**14, 2**12
-"""The buckets of few groups together, where so many rows are expected: half of one is what a chosen value is off by at most
-besides noise. What is scored with every width takes a second of a processor for 2^17."""
+"""The buckets of few groups together, where so many rows are expected: half of one is what a chosen value is off by at
+most besides noise. A score with every width takes a second of a processor for 2^17 buckets."""
 _FEW_READ = 8
 """Rows are read first, to find the outermost, where they are one of so many that are expected at most."""
 _FEW_POINTS = 12
@@ -61,7 +61,7 @@ class Histogram:
     bound: Bound
     epsilon: Fraction
     margin: bool = False
-    """Whether how far off it may be is chosen together with the point, of which there is one."""
+    """Whether the margin is chosen together with the point, of which there is one."""
     told_apart: int | None = None
     """How many units beyond a bucket of an extreme are as good as any number; None where all are read anyway."""
 

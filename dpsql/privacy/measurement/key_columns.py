@@ -12,7 +12,7 @@ from dpsql.rewrite.ir.relation import Relation
 def telling_keys(keys: Sequence[Key], relation: Relation, emitter: Emitter) -> dict[str, Ref]:
     """Return the keys that are numbers of all values of a column which has to have one, by their names, with the columns.
 
-    Whether such a row has a value is then told by its key, and need not be found out twice.
+    Whether such a row has a value is then told by its key, and need not be selected twice.
     """
     found = {}
     for i, key in enumerate(keys):
@@ -40,7 +40,8 @@ def grouping_text(key: Key, emitter: Emitter) -> str:
 def _narrow(text: str, key: Key, emitter: Emitter) -> str:
     """Return a computed whole number in the type that grouping by it is fastest in.
 
-    What an engine knows of a stored column, or evaluates once for each entry of a dictionary, stays as it is.
+    An expression that an engine knows of a stored column, or evaluates once for each entry of a dictionary, stays
+    unchanged.
     """
     if not key.grouped.type.is_number or key.fractional or _easy(key.grouped, text, emitter):
         return text

@@ -29,7 +29,8 @@ class LatticeValues:
     ) -> None:
         self.named: dict[str, str] = {}
         self._read: dict[str, str] = {}
-        """What is computed of columns before it is rounded, where the engine would compute it each time that it is named."""
+        """Expressions of columns before they are rounded, where the engine would compute them each time that they are
+        named."""
         self._later: set[str] = set()
         """The texts that read it."""
         self._in_steps = in_steps and bool(emitter.dialect.computed_once)

@@ -27,7 +27,7 @@ def check_scope(
     """Refuse group keys that are privacy units, and expressions without end.
 
     Raises:
-        AccessDenied: a key depends on a column that identifies units of some kind, be it a public copy of it.
+        AccessDenied: a key depends on a column that identifies units of some kind, or on a public copy of it.
         Unsupported: the statement is too large.
     """
     single = identifying(relation, rows)
@@ -87,7 +87,8 @@ def check_features(features: Sequence[Feature]) -> None:
 def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
     """Refuse MIN and MAX of groups so small that their extremes would be NULL, or far inside.
 
-    The value that is found may have `reach` units beyond it; in a group of fewer than thrice as many rows it is no extreme.
+    The value that is found may have `reach` units beyond it; in a group of fewer than three times as many rows it is
+    no extreme.
 
     Raises:
         Unsupported: the table's expected rows, spread over the groups, are too few.

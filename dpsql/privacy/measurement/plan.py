@@ -21,7 +21,8 @@ from dpsql.rewrite.syntax.named.grouping import Set
 Measurement = Sums | Histogram | KeySearch
 """The measurements that outputs are read off."""
 Searched = RowsPerUnit | BeyondBounds
-"""What no output is read off, but what tells how to measure: cells with noise of their own, to which a unit adds little."""
+"""Measurements that no output is read off, but that tell how to measure: cells with noise of their own, to which a
+unit adds little."""
 Measured = Measurement | Searched
 """All that is measured."""
 
@@ -44,7 +45,7 @@ class StatisticOutput:
     """An output read off noisy sums."""
 
     part: int | None
-    """Which measurement has them; None: nothing is measured, everything is publicly zero."""
+    """The measurement that has them; None: nothing is measured, everything is publicly zero."""
     readout: Readout
     margin: bool
     cut: bool = False
@@ -155,7 +156,7 @@ class MeasurementPlan:
     counted_along: bool = False
     """Whether their rows are counted for that alone."""
     units: LeastUnits | None = None
-    """What groups have to have, where the role's answers are about no fewer units."""
+    """The number of units that a group has to have, where the role's answers are about no fewer."""
     unanswered: tuple[str, ...] = ()
     """The columns that say whose a row is and of which something was to be computed: that is NULL."""
     unbounded: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ class PlanningContext:
     empty: EmptyGroups = EmptyGroups.AUTO
     """The treatment of groups that may be empty."""
     ranked: bool = False
-    """Whether it matters which groups there are, so that they are left out where it is measured anyhow which."""
+    """Whether empty groups are left out where rows are counted anyhow, since the list of groups matters."""
     alike: bool = False
     """Whether sums are divided by counts, for which rows have to weigh the same in both."""
 
@@ -63,7 +63,7 @@ def measure(
 ) -> MeasurementPlan:
     """Return what has to be measured to answer the aggregates for every group.
 
-    What profilers compute of a column that says whose a row is, or has no bounds, beside other aggregates, is NULL.
+    A profiler's aggregates of a column that says whose a row is, or has no bounds, are NULL beside other aggregates.
 
     Raises:
         MissingBounds: a sum or a key of something that the policy does not bound.

@@ -34,7 +34,7 @@ class PricedMeasurement:
     measurement: Measured
     sql: str
     identity: str
-    """A hash of everything that decides what is released, but for who asks and when."""
+    """A hash of everything that decides what is released, but for the user and the time."""
     finds_keys: "PricedMeasurement | None" = None
     """The measurement of the same scope by which its groups are selected, where they are not declared."""
     awaits: tuple["PricedMeasurement", ...] = ()
@@ -48,7 +48,7 @@ class PricedMeasurement:
 
     @property
     def read(self) -> tuple["PricedMeasurement", ...]:
-        """Return the measurements whose releases decide what is measured: by constants, or by the C that is chosen."""
+        """Return the measurements whose releases decide the measurement: by constants, or by the C that is chosen."""
         return self.awaits if self.bound_by is None else (*self.awaits, self.bound_by)
 
     @property
@@ -104,20 +104,20 @@ def shares(
 ) -> tuple[PricedScope, ...]:
     """Return each scope's plan and its parts, with the statement's ε spread over the distinct ones.
 
-    Parts are distinct if they measure different things; what two scopes ask alike is measured and paid once. δ is spread
-    in the same way over the parts that need it.
+    Parts are distinct if they measure different things; a measurement that two scopes share is made and paid once. δ
+    is spread in the same way over the parts that need it.
 
     Raises:
         Unsupported: the share of one is less than the role's measurements cost at least.
     """
     plans = chosen(plans, epsilon, role.least_epsilon)
-    # What an engine is asked, and what is read off it, depends neither on ε nor on δ, and is written once.
+    # The engine's statement, and its readings, depend neither on ε nor on δ, and are written once.
     written = [[_Written.of(part, emitter) for part in plan.parts] for plan in plans]
     unpaid = [_parts(plan, one) for plan, one in zip(plans, written, strict=True)]
     distinct = {part.identity: part for parts in unpaid for part in parts}
     searches = {part.bound_by.identity for part in distinct.values() if part.bound_by is not None}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
-    # What it takes to choose a C pays its part of what a measurement pays.
+    # The choice of a C pays its part of a measurement's price.
     number = len(distinct) * SHARE + len(searches)
     search = equal_share(epsilon, number) if searches else Fraction(0)
     each = search * SHARE if searches else equal_share(epsilon, len(distinct))
@@ -214,7 +214,7 @@ def _parts(plan: MeasurementPlan, written: Sequence[_Written]) -> tuple[PricedMe
 def _paying(
     plan: MeasurementPlan, unpaid: Sequence[PricedMeasurement], emitter: Emitter
 ) -> tuple[PricedMeasurement, ...]:
-    """Return the same measurements with the ε of the plan's; without δ little else of them hangs on what is paid."""
+    """Return the same measurements with the ε of the plan's; without δ little else of them depends on the price."""
     return tuple(
         PricedMeasurement(part, _paid_for(part, one.sql, emitter), one.identity, bound_by=one.bound_by)
         for part, one in zip(plan.parts, unpaid, strict=True)
@@ -222,17 +222,17 @@ def _paying(
 
 
 def _paid_for(part: Measurement, sql: str, emitter: Emitter) -> str:
-    """Return the engine's statement at what is paid: how many units' extremes are told apart hangs on that."""
+    """Return the engine's statement at its price, on which the number of units whose extremes are told apart depends."""
     return part.sql(emitter) if isinstance(part, Histogram) and part.told_apart is not None else sql
 
 
 def _hashed(measurement: Measurement, sql: str) -> "hashlib._Hash":
-    """Return the hash of what is measured, but for δ, which is added to it: the text may list thousands of groups."""
+    """Return the hash of a measurement, but for δ, which is added to it: the text may list thousands of groups."""
     return hashlib.sha256(_asked(measurement, sql).encode())
 
 
 def _asked(measurement: Measurement, sql: str) -> str:
-    """Return a text of what is measured, but for δ: the engine's statement, the groups, and what is read off them."""
+    """Return a text of a measurement, but for δ: the engine's statement, the groups, and what is read off them."""
     groups = measurement.groups
     shown = [_shown(key) for key in groups.keys]
     awaited = [table.token for table in awaiting(measurement.relation)]
@@ -255,7 +255,7 @@ def _asked(measurement: Measurement, sql: str) -> str:
 
 
 def _identity(measurement: Measurement, asked: "hashlib._Hash") -> str:
-    """Return a hash of what is measured, for the δ that it takes."""
+    """Return a hash of a measurement, for the δ that it takes."""
     if isinstance(measurement, Histogram):
         return asked.hexdigest()
     whole = asked.copy()
@@ -275,8 +275,8 @@ def waiting(scope: PricedScope, answers: Sequence[tuple[str, tuple[PricedMeasure
 
     `answers` has, of each inner query, a text of all that its answer depends on beside releases, and its measurements.
 
-    What such a measurement is depends on what was released before: as its identity has the inner ones' in it, it can be
-    paid for, and found again, before anybody knows the answers.
+    Such a measurement depends on earlier releases. Its identity has the inner ones' in it, so it can be paid for, and
+    found again, before anybody knows the answers.
     """
 
     def waits(part: PricedMeasurement) -> PricedMeasurement:

@@ -1,7 +1,7 @@
 """The measurement of how many rows units have, by which C is chosen for a statement that does not have it declared.
 
-C is no privacy parameter: ε holds for a whole unit whatever C is. A large one has more noise, a small one takes more off the
-units that have many rows; which is better depends on the rows that are asked for, which only they tell.
+C is no privacy parameter: ε holds for a whole unit with every C. A large one has more noise, a small one takes more
+off the units that have many rows; which is better depends on the rows that are asked for, which only they tell.
 
 Between two rungs c_j < n ≤ c_{j+1} of a ladder a unit with n rows is split: (n − c_j)/(c_{j+1} − c_j) of it stands at the
 upper rung and the rest at the lower one, so that both together have its n rows. Then what any rung c_k takes off all units,
@@ -13,8 +13,9 @@ Proof: a unit is in one row of `per unit`, by its own rows alone, and adds non-n
 which add up to `sensitivity`: every gap between rungs, in the steps that n has, divides it. So independent noise with
 P(z) ∝ exp(−|z|·ε/sensitivity) in each cell is ε-DP (Dwork, McSherry, Nissim, Smith 2006), however many cells there are.
 
-A unit with one row stands at the first rung, whatever is read of it. So units with more in the whole table are all that need
-be told apart, where each row of it is in one measured row at most (`Owners.once`); the others are as many as their rows.
+A unit with one row stands at the first rung, with any columns. So units with more in the whole table are all that need
+be told apart, where each row of it is in one measured row at most (`Owners.once`); the others are as many as their
+rows.
 
 Where not rows are weighed but their norms (see `contribution`), n is what they add up to, in units of the most that one has.
 """
@@ -83,8 +84,8 @@ class RowsPerUnit:
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the rung below, how many units have it, and their rows; the last two as text.
 
-        Where all rows of a table are asked for, and the engine keeps how many units have how many, that is read. Units with
-        one row, which stand at the first rung whatever is in it, may be counted besides.
+        Where all rows of a table are asked for, and the engine keeps how many units have how many, that is read. Units
+        with one row, which stand at the first rung with any contents, may be counted besides.
 
         SELECT b, count(*), sum(n) FROM (SELECT CASE WHEN n <= 1 THEN -1 WHEN n <= 2 THEN 0 … END AS b, n FROM
         (SELECT passenger_id AS u, count(*) AS n FROM trips GROUP BY 1) AS p) AS q GROUP BY b

@@ -38,7 +38,7 @@ _NONE = math.log(8)
 NO_END = 2**62
 """No limit to the units that are told apart."""
 _NEVER = 40 * math.log(2)
-"""What has a probability of e to the minus that is as good as never."""
+"""A probability of e to the minus this is as good as never."""
 BEYOND = 10
 """By how many buckets the chosen one lies beyond all units at most in 19 of 20 answers."""
 
@@ -87,7 +87,7 @@ def minimum(
 
 
 def fewest_units(epsilon: Fraction, mass: int) -> int:
-    """Return how many units, in steps of the lattice, a group may have without an extreme; with thrice as many it has one.
+    """Return how many units, in steps of the lattice, a group may have without an extreme; three times as many have one.
 
     It is rounded down, so that one row is enough where there is next to no noise.
     """

@@ -2,7 +2,7 @@
 
 The noise is that of `discrete_gaussian`, of one σ in every coordinate. Canonne, Kamath and Steinke, "The Discrete Gaussian
 for Differential Privacy" (2020), bound its loss by that of a continuous one; here it is bounded for vectors that a unit moves
-alike in each of its coordinates, which is tighter.
+by the same amount in each of its coordinates, which is tighter.
 
 Claim: let noise z, independent and discrete Gaussian, be added to an integer vector, and let one unit move `a` of its
 coordinates by w each, a·w² ≤ Δ². Then what comes out is (ε, δ)-private, δ = (1 + κ)·φ(α)·(R(α) − R(β) + 1/σ), if α ≥ 0.
@@ -10,7 +10,7 @@ Here α, β = εσ/Δ ∓ Δ/2σ, φ is the density of the normal law, R(x) = P(
 
 Proof. 1. The loss at the point v + z is (2w·s + a·w²)/2σ² with s = Σz over the a coordinates. It passes ε where s passes
 s* = σ²ε/w − aw/2, and δ = E[(1 − e^(ε − loss))₊] = Σ P(s)·f(s), with f(s) = 1 − exp(−(s − s*)·w/σ²) above s* and else 0. Both
-directions are alike, as the noise is symmetric.
+directions are the same, as the noise is symmetric.
 2. P(s) ≤ P(0)·exp(−s²/2aσ²): the points of Z^a with Σz = s lie at (s/a, …, s/a) and on a shifted copy of the lattice
 Σz = 0 around it, and no shifted lattice has a larger Gaussian sum than the lattice itself (Poisson's summation formula: the
 transform is positive).

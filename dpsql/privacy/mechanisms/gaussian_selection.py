@@ -78,7 +78,7 @@ def full_weight(keys: int) -> int:
 def weights(keys: int) -> tuple[Weight, ...]:
     """Return what units add that have up to so many keys, in ascending order; the last has `keys`.
 
-    g·⌊√(W²/g)⌋² ≤ W² for every g, and who has fewer keys than a weight is made for moves less.
+    g·⌊√(W²/g)⌋² ≤ W² for every g, and a unit with fewer keys than a weight is made for moves less.
     """
     square, made, most = full_weight(keys) ** 2, list[Weight](), 0
     while most < keys:

@@ -11,7 +11,7 @@ from dpsql.privacy.mechanisms.mechanism import Mechanism
 
 @cache
 def mechanism(name: MechanismName) -> Mechanism:
-    """Return what is known of a mechanism."""
+    """Return the record of a mechanism."""
     match name:
         case MechanismName.CUBE:
             return KNorm()

@@ -41,7 +41,7 @@ def permute_and_flip(entropy: Entropy, scores: Scores, epsilon: Fraction, sensit
 def _choose(entropy: Entropy, scores: Scores, rate: Fraction) -> NDArray[np.int64]:
     behind = scores.max(axis=1, keepdims=True).astype(scores.dtype) - scores
     if scores.dtype == np.int64:
-        # What passes 2^63 wrapped round, and modulo 2^64 is the exact difference.
+        # A number beyond 2^63 wrapped round, and modulo 2^64 is the exact difference.
         behind = behind.astype(np.uint64)
     heads = coins(entropy, behind.ravel(), rate).reshape(scores.shape)
     rank = below_each(entropy, np.count_nonzero(heads, axis=1).astype(np.uint64)) + np.uint64(1)

@@ -19,7 +19,7 @@ from dpsql.privacy.mechanisms.bernoulli import exp_bounds
 
 _DIGITS = 120
 _SECANTS = 50
-"""Far more than are needed: whoever crosses sooner stops."""
+"""Far more than are needed: a search that crosses sooner stops."""
 
 
 @lru_cache(maxsize=1024)

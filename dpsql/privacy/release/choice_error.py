@@ -26,8 +26,8 @@ _DOUBT = 2
 def of_widths(histogram: Histogram, draws: Draws, error: Fraction, share: Fraction) -> Fraction | None:
     """Return the ε at which values chosen with their widths would err by as much; None if they do not by more.
 
-    What is too wide whatever is paid, for the buckets are, asks for no more. As long as no width can be told all that is left
-    is paid where there would not be as much again.
+    A margin that is too wide at any price, because the buckets are, asks for no more. As long as no width can be told
+    all that is left is paid where there would not be as much again.
     """
     rows = [row for row in draws.chosen() if _is_found(histogram, row)]
     known = [row for row in rows if row[1] < histogram.number - 1 or histogram.number == 1]

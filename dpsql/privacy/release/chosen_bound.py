@@ -1,6 +1,6 @@
 """How many rows of a unit count, chosen by what was released of how many they have: post-processing, as all that follows.
 
-What each C takes off follows from a noisy ladder, and what noise it has from the plan. The C is taken whose square error is
+The loss by each C follows from a noisy ladder, and its noise from the plan. The C is taken whose square error is
 least, in a group of the usual size.
 
 Tried on the demo's trips (all, by cash, fare, day, hour, zone), on lognormal numbers of rows, equal ones and power laws, at

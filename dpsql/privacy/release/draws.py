@@ -32,7 +32,7 @@ class Draws:
 
     drawn: tuple[Draw, ...]
     known: TableProfile | None = None
-    """What is known of the table, where that tells what a declared C takes off: units have no more rows here."""
+    """The table's profile, where that tells what a declared C takes off: units have no more rows here."""
 
     @classmethod
     def of(cls, *drawn: Draw) -> "Draws":
@@ -105,7 +105,7 @@ class Draws:
         return [read(group) for group in range(self.groups)]
 
     def bounded_by(self, known: TableProfile) -> "Draws":
-        """Return them with what is known of the table that they are of."""
+        """Return them with the profile of their table."""
         return replace(self, known=known)
 
     @property

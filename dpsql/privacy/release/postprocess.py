@@ -38,7 +38,7 @@ CanHaveRows = Callable[[KeyRow], bool]
 _HALF = 0.5
 _UNITS = Readout(Moment("count", ()), ONE)
 _ONE_SIDED = 2 * LEVEL - 1
-"""What is above the lower end of this interval in 95 of 100 cases."""
+"""The level of an interval whose lower end the value exceeds in 95 of 100 cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def rows(
             if not plan.groups.keys:
                 yield [None] * len(plan.outputs)
             continue
-        # The total of no groups is that of no rows, whatever was measured for groups that there might have been.
+        # The total of no groups is that of no rows, for any measurement of groups that there might have been.
         read = plan if line.found else nothing
         yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
 

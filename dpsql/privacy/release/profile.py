@@ -108,10 +108,10 @@ class Profile:
 
     tables: Mapping[str, TableProfile] = field(default_factory=dict)
     releases: tuple[tuple[str, bytes], ...] = ()
-    """All that it is read off, as it is stored."""
+    """All releases that it is read off, as they are stored."""
 
     def of(self, table: str) -> TableProfile | None:
-        """Return what is known of a table."""
+        """Return the profile of a table."""
         return self.tables.get(table)
 
     def with_release(self, table: str, identity: str, measured: Searched, stored: bytes) -> "Profile":
@@ -125,7 +125,7 @@ class Profile:
         return Profile({**self.tables, table: known}, (*self.releases, (identity, stored)))
 
     def lines(self, kind: str) -> Iterator[ProfileLine]:
-        """Yield what is known for a unit kind, a line each."""
+        """Yield the profile for a unit kind, a fact a line."""
         for name, table in self.tables.items():
             ladder, rows = table.ladder, table.rows
             if ladder is not None and rows is not None:

@@ -1,9 +1,9 @@
 """How much ε an answer takes for the error that is asked for: from what was released of it already.
 
-All of it is post-processing: what is measured next, and at which ε, depends on data through released values only, which a
-privacy filter allows (Rogers, Roth, Ullman, Vadhan 2016). The typical error of a number is the mean of its absolute error.
-It is below the margin at a level of 1 − 1/e, which it is with Laplace noise; other noise is less wide. It is wanted for the
-group in which the median row is.
+All of it is post-processing: the next measurement, and its ε, depend on data through released values only, which a
+privacy filter allows (Rogers, Roth, Ullman, Vadhan 2016). The typical error of a number is the mean of its absolute
+error. It is below the margin at a level of 1 − 1/e, which it is with Laplace noise; other noise is less wide. It is
+wanted for the group in which the median row is.
 """
 
 import math
@@ -33,7 +33,7 @@ _DOUBT, _MORE_DOUBT = 2, 3
 """How many times the noise is taken off a value before an error is small beside it; and where the size of the noise follows
 from noisy values itself, as that of means and variances does."""
 _WORTH = 4
-"""What is worth less than this part of what was paid is not measured any more."""
+"""A measurement that is worth less than this part of all that was paid is not made any more."""
 _COUNT = Readout(Moment("count", ()), ONE)
 
 
@@ -60,15 +60,15 @@ def further(
 ) -> Fraction | None:
     """Return how much ε a part is to pay next, a step of `ladder`; None where it errs little enough or has paid its share.
 
-    `ladder` has ascending amounts, of which the last is the part's share. What is paid next is at least what all releases
-    are worth by now, so that there are few of them.
+    `ladder` has ascending amounts, of which the last is the part's share. The next price is at least the worth of all
+    releases by now, so that there are few of them.
     """
     now = draws.measurement.epsilon
     left = ladder[-1] - sum(measurement.epsilon for measurement, _ in draws.drawn)
     wanted = _wanted(plan, place, draws, error, ladder)
     if wanted is None:
         return None
-    # What is paid for again at the same ε would be the same release.
+    # Another payment at the same ε would give the same release.
     paid = {measurement.epsilon for measurement, _ in draws.drawn}
     free = [epsilon for epsilon in ladder[: bisect_right(ladder, left)] if epsilon not in paid]
     if not free:
@@ -78,12 +78,12 @@ def further(
 
 
 def is_met(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]) -> bool:
-    """Return whether a part errs as little as it is to, by what was released of it: with what no ε makes less, too."""
+    """Return whether a part errs as little as it has to, by its releases: with the part that no ε makes less, too."""
     return _wanted(plan, place, draws, error, ladder) is None and lasting(plan, place, draws, error) is None
 
 
 def lasting(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) -> str | None:
-    """Return what makes a part err by more than it is to whatever it pays: how wide buckets are, or what its C takes off."""
+    """Return what makes a part err by more than it is to at any price: how wide buckets are, or what its C takes off."""
     match draws.measurement:
         case Histogram() as histogram:
             if off_by_buckets(histogram, draws) > error:
@@ -132,7 +132,7 @@ def _of_sums(
 
 
 def _errs_little(sums: Sums, readout: Readout, group: _Group, target: Fraction) -> bool:
-    """Return whether one output has the error as it is, or nearly: relative to what it is less 2 or 3 times its noise.
+    """Return whether one output has the error already, or nearly: relative to what it is less 2 or 3 times its noise.
 
     Noise that makes a value too large makes its relative error small, and a search that stops there stops at the worst
     answers. Judged by the released value alone, averages of few rows erred by 18 % where 15 % was the target, and some by
@@ -156,7 +156,7 @@ def _unseen(now: Fraction, error: Fraction) -> Fraction:
 
 
 def _beside_cut(allowed: float, sums: Sums, readout: Readout, group: _Group) -> float:
-    """Return what is left for noise beside what the C takes off; all of it where that is too much whatever the noise is."""
+    """Return the error that noise may have beside the loss by the C; all of it where that is too much for any noise."""
     cut = _cut(sums, readout, group)
     return math.sqrt(allowed**2 - cut**2) if 0 < cut < allowed else allowed
 

@@ -120,7 +120,7 @@ class TreeEstimates:
 
 @dataclass(frozen=True, slots=True)
 class Agreed(Draws):
-    """What several releases say together of a measurement, as `Draws` are; `drawn` is the best of them."""
+    """The mean of several releases of a measurement, as `Draws`; `drawn` is the best of them."""
 
     estimates: TreeEstimates | None = None
 

@@ -38,7 +38,7 @@ class Derived(Draws):
         return len(self.lens.lines[0]) if self.lens.lines else 0
 
     def released(self) -> Draws:
-        """Return what was released, as it is."""
+        """Return the release, unchanged."""
         return Draws(self.drawn, self.known)
 
     def reader(self) -> Callable[[int], Found]:

@@ -30,7 +30,7 @@ class Lens:
 
     lines: tuple[Lines, ...]
     terms: Mapping[Feature, tuple[Term, ...]]
-    """What the wanted sums are made of; of order statistics and distinct counts there are none, and one of `lines`."""
+    """The terms of the wanted sums; order statistics and distinct counts have none, and one of `lines`."""
 
     most: tuple[int, ...] = field(init=False, compare=False)
     """Of each of `lines`, how many groups one that is wanted is made of at most."""
@@ -41,7 +41,7 @@ class Lens:
 
     @property
     def is_direct(self) -> bool:
-        """Return whether each number is one that was released, as it is, or computed of one group's."""
+        """Return whether each number is a released one, unchanged, or computed of one group's."""
         return max(self.most, default=0) <= 1
 
     def noise(self, told: Sums | Histogram, needed: Sequence[Feature]) -> float:

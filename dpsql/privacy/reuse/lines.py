@@ -80,6 +80,6 @@ class GroupLines:
 
 
 def _places(groups: Sequence[tuple[Cell, ...]]) -> Mapping[tuple[Cell, ...], int] | None:
-    """Return the place of each group by its keys; None where two look alike."""
+    """Return the place of each group by its keys; None where two look the same."""
     found = {group: place for place, group in enumerate(groups)}
     return found if len(found) == len(groups) else None

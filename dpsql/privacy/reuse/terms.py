@@ -114,7 +114,7 @@ class SumTerms:
         return None
 
     def _measured(self, feature: Feature, where: Conditions) -> tuple[Term, ...] | None:
-        """Return a sum that is released as it is."""
+        """Return a sum that is released unchanged."""
         found = self._at(where)
         if found is None:
             return None

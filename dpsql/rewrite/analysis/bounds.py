@@ -24,7 +24,7 @@ _MOST_BITS = 8192
 
 
 def facts(expr: Expr, env: Env) -> Facts:
-    """Return what is known about `expr`.
+    """Return the facts about `expr`.
 
     Raises:
         MissingBounds: arithmetic on a column without bounds, which could overflow.
@@ -98,7 +98,7 @@ def _missing(expr: Expr) -> bool:
 
 
 def _said(found: Facts, said: Facts) -> Facts:
-    """Return what is known of an expression about which a condition says something.
+    """Return the facts about an expression about which a condition says something.
 
     It is the very expression that the engine compares, and so has the very value that was compared.
     """
@@ -174,7 +174,7 @@ def bounded(expr: Expr, known: Facts) -> Interval:
         raise Unsupported(
             "NULL has no values to compute with",
             because="computed-of-null",
-            hint="Write NULL in the place of the aggregate.",
+            hint="Write NULL instead of the aggregate.",
         )
     if known.interval is None:
         raise MissingBounds(

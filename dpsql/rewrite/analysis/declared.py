@@ -24,14 +24,14 @@ class Declared:
     _found: dict[tuple[int, str, str, bool], tuple[Column, Facts]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """What was found out, by a column's `id`; it is kept beside, so that no other column gets that."""
+    """Columns and their facts, by a column's `id`; the column is kept beside, so that no other one gets them."""
 
     def env(self, columns: Sequence[Ref]) -> Env:
-        """Return what is known about these columns."""
+        """Return the facts about these columns."""
         return {ref: self.one(ref) for ref in columns}
 
     def one(self, ref: Ref) -> Facts:
-        """Return what is known about one column."""
+        """Return the facts about one column."""
         key = id(ref.column), ref.table, ref.name, ref.optional
         found = self._found.get(key)
         if found is None:

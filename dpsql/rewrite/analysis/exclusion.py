@@ -1,7 +1,7 @@
 """Whether conditions exclude each other, decided by trying every case that they can tell apart.
 
-Each condition is a formula over *variables*: columns and whatever is computed of them, taken as if they could have all
-their values independently, which can only find more cases than there are. Of a variable with a finite domain all values are
+Each condition is a formula over *variables*: columns and expressions of them, taken as if they could have all their
+values independently, which can only find more cases than there are. Of a variable with a finite domain all values are
 tried; of any other, which is compared with constants alone, each constant and points between and beyond them. NULL is
 a case where it can occur. So a proof is a proof; what can't be decided within the limits is not proven.
 """
@@ -123,7 +123,7 @@ def _clamped(point: Fraction, interval: Interval | None) -> Fraction:
 
 
 def _put(expr: Expr, row: Mapping[Expr, Value | None]) -> Expr:
-    """Return the formula with values in the place of its variables."""
+    """Return the formula with values for its variables."""
     if isinstance(expr, Const):
         return expr
     if expr in row:

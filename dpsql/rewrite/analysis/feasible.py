@@ -1,6 +1,6 @@
 """Whether a condition can hold at all where each column is within an interval, and for a column that is NULL.
 
-What an engine computes lies within `float_range`, whatever the function is; so what is found impossible is.
+A value that an engine computes lies within `float_range`, for every function. So a value outside of it is impossible.
 """
 
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ def _of_pair(known: Condition, a: Expr, b: Expr, env: Env, *, ends: bool) -> Fra
 
 
 def _branches(case: Apply, env: Env) -> Iterator[tuple[Expr, Env]]:
-    """Yield the results of a CASE that there may be, each with what is known where it is."""
+    """Yield the results of a CASE that there may be, each with the facts where it is."""
     possible = True
     for condition, result in branches(case):
         within, taken = assumed(condition, env, holds=True, chosen=True)

@@ -2,10 +2,11 @@
 
 FROM (SELECT fare, row_number() OVER (PARTITION BY rider ORDER BY day) AS n FROM rides) AS t WHERE n <= 2   →  2 rows
 
-Claim: a unit has no more of these rows than is said. `row_number` gives the rows of a unit the places 1, 2, 3, …, each once,
-where the unit alone is what they are told apart by. A place is read clamped to the greatest that the column may have, so a
-condition tells rows apart only below that. Where a unit has one row nothing is weighed (`test_attack_succeeds_on_a_mistake`
-has the mistakes that would be one here); else weights enforce whatever number is said, and a smaller one has less noise.
+Claim: a unit has no more of these rows than is said. `row_number` gives the rows of a unit the places 1, 2, 3, …, each
+once, where the unit alone is what they are told apart by. A place is read clamped to the greatest that the column may
+have, so a condition tells rows apart only below that. Where a unit has one row nothing is weighed
+(`test_attack_succeeds_on_a_mistake` has the mistakes that would be one here); else weights enforce any number that is
+said, and a smaller one has less noise.
 """
 
 import math

@@ -1,8 +1,9 @@
 """Where an engine's numbers can be, which it computes in double precision: a little beside where exact ones would be.
 
-What is exactly 0 may come out as 1e-17 and, multiplied often enough, overflow: for one row, which would tell of it. A
-single operation rounds to the nearest number and so keeps the order of its arguments: the ends of an interval, rounded
-alike, hold all its values. Where there are several operations, or a jump, some slack is added.
+A value that is exactly 0 may come out as 1e-17 and, multiplied often enough, overflow: for one row, which would tell
+of it. A single operation rounds to the nearest number and so keeps the order of its arguments: the ends of an
+interval, rounded in the same way, hold all its values. Where there are several operations, or a jump, some slack is
+added.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ def as_read(interval: Interval | None, type_: SqlType) -> Interval | None:
 def computed_range(expr: Apply, given: Sequence[Interval | None], nullable: Sequence[bool]) -> Interval | None:
     """Return where the values of `expr` are, its arguments being where `given` says; None if that is not bounded.
 
-    What can be `nullable` may be left out by a function that chooses among its arguments.
+    An argument that can be `nullable` may be left out by a function that chooses among its arguments.
 
     Raises:
         OverflowError, ValueError, ZeroDivisionError: they can't be computed there.

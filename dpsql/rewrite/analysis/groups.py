@@ -28,8 +28,8 @@ from dpsql.rewrite.ir.relation import Join, Relation, Source
 class Groups:
     """The keys, and every group as the values that the engine would return for it and those that are shown.
 
-    Promise: each tuple that the engine can return is one group at most, whatever exact arithmetic tells apart. Listed
-    twice, one set of rows would be released twice, with noise of its own each time, for one charge.
+    Promise: each tuple that the engine can return is one group at most, also where exact arithmetic tells several
+    apart. Listed twice, one set of rows would be released twice, with noise of its own each time, for one charge.
     """
 
     keys: tuple[Key, ...]
@@ -95,7 +95,7 @@ def selected_groups(exprs: Sequence[Expr], env: Env, limit: int) -> Groups:
 
 
 def _perhaps_declared(expr: Expr, env: Env, limit: int) -> Key:
-    facts(expr, env)  # an undeclared key has to be computable too, whatever the rows hold
+    facts(expr, env)  # an undeclared key has to be computable too, for any rows
     try:
         return key_of(expr, env, limit)
     except (MissingBounds, Unsupported):

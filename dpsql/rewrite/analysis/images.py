@@ -28,7 +28,7 @@ def image(expr: Apply, listed: Listed) -> Sequence[Cell] | None:
 
 
 def decimal_image(expr: Apply, listed: Listed) -> Sequence[tuple[Cell, Cell]] | None:
-    """Return the same of a `numeric`: each value as an engine computes it in double precision, and as it is exactly.
+    """Return the same of a `numeric`: each value as an engine computes it in double precision, and exactly.
 
     None also where the two do not go together one to one: what PostgreSQL takes for one group would be two, or two one.
     """

@@ -3,7 +3,7 @@
 FROM sales, demographics d, customer c WHERE c.id = sales.customer AND d.id = c.demographics
 →  FROM sales, customer c, demographics d WHERE …
 
-Claim: inner joins, whatever commas and conditions make of them, have the same rows in any order of their elements.
+Claim: inner joins, written with any commas and conditions, have the same rows in any order of their elements.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, conjuncts, refs, with_r
 from dpsql.rewrite.ir.relation import Join, Relation
 
 ChangeExpr = Callable[[Expr], Expr]
-"""What an expression over the sources is when these have changed places."""
+"""Returns the expression over the sources once these have changed places."""
 
 
 def with_joins_moved(relation: Relation) -> tuple[Relation, ChangeExpr] | None:

@@ -97,7 +97,7 @@ def _is_whole_double(expr: Expr) -> bool:
 
 
 def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, Cell]]:
-    """Return a column with a few texts as their numbers, which engines group by faster; any other as it is."""
+    """Return a column with a few texts as their numbers, which engines group by faster; any other unchanged."""
     texts = [value for value in shown if value is not None]
     if not (isinstance(grouped, Ref) and grouped.type.is_text and not grouped.public and 0 < len(texts) <= _FEW):
         return grouped, shown
@@ -148,7 +148,7 @@ class _Known:
     env: Env
     limit: int
     possible: bool = True
-    """Whether a row can be so."""
+    """Whether a row can have these values."""
 
     def interval(self, expr: Expr) -> Interval | None:
         return facts(expr, self.env).interval

@@ -1,6 +1,6 @@
 """Facts about the columns in a condition, also through computations on them: the facts that all plans begin with.
 
-Which rows pass is known of single comparisons by `predicates`. Of any other condition it is tried how much of each end of a
+`predicates` says of single comparisons which rows pass. Of any other condition it is tried how much of each end of a
 column's interval can be left out because no row there passes, as an engine computes it.
 
 least(fare, 30) >= 10 AND fare * 2 BETWEEN 5 AND 60  →  fare from 10 to 30
@@ -26,7 +26,8 @@ from dpsql.rewrite.ir.facts import Facts
 def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
     """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can.
 
-    What it says about an expression is among them, by that expression: its value is the very one that was compared.
+    The condition's facts about an expression are among them, by that expression: its value is the very one that was
+    compared.
     """
     env = predicates.said(columns, condition, declared)
     if env is None:
@@ -38,7 +39,7 @@ def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dic
 
 
 def _is_computed(conjunct: Expr) -> bool:
-    """Return whether a condition is about more than one column as it is and constants, and all constants are exact."""
+    """Return whether a condition is about more than a plain column and constants, and all constants are exact."""
     if not isinstance(conjunct, Apply) or predicates.blurred(conjunct):
         return False
     condition = function_of(conjunct).condition

@@ -28,7 +28,7 @@ _MOST_CASES = 20_000
 _EXACT = 2**53
 """The largest number up to which double precision has all that are whole, as expressions may be computed; and moments."""
 _ALL, _LONGEST = UNITS[0], UNITS[-1]
-"""What times are told apart by that stand for themselves."""
+"""The units that tell times apart which stand for themselves."""
 
 
 def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
@@ -131,7 +131,7 @@ def _compared(expr: Apply) -> Expr | None:
 
 
 def _compared_with(expr: Expr, ref: Ref) -> Iterator[int]:
-    """Yield the times with which a column is compared as it is."""
+    """Yield the times with which a plain column is compared."""
     if isinstance(expr, Apply) and _compared(expr) == ref:
         yield from (int(arg.value) for arg in expr.args if isinstance(arg, Const) and isinstance(arg.value, int))
     elif isinstance(expr, Apply):

@@ -4,9 +4,9 @@ JOIN days ON trips.day < days.d                            →  all of them
 JOIN days ON trips.at >= days.d AND trips.at < days.d + 1  →  one, if no two of these stretches overlap
 JOIN zones ON zones.borough = trips.borough                →  as many zones as one borough has
 
-Claim: the numbers here are a choice and prove nothing. Whatever they are, a unit's joined rows are weighed so that it has no
-more than its bound times these (`owners`); where they are too small counts are too low, where they are too large there is
-more noise than need be. They are made of public rows and of the statement, so that they tell nothing.
+Claim: the numbers here are a choice and prove nothing. For all such numbers, a unit's joined rows are weighed so that
+it has no more than its bound times these (`owners`); where they are too small counts are too low, where they are too
+large there is more noise than need be. They are made of public rows and of the statement, so that they tell nothing.
 """
 
 import math

@@ -1,6 +1,7 @@
 """Facts about the columns in a condition: smaller intervals, fewer values, no NULL.
 
-A row that stays satisfies every conjunct, so each may be used by itself. What is not understood says nothing.
+A row that stays satisfies every conjunct, so each may be used by itself. A condition that is not understood says
+nothing.
 """
 
 import math
@@ -22,13 +23,14 @@ from dpsql.rewrite.ir.facts import Env, Facts
 _EXACT = 2**53
 """Smaller whole numbers are exact in double precision."""
 _ENDLESS = 10**300
-"""What is larger is no number of an engine's."""
+"""No number of an engine's is larger."""
 
 
 def said(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
     """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can.
 
-    What it says about an expression is among them, by that expression: its value is the very one that was compared.
+    The condition's facts about an expression are among them, by that expression: its value is the very one that was
+    compared.
     """
     env: dict[Expr, Facts] = {ref: declared.one(ref) for ref in dict.fromkeys((*columns, *refs(condition)))}
     for conjunct in conjuncts(condition):
@@ -40,7 +42,7 @@ def said(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Ex
 
 
 def where(condition: Expr, env: Env, *, holds: bool) -> Env:
-    """Return what is known where a condition holds, or where it does not: false, or NULL.
+    """Return the facts where a condition holds, or where it does not: false, or NULL.
 
     An engine may compute what is in one branch for rows of another, so that only a column of whole numbers, by which
     nothing can overflow, is nearer than before to what an engine computes.
@@ -145,7 +147,7 @@ def _among_values(conjunct: Expr, ref: Ref, env: dict[Expr, Facts]) -> bool:
 def _among_texts(texts: Sequence[str], about: Expr, env: dict[Expr, Facts]) -> bool:
     """Leave the texts of a list, which are public as the statement is; return False if nothing can be one of them.
 
-    note IN ('a', 'b')  →  note is a or b, whatever the declaration says of notes
+    note IN ('a', 'b') → note is a or b, for any declaration of notes
     """
     before = env.get(about, Facts()).values
     kept = tuple(text for text in sorted(set(texts)) if before is None or text in before)
@@ -154,7 +156,7 @@ def _among_texts(texts: Sequence[str], about: Expr, env: dict[Expr, Facts]) -> b
 
 
 def _narrowed(about: Expr, known: Facts | None, bound: Interval, *, strict: bool) -> Facts | None:
-    """Return what is known of a column or an expression that is within a bound too; None if nothing is."""
+    """Return the facts about a column or an expression that is within a bound too; None if there are none."""
     known = known or Facts()
     interval: Interval | None = bound
     if known.interval is not None:

@@ -3,8 +3,8 @@
 (WITH x AS (SELECT t.fare FROM trips t WHERE t.zone = z.id) SELECT count(*) FROM x)
 →  (SELECT count(*) FROM (SELECT t.fare FROM trips t WHERE t.zone = z.id) AS x)
 
-Claim: the rows are the same. What is read once is computed once, there or where it was named, and what nobody reads is not
-computed. In PostgreSQL's words no name stands for two things where one is seen within the other.
+Claim: the rows are the same. A CTE that is read once is computed once, there or where it was named, and one that
+nobody reads is not computed. In PostgreSQL's words no name stands for two things where one is seen within the other.
 """
 
 from sqlglot import exp

@@ -53,7 +53,7 @@ def _rename(table: exp.Table, name: str) -> None:
 class _Found:
     ctes: list[tuple[exp.Expr, _Readers]] = field(default_factory=list)
     tables: set[str] = field(default_factory=set)
-    """What is read by a name without a schema, and is no CTE: a client's temporary tables."""
+    """Tables that are read by a name without a schema, and are no CTEs: a client's temporary tables."""
 
     def walk(self, node: exp.Expr, visible: Visible) -> None:
         """Look through a node, that sees these CTEs."""

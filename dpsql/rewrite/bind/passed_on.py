@@ -22,7 +22,8 @@ from dpsql.rewrite.syntax.read.trees import every, holds
 _NAMED = frozenset({"this", "db", "catalog", "alias"})
 """The parts that a table may have in FROM."""
 _PASSING = frozenset({"expressions", "from_"})
-"""What a query has that passes columns on; a condition beside it moves where it is of what is around it, too."""
+"""The parts of a query that passes columns on; a condition beside them moves where its columns are also those of the
+query around it."""
 
 
 def with_tables_in_place(tree: exp.Query) -> None:

@@ -22,7 +22,7 @@ from dpsql.rewrite.syntax.read.trees import holds, nodes
 _OPERATORS = (
     exp.Binary, exp.Unary, exp.In, exp.AtTimeZone, exp.Bracket, exp.Distinct, exp.Any, exp.All,
 )  # fmt: skip
-"""What binds its operands: brackets around one of them may decide what is whose."""
+"""Nodes that bind their operands: brackets around an operand may decide what belongs to it."""
 
 
 def in_plain_words(tree: exp.Query) -> None:
@@ -125,7 +125,7 @@ def _not(node: exp.Expr) -> None:
 
 
 def _listed(node: exp.Expr) -> None:
-    """Write what is one of several constants as it is: of one constant, or of columns, PostgreSQL makes no array."""
+    """Write a test for one of several constants unchanged: of one constant, or of columns, PostgreSQL makes no array."""
     array = _array_of(node.expression, "any" if isinstance(node, exp.EQ) else "all")
     if array is not None and len(array.expressions) > 1 and not holds(array, exp.Column, exp.Query):
         inside = exp.In(this=node.this, expressions=array.expressions)

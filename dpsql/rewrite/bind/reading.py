@@ -1,6 +1,6 @@
 """A query as PostgreSQL has bound it, read by our parser; that the two mean the same is checked and not believed.
 
-What the parser has read is written again, and PostgreSQL binds that, too: it must say the same words of both.
+The parser's tree is written again, and PostgreSQL binds that, too: it must say the same words of both.
 """
 
 import re
@@ -27,7 +27,7 @@ _DEEP = 5_000
 """Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""
 sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
 _MOVING = re.compile(r"(?i)(?<![a-z])(?:now|today|tomorrow|yesterday)(?![a-z])")
-"""What texts have in them that are times, and others at another time; PostgreSQL reads them when it binds.
+"""The words of texts that are times, and other ones at another time; PostgreSQL reads them when it binds.
 
 'now'::timestamp    'today 06:00'::timestamp    '{yesterday,today}'::date[]    '[2019-03-01,now)'::tsrange
 """

@@ -1,8 +1,8 @@
 """The parts of SQL that each engine says in words of its own.
 
-Everything that one engine writes otherwise than another is a method here, and every one is abstract: an engine that lacks
-one can't be made, and does not type-check. Nobody outside this room asks which engine it is; they call. Each text
-is *total*: it can't fail whatever the rows hold, since an error that depends on data would be a release.
+Everything that one engine writes otherwise than another is a method here, and every one is abstract: an engine that
+lacks one can't be made, and does not type-check. Nobody outside this room asks which engine it is; they call. Each
+text is *total*: it can't fail for any rows, since an error that depends on data would be a release.
 """
 
 from abc import ABC, abstractmethod
@@ -59,7 +59,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def text(self, value: str) -> str:
-        """Return a literal that is read alike whatever the session's settings are."""
+        """Return a literal that is read in the same way under all settings of the session."""
 
     @final
     def stored_text(self, column: str) -> str:
@@ -162,7 +162,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def field(self, name: str, timestamp: str) -> str:
-        """Return a field of a timestamp, as PostgreSQL counts them, as a number of whatever type."""
+        """Return a field of a timestamp, as PostgreSQL counts them, as a number of any type."""
 
     @abstractmethod
     def age_field(self, name: str, later: str, earlier: str) -> str:

@@ -16,7 +16,7 @@ FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 
 NotFinite = Literal["NaN", "Infinity", "-Infinity"]
 Marks = tuple[str, str]
-"""What marks the heavy units, and the condition that a row's unit is marked."""
+"""The rows that mark the heavy units, and the condition that a row's unit is marked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
     )  # fmt: skip
     double_type = "float8"
     computed_once = " OFFSET '0'"
-    """Which is a constant at once: a 0 that is still to be made one of 64 bits would keep a subquery on one processor."""
+    """It is a constant at once: a 0 that is still to be made one of 64 bits would keep a subquery on one processor."""
 
     def cast(self, text: str, type_: SqlType) -> str:
         """Return `(x)::float8`."""
@@ -82,7 +82,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
             return self.not_finite("Infinity" if value > 0 else "-Infinity")
 
     def text(self, value: str) -> str:
-        """Return a literal that is read alike whatever `standard_conforming_strings` is."""
+        """Return a literal that is read in the same way with `standard_conforming_strings` on and off."""
         doubled = value.replace("'", "''")
         return " E'" + doubled.replace("\\", "\\\\") + "'" if "\\" in value else f"'{doubled}'"
 

@@ -73,11 +73,11 @@ class PlainForms(Dialect):
         return None
 
     def narrowed(self, text: str, low: int, high: int) -> str:
-        """Return the number as it is: it groups by any type alike."""
+        """Return the number unchanged: it groups by any type in the same way."""
         del low, high
         return text
 
     def without_range(self, unit: str, type_: SqlType) -> str:
-        """Return the unit: it groups alike whatever it knows."""
+        """Return the unit: it groups in the same way without a range."""
         del type_
         return unit

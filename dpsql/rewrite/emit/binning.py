@@ -44,7 +44,7 @@ def stepped(
     """
     if isinstance(expr, Ref):
         write = partial(_stepped, emitter, interval=interval, steps=steps, own=own, read=read)
-        # What is computed of a column in its own steps may be kept itself, and is not the same for good.
+        # An expression of a column in its own steps may be kept itself, and is not the same for good.
         what = () if _is_in_own_steps(expr, own, steps) else ("stepped", interval, steps)
         return emitter.as_kept(expr, write, *what)
     return _stepped(emitter, expr, interval, steps, own, read)
@@ -103,7 +103,8 @@ def _kept_bucket(emitter: Emitter, ref: Ref, interval: Interval, number: int, *,
 def ordering(emitter: Emitter, expr: Expr, part: str) -> str:
     """Return what orders rows as their buckets `part` do, quickly read: the bucket is a function of it that never falls.
 
-    That is x itself, a column as it is stored: clamping lets none fall. Where the engine keeps the bucket, it is that.
+    That is x itself, a column in its stored form: clamping lets none fall. Where the engine keeps the bucket, it is
+    that.
     """
     if not isinstance(expr, Ref):
         return emitter.sql(expr)

@@ -1,6 +1,6 @@
 """How a stored column is read: by a cast to its declared type that can neither fail nor make two values one.
 
-What an engine stores may be wider, narrower or compared otherwise than the declaration says; `engines.kinds` admits only
+A stored column may be wider, narrower or compared otherwise than the declaration says; `engines.kinds` admits only
 types for which the casts here are total.
 
 day   →  CAST(s0."day" AS DATE)
@@ -63,7 +63,7 @@ def salt(ref: Ref, unit: str, dialect: Dialect) -> str:
 
 
 def representable(numeric: str) -> bool:
-    """Return whether a numeric(p, s) is in the range of double precision whatever its value is."""
+    """Return whether a numeric(p, s) is in the range of double precision for all its values."""
     found = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
     return found is not None and int(found[1]) - int(found[2]) <= _SAFE_DIGITS and int(found[2]) <= _SAFE_DIGITS
 
@@ -77,7 +77,7 @@ def micros_of_time(column: str) -> str:
 def micros_of_interval(column: str) -> str:
     """Return how long an interval is, in microseconds; NULL for months, which have no length, and beyond 270 years.
 
-    The sum of its parts then is far below what 64 bits hold, whatever signs they have.
+    The sum of its parts then is far below what 64 bits hold, with any signs.
     """
     short = f"extract(day FROM {column}) BETWEEN -99999 AND 99999 AND extract(hour FROM {column}) BETWEEN -999999 AND 999999"
     whole = f"extract(year FROM {column}) = 0 AND extract(month FROM {column}) = 0"

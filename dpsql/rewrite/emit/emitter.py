@@ -38,10 +38,10 @@ class Emitter:
     kept: Callable[[str], KeptColumns] = nothing_kept
     """Returns what the engine keeps of a table beside its columns."""
     _written: dict[Hashable, tuple[Column, str]] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What was written of columns, by their `id`; they are kept beside, so that no other column gets that."""
+    """Texts of columns, by their `id`; the columns are kept beside, so that no other one gets them."""
 
     def sql(self, expr: Expr, *, computed: bool = False) -> str:
-        """Return the text of the expression; it never fails, whatever the rows hold.
+        """Return the text of the expression; it never fails, for any rows.
 
         `computed` says that something is calculated with it. Engines evaluate conditions in an order of their own, so
         that even a value which another condition excludes must then be within the column's bounds.
@@ -57,7 +57,7 @@ class Emitter:
                 assert_never(expr)
 
     def raw(self, ref: Ref) -> str:
-        """Return a column as it is stored, decimals in double precision."""
+        """Return a column in its stored form, decimals in double precision."""
         return stored(ref, self.dialect)
 
     def as_kept(self, ref: Ref, write: Callable[[Ref], str], *what: Hashable) -> str:
@@ -211,7 +211,7 @@ class Emitter:
         return self.as_kept(key, write) if isinstance(key, Ref) and alone else write(key)
 
     def _key(self, arg: Expr) -> str:
-        """Return what is looked up: a column with a domain, unlike one with bounds, as it is stored."""
+        """Return what is looked up: a column with a domain, unlike one with bounds, in its stored form."""
         as_stored = isinstance(arg, Ref) and not arg.public and self.declared.one(arg).values is not None
         return self.raw(arg) if isinstance(arg, Ref) and as_stored else self.sql(arg)
 

@@ -52,7 +52,7 @@ class KeptColumns:
     texts: Mapping[str, str] = field(default_factory=dict)
     """By expressions of one column of `s0`, as they are written; not for a table that a LEFT JOIN may find no row of."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Columns with the units' numbers, by the column that names them. Which number a unit has depends on the others."""
+    """Columns with the units' numbers, by the column that names them. The number of a unit depends on the others."""
     heavy_rows: Mapping[str, HeavyRows] = field(default_factory=dict)
     """By the column that names the units."""
 

@@ -1,14 +1,14 @@
 """The rows with the largest values or the smallest: all beyond some value, which is found in a few of the rows.
 
-Claim: of rows that have a unit `u`, a bucket `b` and a value `x`, of which b is a function that never falls, those that are
-returned have for every bucket as many units with a row above it as all rows have, both cut off at `most`.
-Proof, for the largest: `s` are any of the rows. If fewer than `most` units have one in it there is no `c`, and all rows are
-returned. Else c is a value that `most` of them reach, and what is returned are the rows with x > c, and those of `s`. Let a
-row be above a bucket i. If i is at least c's bucket the row's x is above c, for b never falls: all such rows are returned. If
-i is less, `most` units have rows in `s` that are above it, for these reach c: both numbers are cut off. Of what all units
-are, i is below all buckets.
-So it makes no difference which rows are in `s`: an engine may take those that it comes upon first. What a unit adds to such a
-number is 0 or 1, be it cut off or not, whoever else is there, and whatever c is with it and without it.
+Claim: of rows that have a unit `u`, a bucket `b` and a value `x`, of which b is a function that never falls, those
+that are returned have for every bucket as many units with a row above it as all rows have, both cut off at `most`.
+Proof, for the largest: `s` are any of the rows. If fewer than `most` units have one in it there is no `c`, and all
+rows are returned. Else c is a value that `most` of them reach, and what is returned are the rows with x > c, and those
+of `s`. Let a row be above a bucket i. If i is at least c's bucket the row's x is above c, for b never falls: all such
+rows are returned. If i is less, `most` units have rows in `s` that are above it, for these reach c: both numbers are
+cut off. Of what all units are, i is below all buckets. So it makes no difference which rows are in `s`: an engine may
+take those that it comes upon first. A unit adds 0 or 1 to such a number, cut off or not, for all other units,
+and for any c with it and without it.
 
 Where `s` may be computed anew wherever it is read, rows that are equal to c come from all rows as well.
 
@@ -18,7 +18,7 @@ SELECT … AS u, … AS b, fare AS x FROM trips  →  … WHERE x > (SELECT x FR
 from dpsql.rewrite.dialects.base import Dialect
 
 _ONCE = " MATERIALIZED "
-"""What says that a member of WITH is computed once."""
+"""It says that a member of WITH is computed once."""
 
 
 def outermost(rows: str, dialect: Dialect, *, largest: bool, most: int, some: int) -> str:

@@ -59,7 +59,7 @@ def _computed(expr: Expr, relation: Relation, emitter: Emitter) -> Expr:
 
 
 def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
-    """Return a condition that can be computed for every row, whatever an engine tests first.
+    """Return a condition that can be computed for every row, in any order of an engine's tests.
 
     One that could overflow is only known not to where the others hold, and PostgreSQL tests first what it thinks is cheap.
     """
@@ -112,8 +112,8 @@ def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:
 def window_rows(made: WindowRows, emitter: Emitter) -> str:
     """Return the SELECT of a relation's rows with the values that they have among their unit's.
 
-    These are the same whatever is read of them: a row that one part of a measurement left out would change the others'
-    places there, and so which of them are weighed, and which are summed.
+    These are the same for all columns that are read: a row that one part of a measurement left out would change the
+    others' places there, and so which of them are weighed, and which are summed.
     """
     texts = [f"{identity(made.unit, emitter.dialect)} AS {quoted(made.unit.name)}"]
     for name, expr in made.columns:
@@ -176,7 +176,7 @@ def unit_rows(made: UnitRows, emitter: Emitter) -> str:
 def _tests(relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], emitter: Emitter) -> Iterator[str]:
     """Yield the conditions that there are rows of other tables, or that there are none.
 
-    What such a row has to have stands inside: a row without it is not there.
+    The tests for values that such a row has to have stand inside: a row without them is not there.
     """
     for start, first in enumerate(relation.sources):
         if first.join not in {Join.EXISTS, Join.NOT_EXISTS}:

@@ -12,7 +12,7 @@ from dpsql.rewrite.emit.unit_values import unit_text
 from dpsql.rewrite.ir.unit_value import RowsAround, Window
 
 _BY_PEERS = frozenset({"rank", "dense_rank", "aggregate"})
-"""Functions for which rows that tie are alike, unless a frame counts single rows."""
+"""Functions for which rows that tie are the same, unless a frame counts single rows."""
 _ALL = RowsAround(None, None)
 
 

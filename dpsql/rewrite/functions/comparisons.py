@@ -15,7 +15,7 @@ from dpsql.rewrite.ir.facts import Facts
 _FAR = Fraction(10) ** 400
 _EVERYWHERE = Interval(-_FAR, _FAR)
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
-"""What stands between the sides of a comparison when they change places."""
+"""The operator between the sides of a comparison when they change places."""
 
 
 def equation(expr: Expr) -> tuple[Expr, Expr] | None:

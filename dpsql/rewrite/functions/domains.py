@@ -25,7 +25,7 @@ class Domains(Protocol):
         """Return every value that an expression can have, NULL included where it can occur."""
 
     def where(self, condition: Expr, *, holds: bool) -> Self:
-        """Return what is known where a condition holds, or where it does not: false, or NULL."""
+        """Return the facts where a condition holds, or where it does not: false, or NULL."""
 
 
 def order_of(cell: Cell) -> tuple[bool, Value]:

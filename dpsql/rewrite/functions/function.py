@@ -1,7 +1,7 @@
 """The record of a function: all of its facts in one place.
 
-Which interval holds all its values, when it is NULL, what its possible values are, how it is undone, how people write it,
-and how an engine computes it *without ever failing*, since an error that depends on data would be a release. Intervals only
+They are the interval of its values, when it is NULL, its possible values, how it is undone, and how people write it.
+An engine computes it *without ever failing*, since an error that depends on data would be a release. Intervals only
 decide clamps and group keys, and every statistic is clamped again, so an interval that is too small costs accuracy and
 never privacy. Nobody outside this room asks which function it is: what they need to know is a field here.
 """
@@ -19,7 +19,7 @@ from dpsql.rewrite.ir.expr import Apply, Expr
 from dpsql.rewrite.ir.facts import Facts
 
 LARGEST = Fraction(10) ** 140
-"""What numbers in double precision are kept below, so that no product or quotient of two can overflow."""
+"""Numbers in double precision are kept below this, so that no product or quotient of two can overflow."""
 
 IntervalRule = Callable[[Sequence[Interval | None], Apply], Interval | None]
 EmitRule = Callable[[Sequence[str], Apply, Dialect], str]
@@ -98,7 +98,7 @@ class Condition:
     alternatives: Callable[[Apply], Sequence[Expr]] = lambda _: ()
     """Returns the conditions of which one has to hold."""
     as_stored: Callable[[Interval, Fraction], bool] = lambda _, __: False
-    """Returns whether comparing a column with a constant comes out alike for the stored and the clamped value."""
+    """Returns whether comparing a column with a constant gives the same for the stored and the clamped value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ class Call:
     double: bool = False
     """Whether it is computed in double precision."""
     keeps_whole: bool = False
-    """Whether it leaves a whole number as it is."""
+    """Whether it returns a whole number unchanged."""
     marks_whole: bool = False
-    """Whether it has to know that all its arguments are whole numbers, whatever their types."""
+    """Whether it has to be told that all its arguments are whole numbers, which their types do not say."""
 
 
 def unknown(_: Sequence[Interval | None], __: Apply) -> Interval | None:
@@ -156,7 +156,7 @@ class Function:
     defined: DefinedRule = undefined
     """Returns whether one that makes NULL has a value for all values of its arguments, which are in these intervals."""
     never_null: bool = False
-    """Whether it is never NULL, whatever its arguments are."""
+    """Whether it is never NULL, not even of NULL."""
     null: NullRule = any
     """Returns whether it can be NULL, given which arguments can."""
     needs_bounds: bool = True
@@ -180,7 +180,7 @@ class Function:
     conditional: bool = False
     """Whether its arguments are condition, result, condition, result …, default."""
     whole: WholeRule = by_type
-    """Returns whether every value is a whole number, whatever its type, given how to find out of arguments."""
+    """Returns whether every value is a whole number, in any type, given a test of the arguments."""
     step: StepRule = lambda _, __: None
     """Returns what all values are whole multiples of, as far as more is known than `whole` says, given how to find out."""
     digits: DigitsRule = unknown_digits
@@ -190,7 +190,8 @@ class Function:
     granule: Callable[[Apply], str | None] = lambda _: None
     """Returns the unit of time within which it makes the same of all moments; None where there is none."""
     looks_up: bool = False
-    """Whether it is a list of results, however long. What is not in it is NULL: a column with a domain is read as stored."""
+    """Whether it is a list of results, however long. A value that is not in the map is NULL: a column with a domain is
+    read as stored."""
     float_range: FloatRange = FloatRange()  # a frozen value
     describe: DescribeRule = called
     """Returns how it reads in a message, given how its arguments do."""

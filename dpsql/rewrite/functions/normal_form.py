@@ -14,7 +14,7 @@ from dpsql.rewrite.functions.comparisons import compared_ways, is_whole, number_
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, conjuncts, factored
 
 _NO_STRICT = {"lt": ("le", -1), "gt": ("ge", 1)}
-"""What is the same of whole numbers without leaving out an end."""
+"""The comparison of whole numbers that says the same and takes in the end."""
 
 
 def normal_form(*conditions: Expr) -> frozenset[Expr]:

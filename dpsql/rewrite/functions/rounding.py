@@ -17,7 +17,7 @@ from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, option
 from dpsql.rewrite.ir.literal import simplest
 
 _BESIDE, _MOST_BESIDE = Fraction(1, 2**50), Fraction(1, 100)
-"""What counts as a half though it is less, of one plus the number, and at most."""
+"""The parts, of one plus the number and at most, by which a number counts as a half though it is less."""
 
 
 def _round_to(x: Fraction, apply: Apply) -> Fraction:

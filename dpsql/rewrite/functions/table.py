@@ -33,7 +33,7 @@ def function_of(apply: Apply) -> Function:
 
 
 def integral(expr: Expr) -> bool:
-    """Return whether every value is a whole number, whatever its type."""
+    """Return whether every value is a whole number, in any type."""
     match expr:
         case Ref():
             return expr.type.is_integer
@@ -76,7 +76,7 @@ def digits_written(expr: Expr) -> int | None:
 
 
 def unwidened(expr: Expr) -> Expr:
-    """Return a number as it was before it was made one in double precision; any other expression as it is."""
+    """Return a number as it was before it was made one in double precision; any other expression unchanged."""
     return expr.args[0] if isinstance(expr, Apply) and expr.op == "to_double" else expr
 
 

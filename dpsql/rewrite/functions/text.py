@@ -86,7 +86,7 @@ def _replaced(characters: str, by: str) -> EmitRule:
 
 
 def _length(args: Sequence[str], apply: Apply, _: Dialect) -> str:
-    # What is longer than declared is cut first: the lesser of a number and NULL would be the number.
+    # A text that is longer than declared is cut first: the lesser of a number and NULL would be the number.
     text = args[0] if apply.option is None else f"left({args[0]}, {option(apply, Digits).number})"
     return f"CAST(length({text}) AS BIGINT)"
 

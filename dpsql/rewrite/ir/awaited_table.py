@@ -1,6 +1,6 @@
 """The answer to an inner query as a table: its columns are known when a statement is planned, its rows only after a release.
 
-What is planned and priced over it must hold whatever the rows turn out to be: it has no bounds but those said here.
+Plans and prices over it must hold for all rows that it may have: it has no bounds but those said here.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class AwaitedTable(Table):
     place: int = 0
     """The place of its query among the statement's inner queries."""
     token: str = ""
-    """What tells it from every other inner query: two measurements that wait for different answers are two."""
+    """It tells this from every other inner query: two measurements that wait for different answers are two."""
     form: AnswerForm = AnswerForm.ROWS
     several: bool = True
     """Whether it may have more than one row."""
@@ -71,7 +71,7 @@ class AwaitedTable(Table):
                 if len(rows) > 1:
                     raise TooManyRows(
                         "more than one row returned by a subquery used as an expression",
-                        hint="What was released of it is kept. Add LIMIT 1, or write IN.",
+                        hint="The released answer is kept. Add LIMIT 1, or write IN.",
                     )
                 return rows or ((None,),)
             case AnswerForm.VALUES:

@@ -14,7 +14,7 @@ from dpsql.rewrite.ir.spelled import Spelled
 
 @dataclass(frozen=True, slots=True)
 class PublicAnswer:
-    """What the shadow makes of a query: the columns' names and types, and the rows as text."""
+    """The shadow's answer to a query: the columns' names and types, and the rows as text."""
 
     names: tuple[str, ...]
     types: tuple[str, ...]

@@ -100,7 +100,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Says that all arguments are whole numbers, whatever their types are."""
+    """Says that all arguments are whole numbers, in any types."""
 
 
 Option = Unit | TimeField | Digits | Bins | Buckets | Results | Whole | IntervalValue
@@ -117,7 +117,8 @@ class Apply(HashedOnce):
     args: tuple["Expr", ...]
     type: SqlType
     option: Option | None = None
-    """What the statement fixes and is not an expression: a unit of time, a number of digits, the results of a map."""
+    """The constants that the statement fixes and that are no expressions: a unit of time, a number of digits, the
+    results of a map."""
     operations: int = field(init=False, compare=False, repr=False)
     """How many functions are applied in it, this one included: a part that stands in two places counts twice."""
 

@@ -56,9 +56,9 @@ class Source:
 class UnitRows:
     """The rows that GROUP BY a privacy unit, and perhaps further keys, makes of a relation.
 
-    Promise: each row has one owner, the unit that it is grouped by, and depends on that unit's rows in `relation` only, as
-    a multiset. Without further keys a unit has one row at most. So taking a unit away takes its own rows away and changes
-    no other: what is measured over these rows is bounded as over those of a table.
+    Promise: each row has one owner, the unit that it is grouped by, and depends on that unit's rows in `relation`
+    only, as a multiset. Without further keys a unit has one row at most. So taking a unit away takes its own rows away
+    and changes no other: a measurement over these rows is bounded as over those of a table.
     """
 
     relation: "Relation"
@@ -96,10 +96,10 @@ class WindowRows:
     """The rows of a relation, each with its place among those of the same unit.
 
     Promise: each row keeps its owner, and its values depend on that unit's rows only, as a multiset. Where rows tie by
-    `order`, and that matters, they are ordered by all columns that are read of them, so that which comes first is told by
-    what they are; rows that are alike in all of these may change places without anybody's seeing it. An aggregate is the
-    same in whatever order the rows of its frame are read. So taking a unit away takes its own rows away and changes no
-    value of another's: rows are bounded as those of `relation` are.
+    `order`, and that matters, they are ordered by all columns that are read of them, so that their values decide which
+    comes first; rows that are equal in all of these may change places without anybody's seeing it. An aggregate is the
+    same in any order of the rows of its frame. So taking a unit away takes its own rows away and changes no value of
+    another's: rows are bounded as those of `relation` are.
     """
 
     relation: "Relation"
@@ -193,7 +193,7 @@ def reads_all(relation: Relation, where: Expr) -> bool:
 
 
 def is_single(table: Table) -> bool:
-    """Return whether a table has one row, whatever that is."""
+    """Return whether a table has one row, with any values."""
     return isinstance(table, AwaitedTable) and table.is_single
 
 
@@ -220,7 +220,7 @@ def ref(source: int, table: Table, name: str, *, optional: bool = False) -> Ref:
 
 
 _SCANS: dict[int, Relation] = {}
-"""What was scanned lately, by the `id` of a table, which is in the relation and so is no other's."""
+"""The newest scans, by the `id` of a table, which is in the relation and so is no other's."""
 _MOST_SCANS = 256
 
 
@@ -255,7 +255,7 @@ def renumbered(relation: Relation, by: int, *, optional: bool = False) -> Relati
 def inner_joined(left: Relation, right: Relation, on: Expr) -> Relation:
     """Return the pairs of rows for which `on` holds; `right` was moved behind `left`.
 
-    What of the condition is about sources that come later than the one it stands at is told apart by WHERE.
+    Parts of the condition about sources that come later than its own are tested by WHERE.
     """
     first, *rest = right.sources
     place = len(left.sources)

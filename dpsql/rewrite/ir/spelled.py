@@ -15,7 +15,7 @@ class Spelled:
     """Whether its value changes by itself, as that of `now()` does: then a plan made of it serves once."""
 
     def within(self, form: str) -> "Spelled":
-        """Return `form` with this in the place of `{}`."""
+        """Return `form` with this for `{}`."""
         return Spelled(form.replace("{}", self.text, 1), self.volatile)
 
 

@@ -20,7 +20,7 @@ UnitFunction = Literal[
 
 @dataclass(frozen=True, slots=True)
 class UnitValue:
-    """One number of a unit: an aggregate of its rows that is the same in whatever order they are read."""
+    """One number of a unit: an aggregate of its rows that is the same in any order of them."""
 
     function: UnitFunction
     arg: Expr | None
@@ -51,7 +51,7 @@ class RowsAround:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A value of each row among those of its unit that are alike in `partition`."""
+    """A value of each row among those of its unit that are equal in `partition`."""
 
     function: WindowFunction
     column: Column
@@ -67,4 +67,4 @@ class Window:
     frame: RowsAround | None = None
     """None: in an order all rows up to those that tie with the row's own, else all."""
     value: UnitValue | None = None
-    """What `aggregate` aggregates; its arguments are columns of the rows."""
+    """The value that `aggregate` aggregates; its arguments are columns of the rows."""

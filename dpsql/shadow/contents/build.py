@@ -32,7 +32,7 @@ Rows = schema.ReadPublicRows
 
 _EDITION = 23
 """Counts the changes of what this room creates."""
-_PATIENCE = "10s"  # for whoever is in the way of a change
+_PATIENCE = "10s"  # for sessions that are in the way of a change
 
 
 class Change(Enum):

@@ -7,7 +7,7 @@ take their places, and look at the sizes before they call PostgreSQL's: for clie
 are functions that can be stopped between any two calls: in PL/pgSQL, or in SQL where arrays of rows are given, which the
 other does not take.
 
-They are those that people use, and not all that there are: `left_behind` ends a session in whatever it is.
+They are those that people use, and not all that there are: `left_behind` ends a session in all others.
 """
 
 from collections.abc import Mapping

@@ -11,7 +11,7 @@ from psycopg.sql import SQL, Literal
 from dpsql.policy.model import Policy
 
 REFUSAL = "refused by dpsql"
-"""The message that `dpsql.refuse` raises; the wire puts its own in the place of it."""
+"""The message that `dpsql.refuse` raises; the wire replaces it by its own."""
 
 _FUNCTIONS = """
 CREATE SCHEMA dpsql;

@@ -18,8 +18,8 @@ RESET allow_system_table_mods;
 """
 """A user sees their own sessions only, and so finds the one to cancel.
 
-SECURITY DEFINER, because PostgreSQL's own function shows the sessions of others to whoever may call it. The body is bound
-when it is made: no name in it is looked up later.
+SECURITY DEFINER, because PostgreSQL's own function shows the sessions of others to all that may call it. The body is
+bound when it is made: no name in it is looked up later.
 """
 
 _STAND_INS = """
@@ -72,7 +72,7 @@ _EMPTY = (
     "pg_stat_wal",
     "pg_stat_wal_receiver",
 )
-"""What would tell of other sessions or of the server; the functions behind stay denied."""
+"""Views that would tell of other sessions or of the server; the functions behind stay denied."""
 
 _SIZE = """
 CREATE FUNCTION dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE
@@ -110,10 +110,10 @@ def create_hidden(connection: Connection) -> None:
 
 
 def _replace(connection: Connection, signature: str, kind: str, body: str) -> None:
-    """Put a function of ours in the place of PostgreSQL's.
+    """Replace PostgreSQL's function by one of ours.
 
-    Not by CREATE OR REPLACE: PostgreSQL calls the functions that it was built with by their numbers, whatever the
-    catalogue says of them.
+    Not by CREATE OR REPLACE: PostgreSQL calls the functions that it was built with by their numbers, against the
+    catalogue.
     """
     name = signature.partition("(")[0]
     for statement in (

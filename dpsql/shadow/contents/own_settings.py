@@ -35,14 +35,15 @@ CREATE FUNCTION pg_catalog.set_config(setting_name text, new_value text, is_loca
   RETURN CASE WHEN dpsql.may_be_set(setting_name, new_value)
     THEN pg_catalog.dpsql_set_config(setting_name, new_value, is_local) END;
 """
-"""What has the name of PostgreSQL's has no SET of its own: what is set for the transaction would end with the function."""
+"""A setting that has the name of PostgreSQL's has no SET of its own: one for the transaction would end with the
+function."""
 _EXAMPLES = (
     "dpsql's own settings are, for example: dpsql.epsilon = '0.1', dpsql.error = '5 %', dpsql.empty_groups = 'hide'."
 )
 
 
 def create_check(connection: Connection) -> None:
-    """Put ours in the place of PostgreSQL's `set_config`; the owner's connection, in the new database."""
+    """Replace PostgreSQL's `set_config` by ours; the owner's connection, in the new database."""
     cases = SQL(" ").join(_case(name, form) for name, form in OWN_SETTINGS.items())
     connection.execute(SQL(_FUNCTIONS).format(prefix=Literal(PREFIX), cases=cases, known=Literal(_EXAMPLES)))
 

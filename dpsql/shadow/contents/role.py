@@ -1,7 +1,7 @@
 """The roles that clients have in the shadow: one a user, allowed to read and to keep temporary tables, nothing else.
 
-PostgreSQL grants much to PUBLIC. What could sleep, lock, notify, read files or other sessions, or run code is taken
-away by name; `tests/shadow/test_role.py` tries each.
+PostgreSQL grants much to PUBLIC. Functions that could sleep, lock, notify, read files or other sessions, or run code
+are taken away by name; `tests/shadow/test_role.py` tries each.
 """
 
 from collections.abc import Iterable, Mapping
@@ -62,7 +62,7 @@ END $$
 
 
 def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
-    """Make the cluster's roles exactly these users', whoever was there before; connected to any of its databases.
+    """Make the cluster's roles exactly these users', for any others before; connected to any of its databases.
 
     Raises:
         ConfigError: for a user's name that can't be a role.
@@ -119,7 +119,7 @@ def _add(connection: Connection, names: Iterable[str]) -> None:
         made = SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}")
         connection.execute(made.format(Identifier(name), verifier))
         if name != ORACLE:
-            # Its rights, and not the right to be it: a session is its user's, whatever it sets.
+            # Its rights, and not the right to be it: a session is its user's, with any of its settings.
             granted = SQL("GRANT {} TO {} WITH INHERIT TRUE, SET FALSE")
             connection.execute(granted.format(Identifier(CLIENTS), Identifier(name)))
 

@@ -60,7 +60,7 @@ def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) 
 
 
 def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None:
-    """Put other rows into the public tables; whoever reads them meanwhile sees the old ones."""
+    """Put other rows into the public tables; a session that reads them meanwhile sees the old ones."""
     connection.execute("SET LOCAL session_replication_role = replica")
     for table in policy.tables.values():
         if table.public:

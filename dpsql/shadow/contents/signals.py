@@ -1,8 +1,8 @@
 """The functions that stop sessions, which in the shadow tell dpsql whom they were asked to stop.
 
-While a private statement is measured its session in the shadow has nothing to do, and a signal to it is lost. So what is in
-the place of PostgreSQL's functions calls them, and then raises a notice, which the wire reads and no client sees. They
-alone decide whom the caller may stop in the shadow; the wire stops sessions of the caller's own user only.
+While a private statement is measured its session in the shadow has nothing to do, and a signal to it is lost. So our
+functions with the names of PostgreSQL's call them, and then raises a notice, which the wire reads and no client sees.
+They alone decide whom the caller may stop in the shadow; the wire stops sessions of the caller's own user only.
 """
 
 from psycopg import Connection
@@ -32,6 +32,6 @@ CREATE FUNCTION pg_catalog.pg_terminate_backend(pid integer, timeout bigint DEFA
 
 
 def create_signals(connection: Connection) -> None:
-    """Put ours in the place of PostgreSQL's; the owner's connection, in the new database, after the schema `dpsql`."""
+    """Replace PostgreSQL's by ours; the owner's connection, in the new database, after the schema `dpsql`."""
     connection.execute(SQL(_TELL).format(code=Literal(CODE)))
     connection.execute(SQL(_FUNCTIONS).format(cancel=Literal(CANCEL), end=Literal(END)))

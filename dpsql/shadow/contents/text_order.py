@@ -1,7 +1,7 @@
 """The order of texts in the shadow: byte by byte, as every engine is asked for it (`COLLATE "C"`).
 
-What PostgreSQL says of constants, keys and answers must be what an engine says of rows. The cluster is made with a locale
-that has this order; a file system or a C library that is another one since could change it.
+PostgreSQL must compare constants, keys and answers as an engine compares rows. The cluster is made with a locale that
+has this order; a file system or a C library that is another one since could change it.
 """
 
 from psycopg import Connection

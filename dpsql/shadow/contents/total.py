@@ -23,7 +23,7 @@ _AS_THEY_ARE = {
     "double precision": (*_WHOLE, "real", "double precision"),
     "numeric": _NUMBERS,
 }
-"""Which numbers a type of numbers always takes."""
+"""The types whose numbers a type of numbers always takes."""
 
 _MIRRORED = """
 DO $$ DECLARE one record; BEGIN
@@ -75,7 +75,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$
 """
 _FITS_QUICKLY = "CREATE FUNCTION dpsql.{name}(value {type}) RETURNS {type} LANGUAGE sql IMMUTABLE RETURN value"
-# What numeric(p, s) is in the catalogue.
+# The form of numeric(p, s) in the catalogue.
 _NUMERIC = "pg_catalog.numeric(value::numeric, ((places << 16) | (scale & 2047)) + 4)"
 
 

@@ -1,7 +1,7 @@
 """Operators for what is computed from released values: PostgreSQL's own, but NULL where those would fail.
 
-Each sign has all the types that PostgreSQL gives it, so that `n OPERATOR(dpsql.+) 1` is resolved as `n + 1` is. What is
-common (whole numbers, and others far from what overflows) is computed without leaving the expression: a function that
+Each sign has all the types that PostgreSQL gives it, so that `n OPERATOR(dpsql.+) 1` is resolved as `n + 1` is. Common
+arguments (whole numbers, and others far from an overflow) are computed without leaving the expression: a function that
 may catch an error costs microseconds.
 """
 

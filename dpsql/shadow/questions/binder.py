@@ -101,7 +101,7 @@ def _ours(connection: OracleConnection, statements: Sequence[str]) -> pq.abc.PGr
 
 
 def _one(connection: OracleConnection, statement: str) -> None:
-    """Run one statement, whatever its text says: by the extended protocol."""
+    """Run one statement, for any text: by the extended protocol."""
     _seen(connection, connection.pgconn.exec_params(statement.encode(), None))
 
 

@@ -22,7 +22,7 @@ _LONGEST_OF_MANY = 10_000
 
 _DATES = ("date", "timestamp", "range")
 _INTERVALS = ("interval",)
-"""What the names of types have in them whose values are written in the style of dates, or of intervals."""
+"""Parts of the names of types whose values are written in the style of dates, or of intervals."""
 
 ConstantRows = list[tuple[str | None, ...]]
 
@@ -156,7 +156,7 @@ def _require_same(found: PublicAnswer, shown: PublicAnswer) -> None:
     """Refuse texts of dates beside dates, and of intervals beside intervals, which are read in one style.
 
     Raises:
-        Unsupported: what is no time is another in the session's style.
+        Unsupported: a value that is no time has another text in the session's style.
     """
     others = [place for place, type_ in enumerate(found.types) if not _is_of_times(type_)]
     texts, written = ([[row[place] for place in others] for row in one.rows] for one in (found, shown))

@@ -27,7 +27,7 @@ _WAIT = 10.0
 _LONG = 0.5
 """Seconds of a question after which its session is replaced: it may have been told to stand back (`priorities`)."""
 _MOST_LEFT = 4
-"""Sessions of one user that were left behind, whatever they do, before no more constants of theirs are evaluated."""
+"""Sessions of one user that were left behind before no more constants of theirs are evaluated."""
 _OPTIONS = " ".join(
     f"-c {name}={value}"
     for name, value in {
@@ -84,7 +84,7 @@ class OracleSession:
             raise TooComplex(
                 "constants of earlier statements, which took too long, are still being evaluated",
                 because="constants-left-behind",
-                hint="Try again when they have ended, in a few seconds, and compute before what takes long.",
+                hint="Try again when they have ended, in a few seconds, and write long computations as their results.",
             )
         with undivided():
             session = self._taken()
@@ -120,14 +120,14 @@ class _Session:
         self._process = 0
 
     def hang_up(self) -> None:
-        """Leave what is asked to itself: whoever waits is told so at once, and the next question gets a new session."""
+        """Leave the question to itself: the waiting thread is told so at once, and the next question gets a new session."""
         self.given_up = True
         if self._process:
             self._left.add(self._process, self.user)
         hang_up(self._connection)
 
     def ask(self, work: Callable[[OracleConnection], _T]) -> _T:
-        """Return what comes of it; see `OracleSession.asked`."""
+        """Return the answer; see `OracleSession.asked`."""
         since = time.monotonic()
         try:
             answered = self._again(work)
@@ -160,7 +160,7 @@ class _Session:
 
     def _opened(self) -> OracleConnection:
         if self._connection is None or self._connection.closed:
-            # What PostgreSQL prepares by itself it would also plan once for all: `'now'::timestamp` would stand still.
+            # PostgreSQL plans a text that it prepares by itself once for all: `'now'::timestamp` would stand still.
             opened = psycopg.connect(
                 self._dsn, autocommit=True, options=_OPTIONS, prepare_threshold=None, connect_timeout=10
             )

@@ -49,7 +49,7 @@ class SystemAccount:
             )
         if found.pw_uid in (0, _NOBODY):
             raise ConfigError(
-                f'the shadow can\'t run as "{found.pw_name}": root may do everything, and nobody is not one alone',
+                f'the shadow can\'t run as "{found.pw_name}": root may do everything, and other programs run as nobody, too',
                 hint="Name an account that nothing else uses.",
             )
         return cls(found.pw_uid, found.pw_gid)

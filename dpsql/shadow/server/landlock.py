@@ -1,7 +1,7 @@
 """The files that the shadow's server may touch, as a ruleset of Landlock: `launch` hands these numbers to the kernel.
 
 Landlock needs no privilege, holds for all processes that come from the one that asked for it, and can't be taken back.
-What a rule does not allow is refused, whoever becomes superuser of the server, and whatever code runs in it. A rule is
+Calls that no rule allows are refused, also to a superuser of the server, and to any code that runs in it. A rule is
 bound to the file or directory as it was at the start, not to its name.
 """
 

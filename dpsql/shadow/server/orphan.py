@@ -1,8 +1,8 @@
 """Ends a server that outlived the dpsql that started it: the server, and its sessions by themselves.
 
 Under root this is a program of its own, run by path with the arguments `uid gid directory`: as the server's account it
-can end nothing but that account's processes and remove nothing but its files, whatever these pretend to be. Root itself
-only looks, and runs no program where nothing is left.
+can end nothing but that account's processes and remove nothing but its files, by any names of theirs. Root itself only
+looks, and runs no program where nothing is left.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def stop(data: Path, uid: int | None = None, gid: int | None = None) -> None:
 def _is_over(data: Path, uid: int) -> bool:
     """Return whether there is certainly nothing to end, which takes a look: the program takes fifty times as long.
 
-    Whoever may not look at one of the account's processes does not know.
+    A process that may not look at one of the account's processes can't tell.
     """
     try:
         if sys.platform != "linux" or _exists(data / "postmaster.pid"):

@@ -1,7 +1,7 @@
 """The shadow's directory: whose each file in it is, and how root touches none that another account could have planted.
 
 The directory itself, the lock, the log and what the server is told are ours; only `data` and `sockets` are the
-server's account's. Whatever happens in those two is done by that account, or goes by names that follow no link.
+server's account's. Everything in those two is done by that account, or goes by names that follow no link.
 """
 
 import fcntl
@@ -153,7 +153,7 @@ def write_for(account: SystemAccount | None, path: Path, text: str) -> None:
 def read_foreign(path: Path) -> str:
     """Return the beginning of a plain file of another account's; nothing, if it is none or a link.
 
-    What is read may be compared, and never shown: the other account could have linked it to any file.
+    The text may be compared, and never shown: the other account could have linked it to any file.
     """
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -166,7 +166,7 @@ def read_foreign(path: Path) -> str:
 
 
 def last_words(log: Path) -> str:
-    """Return the end of the server's log; whatever runs in the server can write there, also what terminals obey."""
+    """Return the end of the server's log; all code in the server can write there, also commands that terminals obey."""
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _SMALL))
         said = file.read(_SMALL).decode(errors="replace")

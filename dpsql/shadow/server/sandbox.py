@@ -63,6 +63,6 @@ class Sandbox:
                 " sockets and the network"
             )
         return (
-            "the shadow runs without a sandbox, because this kernel has no Landlock: whoever becomes its superuser"
-            " reads and writes what its account may"
+            "the shadow runs without a sandbox, because this kernel has no Landlock: a superuser of it"
+            " reads and writes all that its account may"
         )

@@ -1,9 +1,9 @@
 """Sessions of the shadow that nobody waits for any more, and which may not have heard of it: counted, and ended.
 
-Most of PostgreSQL looks now and then whether it is to stop. Some functions do not, whatever they are given (`LIKE`, for one),
-and to kill the process of one would end everybody's session, because the shadow starts anew where a process dies. But
-PostgreSQL takes SIGFPE for an error in its arithmetic, and raises that wherever it is, at once: the transaction is rolled
-back, and the session, which was told to end before, does.
+Most of PostgreSQL looks now and then whether it is to stop. Some functions do not, for any arguments (`LIKE`, for
+one), and to kill the process of one would end everybody's session, because the shadow starts anew where a process
+dies. But PostgreSQL takes SIGFPE for an error in its arithmetic, and raises that wherever it is, at once: the
+transaction is rolled back, and the session, which was told to end before, does.
 
 Promise: a session that was left behind ends within seconds of the processor, and until then its user has no other in its
 place.

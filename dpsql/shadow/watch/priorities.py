@@ -1,7 +1,8 @@
 """Lets sessions of a user who keeps the shadow's processors busy stand back behind those of others.
 
-PostgreSQL gives every session a process, and the system every process its turn: whoever has a hundred sessions that compute
-would let another wait for a hundred turns. With the lowest priority they have what others leave, and lose nothing else.
+PostgreSQL gives every session a process, and the system every process its turn: a user with a hundred sessions that
+compute would let another wait for a hundred turns. With the lowest priority they have what others leave, and lose
+nothing else.
 """
 
 import contextlib

@@ -17,7 +17,7 @@ class SeenProcess:
 
 
 def see(process: int) -> SeenProcess | None:
-    """Return what is known of a process; None if it has ended, or nothing is known."""
+    """Return the state of a process; None if it has ended, or can't be read."""
     if sys.platform != "linux":
         return None
     try:

@@ -100,7 +100,7 @@ class Warden:
         kept = [(pid, size) for pid, size in self._connection.execute(_KEPT.encode()).fetchall() if pid is not None]
         self._watched.left.look({pid for pid, _ in kept})
         sessions = self._connection.execute(_SESSIONS).fetchall()
-        # What planning asks for one user is nobody else's: each of its sessions counts for itself.
+        # Planning's questions for one user are nobody else's: each of its sessions counts for itself.
         whose = ((int(pid), f"{user} {pid}" if user == ORACLE else str(user)) for pid, user in sessions)
         self._watched.priorities.look(whose, time.monotonic())
         for pid in _too_much(kept, self._limits):

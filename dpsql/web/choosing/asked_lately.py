@@ -17,14 +17,15 @@ from dpsql.web.curves import Json
 from dpsql.web.site import Cells, VisitorClient
 
 MOST_QUESTIONS, MOST_CHARACTERS = 40, 20_000
-"""What a plan has at most."""
+"""The most questions and characters of a plan."""
 _LONGEST, _LONGEST_PARAMETER, _MOST_PARAMETERS = 2_000, 200, 100
-"""What the tables show of a text, of a parameter, and how many of these: what may have been cut short is not a question."""
+"""The tables show so much of a text, of a parameter, and so many of these: a text that may have been cut short is not
+a question."""
 _CURSOR = re.compile(
     r"""DECLARE\s+(?:"(?:[^"]|"")+"|\w+)(?:\s+(?:BINARY|ASENSITIVE|INSENSITIVE|NO|SCROLL|CURSOR|WITH|WITHOUT|HOLD))+\s+FOR\s+""",
     re.IGNORECASE,
 )
-"""What stands before a question whose answer is fetched in pieces."""
+"""The words before a question whose answer is fetched in pieces."""
 _LATELY = "made_at > now() - interval '31 days'"
 _AUDIT = f"""SELECT statement, parameters, count(*), count(*) FILTER (WHERE epsilon > 0), min(made_at)
   FROM dpsql.audit WHERE releases IS NOT NULL AND verdict IN ('answered', 'free') AND {_LATELY}

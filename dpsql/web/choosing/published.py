@@ -35,4 +35,4 @@ PUBLISHED = (
         "Census Bureau, 9 June 2021 (δ = 1e-10)",
     ),
 )
-"""In the order of ε. Those that are spent every day add up for whoever is there on many."""
+"""In the order of ε. Amounts for every day add up for people who are there on many."""

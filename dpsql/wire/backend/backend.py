@@ -56,7 +56,7 @@ class Backend(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
 
-    # What asyncio calls.
+    # Methods that asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
         self._transport = cast("asyncio.Transport", transport)
@@ -81,7 +81,7 @@ class Backend(asyncio.Protocol):
     def resume_writing(self) -> None:  # noqa: D102
         self._writable.set()
 
-    # What the session calls.
+    # Methods that the session calls.
 
     @property
     def number(self) -> int:

@@ -25,7 +25,7 @@ class TypeNames:
         """Columns by row description and codec, where none has a type that was made in the database."""
 
     async def spell(self, backend: Backend, types: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
-        """Return `format_type(oid, typmod)` for each pair, whatever the search path; ask the shadow for those that are new.
+        """Return `format_type(oid, typmod)` for each pair, under any search path; ask the shadow for those that are new.
 
         Raises:
             ShadowRefusedError: when the shadow can't be asked.

@@ -42,7 +42,7 @@ class SessionAudit:
     asker: Asker
     address: str
     parameters: Mapping[str, str]
-    """What the session's settings are at the time, as far as clients are told."""
+    """The session's settings at the time, as far as clients are told."""
 
     def check(self) -> None:
         """See that the trail can be written.
@@ -73,7 +73,7 @@ class SessionAudit:
             code,
             rule=statement.rule,
             execute=statement.execute,
-            # What an EXECUTE computes may have been released: its own words say enough.
+            # The arguments of an EXECUTE may have been released: its own words say enough.
             parameters=None if statement.execute else tuple(statement.parameters),
             cost=cost,
             seconds=time.monotonic() - statement.since,
@@ -84,13 +84,13 @@ class SessionAudit:
     def refused(self, text: str, error: DpsqlError) -> None:
         """Note a statement that dpsql refuses without a look at the records.
 
-        What is refused because lines can't be written is not: it would wait with them, without an end.
+        A statement that is refused because lines can't be written is not: it would wait with them, without an end.
         """
         if not isinstance(error, AuditFailed):
             self._note(text, error.sqlstate, error.because)
 
     def passing(self, text: str) -> "PassingStatement":
-        """Return what notes a statement that the shadow runs as it is, once it has taken it."""
+        """Return what notes a statement that the shadow runs unchanged, once it has taken it."""
         return PassingStatement(self, text)
 
     def note_taken(self, text: str, code: str | None) -> None:
@@ -150,7 +150,7 @@ class PassingStatement:
             self.audit.note_taken(self.text, None)
 
     def refused(self, body: bytes) -> bytes:
-        """Note the SQLSTATE of an error, which goes on to the client as it is."""
+        """Note the SQLSTATE of an error, which goes on to the client unchanged."""
         if not self.noted:
             self.noted = True
             self.audit.note_taken(self.text, error_fields(body).get(b"C", b"XX000").decode("ascii", "replace"))

@@ -116,7 +116,7 @@ class SessionContext:
         self._codec()
 
     async def inspect(self, text: str) -> ClassifiedStatement | None:
-        """Return what dpsql has to do with a statement; None if the shadow runs it as it is."""
+        """Return what dpsql has to do with a statement; None if the shadow runs it unchanged."""
         known = self._answers.recall(text) if len(text) <= SHORT else None
         if known is not None:
             return self._inspected(text, lambda: known[0])
@@ -213,7 +213,7 @@ class SessionContext:
         self.backend.send(raw, PendingReply(MessageKind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
     async def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, Prepared] | None:
-        """Return the private statement that an EXECUTE names; None if the shadow runs it as it is."""
+        """Return the private statement that an EXECUTE names; None if the shadow runs it unchanged."""
         prepared = self.names.statements.get(execute.name.encode(codec))
         if prepared is None or not isinstance(prepared.statement, Question):
             return None

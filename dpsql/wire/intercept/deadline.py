@@ -9,7 +9,7 @@ from dpsql.errors import QueryCanceled, StatementTimeout
 from dpsql.question import Cancellation
 
 LONGEST_TIMEOUT = 300.0
-"""Seconds that a measurement may take whatever a session sets; one that takes longer is stored as failed."""
+"""Seconds that a measurement may take, for any setting of a session; one that takes longer is stored as failed."""
 _SHOWN = re.compile(r"(\d+)(ms|s|min|h|d)?")
 _UNITS = {None: 0.001, "ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 

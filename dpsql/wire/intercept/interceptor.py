@@ -90,11 +90,10 @@ class Interceptor:
     async def answer(
         self, backend: Backend, asked: Execution, codec: str, cancellation: Cancellation, line: AuditedStatement
     ) -> Answer:
-        """Return what the shadow shall run; what that has cost is noted in the statement's `line`.
+        """Return what the shadow is to run; the price is noted in the statement's `line`.
 
-        Raises:
-            ShadowRefusedError: whatever PostgreSQL finds wrong with the statement, position included.
-            DpsqlError: what the gateway says instead of an answer.
+        Raises: ShadowRefusedError: PostgreSQL's own error for the statement, position included. DpsqlError: what the
+            gateway says instead of an answer.
         """
         since = asyncio.get_running_loop().time()
         if asked.takes_parameters and asked.prepared.oids is None:

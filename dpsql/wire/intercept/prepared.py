@@ -1,6 +1,7 @@
 """The prepared statements and portals of a session that are the wire's business.
 
-Only what the shadow has confirmed is certain; until its reply comes a name may be one of them, and who has to know waits.
+Only the names that the shadow has confirmed are certain. Until its reply comes a name may be one of them, and a message
+that has to know waits.
 """
 
 from dataclasses import dataclass
@@ -172,7 +173,7 @@ class PreparedStatements:
                 self.take_portal(name)
             self.tags.clear()
         if settled:
-            # What is still awaited has failed.
+            # The replies that are still awaited have failed.
             self._allowance.give(self._awaited)
             self._awaited = 0
             self._maybe_statements = set(self.statements)

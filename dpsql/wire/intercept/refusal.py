@@ -22,7 +22,7 @@ def refuse(backend: Backend, failed: DpsqlError) -> None:
 
 
 def leave_out(backend: Backend, portal: bytes, tag: bytes) -> None:
-    """Have the shadow do nothing in the place of a portal, which is gone then, unless the transaction has failed."""
+    """Have the shadow do nothing instead of a portal's work, which is gone then, unless the transaction has failed."""
     backend.send(messages.close_message(b"P", portal), PendingReply(MessageKind.CLOSE, hide=b"3"))
     _run(backend, b"SELECT", PendingReply(MessageKind.EXECUTE, hide=b"D", tag=tag))
 

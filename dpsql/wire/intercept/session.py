@@ -169,7 +169,7 @@ class Session:
         with contextlib.suppress(LimitExceeded):
             expect()
             return True
-        # What was sent and not yet done may take the place of what is kept.
+        # Messages that were sent and are not yet done may replace those that are kept.
         await self._context.settle()
         if self._backend.replies.skipping:
             return False

@@ -1,8 +1,8 @@
 """Simple queries with private statements in them, run by the messages of the extended protocol.
 
 All statements of one message then share one implicit transaction, as PostgreSQL has it, and each private one is asked
-when the statements before it have taken effect. What the client has not asked for (ParseComplete and the like) is
-hidden from it.
+when the statements before it have taken effect. Messages that the client has not asked for (ParseComplete and the
+like) are hidden from it.
 """
 
 import contextlib
@@ -209,7 +209,7 @@ async def _run_part(context: SessionContext, part: Part) -> None:
 
 
 def _bind(context: SessionContext, part: Part, codec: str) -> None:
-    """Parse, bind and describe a statement that the shadow runs as it is."""
+    """Parse, bind and describe a statement that the shadow runs unchanged."""
     error = _moving(part)
     parse, passing = messages.parse_message(b"", part.text.encode(codec)), context.audit.passing(part.text)
     owed = PendingReply(

@@ -32,7 +32,7 @@ _OF_ROWS = ("23502", "23514")
 """Errors whose detail is the row that can't be, which has made-up values in it."""
 
 _Said = tuple[str | None, ...]
-"""What PostgreSQL fails with: SQLSTATE, message, detail, hint; names of schema, table, column, type and constraint."""
+"""PostgreSQL's error: SQLSTATE, message, detail, hint; names of schema, table, column, type and constraint."""
 _CODE, _DETAIL, _NAMES = 0, 2, 4
 
 
@@ -52,8 +52,7 @@ class Trial:
     async def is_done_already(self, rehearsal: Rehearsal) -> bool:
         """Rehearse; return whether IF NOT EXISTS finds its table there, so that nothing is left to do.
 
-        Raises:
-            ShadowRefusedError: the statement would fail whatever the answer is.
+        Raises: ShadowRefusedError: the statement would fail with any answer.
         """
         given = (self.asked.oids, self.asked.values + b"\0\0")
         texts = (*rehearsal.trials, rehearsal.text)

@@ -87,7 +87,7 @@ class Turns:
 
 
 async def _taken(turn: asyncio.Semaphore, cancellation: Cancellation) -> None:
-    """Return when it is the turn of whoever waits; most need not wait."""
+    """Return when it is the waiting task's turn; most need not wait."""
     if not turn.locked():
         if cancellation.requested:
             raise QueryCanceled

@@ -48,7 +48,7 @@ class Limits:
     login_timeout: float = 30.0
     """Seconds until a client must have logged in, or the shadow must have come back."""
     statement_time: float = 330.0
-    """Seconds that the shadow may work for one message, whatever statement_timeout says."""
+    """Seconds that the shadow may work for one message, for any statement_timeout."""
     result: int = 4 << 30
     """Bytes of the replies to one message."""
 

@@ -1,6 +1,7 @@
 """The replies that are still to come from the shadow, in order: which the client gets, which are for us, which are changed.
 
-No input or output: bytes of the shadow go in, bytes for the client come out. Rows pass in whatever pieces they come.
+No input or output: bytes of the shadow go in, bytes for the client come out. Rows pass in the pieces in which they
+come.
 """
 
 import time
@@ -139,7 +140,7 @@ class Replies:
     def _cut(self, data: bytes) -> bytes:
         """Take the complete messages out of `data` and keep the rest."""
         out: list[bytes] = []
-        start = at = 0  # data[start:at] goes to the client as it is
+        start = at = 0  # data[start:at] goes to the client unchanged
         end = len(data)
         while end - at >= HEADER:
             after = at + 1 + int.from_bytes(data[at + 1 : at + HEADER], "big")
@@ -161,7 +162,7 @@ class Replies:
         return kind in self._owed[0].hide
 
     def _reply(self, kind: bytes, raw: bytes) -> bytes:
-        """Note what a message says, and return what the client gets of it."""
+        """Note what a message says, and return the client's part of it."""
         if kind == b"S":
             self._note_parameter(raw)
         if kind == b"A":  # a notification would carry words from one user to another

@@ -135,7 +135,7 @@ class Exchange:
 
 
 def _normalise(password: str) -> bytes:
-    """Prepare a password as clients do (RFC 4013), or leave it as it is where that is not allowed, as they also do."""
+    """Prepare a password as clients do (RFC 4013), or leave it unchanged where that is not allowed, as they also do."""
     mapped = "".join(
         " " if stringprep.in_table_c12(char) else char for char in password if not stringprep.in_table_b1(char)
     )

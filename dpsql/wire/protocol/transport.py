@@ -51,7 +51,7 @@ class ClientTransport(AcceptedConnection):
         self._reader: asyncio.Future[None] | None = None
         self._last: asyncio.TimerHandle | None = None
 
-    # What asyncio calls.
+    # Methods that asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
         self._transport = cast("asyncio.Transport", transport)
@@ -88,7 +88,7 @@ class ClientTransport(AcceptedConnection):
     def resume_writing(self) -> None:  # noqa: D102
         self.on_free()
 
-    # What the listener and the session call.
+    # Methods that the listener and the session call.
 
     @property
     def is_empty(self) -> bool:

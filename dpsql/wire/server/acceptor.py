@@ -80,8 +80,7 @@ class Acceptor(Generic[_C]):
     def open(self, host: str, port: int) -> int:
         """Listen; return the port.
 
-        Raises:
-            OSError: when the address can't be had.
+        Raises: OSError: when the address is not free.
         """
         return self.accept_from(listen(host, port))
 
@@ -160,8 +159,7 @@ class Acceptor(Generic[_C]):
 def listen(host: str, port: int) -> Sockets:
     """Listen on all addresses that a host's name has; on port 0 the first one chooses for all.
 
-    Raises:
-        OSError: when the address can't be had.
+    Raises: OSError: when the address is not free.
     """
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     opened: list[socket.socket] = []

@@ -17,7 +17,7 @@ class LogInAudit:
 
     trail: Trail
     user: str
-    """As whoever logs in calls themselves."""
+    """The name that the client gives."""
     address: str
     application: str
 

@@ -16,7 +16,7 @@ class Canceller(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._over = asyncio.get_running_loop().create_future()
 
-    # What asyncio calls.
+    # Methods that asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
         assert isinstance(transport, asyncio.Transport)
@@ -27,7 +27,7 @@ class Canceller(asyncio.Protocol):
         if not self._over.done():
             self._over.set_result(None)
 
-    # What the registry calls.
+    # Methods that the registry calls.
 
     async def over(self) -> None:
         """Wait until the shadow has signalled the session, as PostgreSQL's clients do, so that its next statement is safe."""

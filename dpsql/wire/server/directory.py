@@ -25,7 +25,7 @@ _PATIENCE = 8.0
 _AT_ONCE = 16
 """Questions about users that it is asked at the same time, and about strangers, who keep no user waiting."""
 _NOBODY = ("dpsql-nobody", "x")
-"""Whom the directory is asked about where a name is nobody's, so that this takes as long."""
+"""The user whom the directory is asked about where a name is nobody's, so that this takes as long."""
 _FAILURES = (OSError, ssl.SSLError, EOFError, TimeoutError, UnreadableAnswerError)
 
 
@@ -81,7 +81,7 @@ class Directory:
         except _FAILURES as failed:
             return _cause(failed)
         if result == ldap.SUCCESS:
-            return "it lets anybody in, whatever the password"
+            return "it lets anybody in, with any password"
         return None if result in ldap.WRONG else f"it answers with result {result}"
 
     async def _bound(self, user: str, password: str) -> int:

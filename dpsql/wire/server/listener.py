@@ -103,8 +103,8 @@ class Listener:
     async def vouch(self, user: str, password: str, address: str, application: str) -> bool:
         """Return whether a password is a user's; if it is, earlier failures as that user from `address` count no more.
 
-        The pages ask, and log in from there themselves: for whoever guesses on them no log-in fails here, where all that
-        use them have one address.
+        The pages ask, and log in from there themselves: for a guesser on them no log-in fails here, where all that use
+        them have one address.
         """
         right = await is_password(self._registry, user, password)
         if right:
@@ -116,8 +116,7 @@ class Listener:
     async def start(self, post: Post | None = None) -> None:
         """Listen; where several processes serve the address, at this one's `post`, which has what listens on it.
 
-        Raises:
-            OSError: when the address can't be had.
+        Raises: OSError: when the address is not free.
         """
         loop = asyncio.get_running_loop()
         if post is None:

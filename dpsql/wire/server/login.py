@@ -109,7 +109,7 @@ async def _ask_directory(
 
 
 async def is_password(registry: ConnectionRegistry, user: str, password: str) -> bool:
-    """Return whether a password is a user's, whoever knows it.
+    """Return whether a password is a user's, for anybody who knows it.
 
     Raises:
         DirectoryAway: the directory that knows it can't be asked.

@@ -7,7 +7,7 @@ from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedEr
 from dpsql.wire.server.registry import ConnectionRegistry
 
 _PASSING = frozenset({"57P03", "53300"})
-"""What PostgreSQL says while it starts or recovers, and while sessions that have ended are still counted."""
+"""PostgreSQL's codes while it starts or recovers, and while sessions that have ended are still counted."""
 _PAUSE = 0.1  # seconds until the next attempt
 
 

@@ -1,4 +1,4 @@
-"""Why dpsql ends a session: what its client is told."""
+"""Why dpsql ends a session: the messages for its client."""
 
 from dpsql.errors import ShuttingDown
 
@@ -33,5 +33,6 @@ def reconfigured() -> ShuttingDown:
 def user_changed() -> ShuttingDown:
     """Return the error where the user was removed, or has another role or password."""
     return ShuttingDown(
-        "terminating connection because its user was removed or changed", hint="Connect again with what is valid now."
+        "terminating connection because its user was removed or changed",
+        hint="Connect again with the new password or role.",
     )

@@ -1,7 +1,7 @@
 """The processes that serve one address together: what they accept from, and how a cancel request finds its connection.
 
-A client sends a cancel request over a connection of its own, which any of them may accept. Who does not know its key asks
-the others, each by a socket of its own, which takes nothing but cancel requests.
+A client sends a cancel request over a connection of its own, which any of them may accept. A process that does not
+have its key asks the others, each by a socket of its own, which takes nothing but cancel requests.
 """
 
 import asyncio

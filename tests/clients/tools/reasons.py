@@ -1,13 +1,13 @@
 """Why something does not come to the same as on PostgreSQL, where no rule of dpsql's says so in the error."""
 
-_TESTED = "asks for the rows that fail, and takes the refusal for a missing column"
+_TESTED = "asks for failing rows, and takes the refusal for a missing column"
 REASONS: dict[tuple[str, str], str] = {
     ("JupySQL", "%sqlcmd test --greater"): _TESTED,
     ("JupySQL", "%sqlcmd test --less-than"): _TESTED,
     (
         "JupySQL",
         "%sqlcmd profile",
-    ): "asks for a value of each column first; with made-up rows it profiles what has bounds",
+    ): "asks for a value of each column first; made-up rows help for bounded ones",
     ("Malloy", "index"): "reads every column as a text, also those without declared values",
     ("Soda Core 3", "means of"): "has none of columns without bounds",
     ("Soda Core 3", "values of"): "asks for the values that occur, also of columns whose values are not declared",

@@ -25,7 +25,7 @@ from dpsql.rewrite.ir.relation import Join
 
 _MOST_CASES = 20_000
 Item = Expr | Lookup
-"""What has a value in each row: an expression, or whether a table has a row that is found."""
+"""Things that have a value in each row: an expression, or whether a table has a matching row."""
 
 
 class _Several(Exception):
@@ -34,7 +34,7 @@ class _Several(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What an item is by some keys of a group."""
+    """The value of an item by some keys of a group."""
 
     keys: tuple[int, ...]
     values: Mapping[tuple[Cell, ...], Cell]
@@ -42,7 +42,7 @@ class _Told:
 
 @dataclass(frozen=True, slots=True)
 class GroupCells:
-    """Groups by the values of their keys, and what is known of the columns of their rows."""
+    """Groups by the values of their keys, and the facts about the columns of their rows."""
 
     keys: tuple[Expr, ...]
     groups: Sequence[tuple[Cell, ...]]
@@ -155,7 +155,7 @@ class GroupCells:
 
 
 def _is_plain(expr: Expr) -> bool:
-    """Return whether an expression is a column as it is, or compares such with constants."""
+    """Return whether an expression is a plain column, or compares such with constants."""
     return isinstance(expr, Ref) or (evaluable(expr) and all(ref.type.is_text for ref in refs(expr)))
 
 

@@ -3,9 +3,9 @@
 FROM trips JOIN zones ON zone = id WHERE borough = 'Queens' AND fare > 5
     is, of FROM trips WHERE fare > 5, what finds a zone, with borough = 'Queens'
 
-Claim: a row of the wanted relation is a row of the other for which all conditions hold that the other does not say, and each
-such row stands in it once, with what its lookups find beside it. Whoever is wrong here answers wrongly, and tells nothing:
-what is read was released.
+Claim: a row of the wanted relation is a row of the other for which all conditions hold that the other does not say,
+and each such row stands in it once, with what its lookups find beside it. A mistake here answers wrongly, and tells
+nothing: only releases are read.
 """
 
 from collections.abc import Callable, Iterator, Sequence

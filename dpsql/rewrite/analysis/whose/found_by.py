@@ -35,7 +35,7 @@ def all_found(some: Sequence[int], found_by: Mapping[int, Finders]) -> frozenset
 def finders(relation: Relation, index: int, unique: Unique) -> Finders:
     """Return by which sources' rows one row of this one at most is found, by a unique key.
 
-    What GROUP BY makes is grouped by keys as they are read: what is clamped in them is clamped again to what it is.
+    The rows of GROUP BY are grouped by keys as they are read: clamping a clamped key again changes nothing.
     """
     source = relation.sources[index]
     if is_single(source.table):

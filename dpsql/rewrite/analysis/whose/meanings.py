@@ -20,7 +20,7 @@ from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, Win
 Unique = Callable[[str], frozenset[UniqueKey]]
 """Returns the keys of a table that enforced constraints keep unique."""
 Meanings = Mapping[tuple[str, ...], Reference]
-"""What columns mean together: those of a key in the places of the key's own."""
+"""The meaning of columns together: those of a key in the places of the key's own."""
 UNIT = Reference("", "")
 """The meaning of the unit's own column."""
 
@@ -108,7 +108,7 @@ def naming_unit(table: Table, kind: str, tables: Mapping[str, Table]) -> frozens
 
 
 def as_stored(table: Table, name: str) -> bool:
-    """Return whether a column is compared as it is stored: what is clamped is unique no more."""
+    """Return whether a column is compared in its stored form: a clamped column is unique no more."""
     column = table.columns.get(name)
     return column is not None and column.bounds is None and column.values is None
 

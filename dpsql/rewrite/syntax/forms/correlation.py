@@ -75,7 +75,7 @@ def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Polic
 
 
 def reads_rows(inner: exp.Select, ctes: Ctes, policy: Policy) -> bool:
-    """Return whether there is anything protected in a subquery, by whatever name."""
+    """Return whether there is anything protected in a subquery, by any name."""
     found: list[exp.Expr] = [inner]
     seen: set[str] = set()
     while found:

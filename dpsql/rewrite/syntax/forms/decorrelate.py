@@ -7,8 +7,8 @@
     →  … LEFT JOIN (SELECT rider AS k FROM trips GROUP BY rider HAVING count(*) > 3) AS c ON c.k = rider
        WHERE late OR c.k IS NOT NULL
 
-A group is there once at most, so no row is multiplied or lost. Claim: what is measured is what the joins measure, of which
-all is said where joins are followed: a joined row is one individual's, or what is joined is public or released.
+A group is there once at most, so no row is multiplied or lost. Claim: the statement measures what the joins measure,
+and their claims are where joins are followed: a joined row is one individual's, or its other part is not private.
 """
 
 from collections.abc import Iterator, Sequence
@@ -145,7 +145,7 @@ class _Select:
 
     def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
         if not parts.pairs or (self._is_test(holder) and not inner.args.get("group")):
-            return None  # which is followed as it is
+            return None  # which is followed unchanged
         if aggregates_of(inner) and not inner.args.get("group"):
             return None  # there is a row always
         if not parts.private:

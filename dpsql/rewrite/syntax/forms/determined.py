@@ -3,8 +3,9 @@
     SELECT zones.zone, count(*) FROM trips JOIN zones ON … GROUP BY zones.zone_id
     →  … GROUP BY zones.zone_id, zones.zone
 
-They are those of a table whose declared key is grouped by, all of its columns. A key is unique, so each group has one value
-of each; where the engine's table has several nevertheless, what is measured is what is written then: groups by all of them.
+They are those of a table whose declared key is grouped by, all of its columns. A key is unique, so each group has one
+value of each; where the engine's table has several nevertheless, the measured groups are those that are then written:
+groups by all of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

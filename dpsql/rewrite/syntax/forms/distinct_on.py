@@ -22,7 +22,7 @@ _PLACE = "place"
 
 
 def put_places_below(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
-    """Change a SELECT DISTINCT ON of which one key is a unit; any other stays as it is."""
+    """Change a SELECT DISTINCT ON of which one key is a unit; any other stays unchanged."""
     distinct = select.args.get("distinct")
     on = distinct.args.get("on") if distinct is not None else None
     if on is None or any(value and key not in _CLAUSES for key, value in select.args.items()):

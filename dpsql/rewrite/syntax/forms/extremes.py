@@ -4,7 +4,7 @@ SELECT count(*) FILTER (WHERE EXISTS (SELECT 1 FROM rides s WHERE s.rider = r.ri
 →  … FILTER (WHERE coalesce((SELECT max(s.fare) FROM rides s WHERE s.rider = r.rider) > r.fare, false))
 
 Claim: some value is above another if the largest is, and below it if the smallest is; NULL is neither, and no row has no
-largest. So EXISTS is true where the comparison is, and false everywhere else. What follows is decided for the subquery, which
+largest. So EXISTS is true where the comparison is, and false everywhere else. The rules are those of the subquery, which
 stands for one value. In a condition that rows must meet EXISTS is followed by itself.
 """
 

@@ -26,7 +26,7 @@ _CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group"
 _Place = tuple[str, str]
 """A column by its table and its name."""
 _Value = tuple[_Place | None, _Place | None]
-"""What is read of the joined rows, as the column that it is on the left, and on the right; both of COALESCE."""
+"""A value of the joined rows: its column on the left, and on the right; both of COALESCE."""
 
 
 def is_full_join(select: exp.Select) -> bool:
@@ -168,6 +168,6 @@ def _as(place: _Place | None, name: str) -> exp.Expr:
 
 
 def _is_known(place: _Place) -> exp.Expr:
-    """Return a condition that reads a column, and is true whatever it holds."""
+    """Return a condition that reads a column, and is true for all its values."""
     there = exp.Is(this=_column(place), expression=exp.Null())
     return exp.Paren(this=exp.Or(this=there, expression=exp.Not(this=there.copy())))

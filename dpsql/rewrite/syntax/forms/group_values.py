@@ -12,7 +12,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
 STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
-"""What is NULL if a part of it is."""
+"""Expressions that are NULL if a part of them is."""
 
 
 def is_null_of_nothing(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:

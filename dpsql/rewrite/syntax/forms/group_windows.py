@@ -6,7 +6,7 @@ SELECT fare, avg(fare) OVER (PARTITION BY zone) AS a FROM trips t
 
 In the first the keys have to be the windows' partition, all of it and no more: then each partition is one of the distinct
 rows. In the second a window has no order and no frame, and its keys are never NULL, which would be a partition and equals
-nothing. What is computed of it is decided for the subquery: an answer of its own, released before the rows are read.
+nothing. The subquery is an answer of its own, released before the rows are read.
 """
 
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every, holds
 
 _PLAIN = frozenset({"this", "partition_by", "over"})
-"""What such a window is made of: no order, no frame."""
+"""The parts of such a window: no order, no frame."""
 _ROWS = frozenset({"expressions", "from_", "joins", "where", "with_", "windows"})
 """The clauses of a SELECT whose rows are those of its FROM."""
 
 
 def put_groups_in_place(select: exp.Select) -> None:
-    """Change a SELECT DISTINCT of that form; any other stays as it is."""
+    """Change a SELECT DISTINCT of that form; any other stays."""
     distinct = select.args.get("distinct")
     others = any(select.args.get(key) for key in ("group", "having", "qualify"))
     if distinct is None or distinct.args.get("on") or others or not holds(select, exp.Window):
@@ -51,7 +51,7 @@ def put_groups_in_place(select: exp.Select) -> None:
 
 
 def _is_of(window: exp.Window, keys: frozenset[str]) -> bool:
-    """Return whether a window aggregates the rows that are alike in these keys, and no fewer."""
+    """Return whether a window aggregates the rows with the same values in these keys, and no fewer."""
     partition = {render(key) for key in window.args.get("partition_by") or ()}
     return partition == keys and _is_plain(window)
 
@@ -61,7 +61,7 @@ def _is_plain(window: exp.Window) -> bool:
 
 
 def ask_for_groups(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
-    """Put a subquery in the place of each window over everybody's rows, in a SELECT of private rows."""
+    """Put a subquery instead of each window over everybody's rows, in a SELECT of private rows."""
     if any(value and key not in _ROWS for key, value in select.args.items()) or not holds(select, exp.Window):
         return
     where = select.args.get("where")

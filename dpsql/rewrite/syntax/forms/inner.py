@@ -14,7 +14,7 @@ from dpsql.rewrite.syntax.named.recursion import names_itself
 
 _VALUE = "answer"
 _CARRYING = (exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Cast, exp.Anonymous)
-"""What may be around an inner query and still be one public value."""
+"""Expressions that may be around an inner query and still be one public value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ FROM riders r JOIN LATERAL (SELECT fare FROM rides s WHERE s.rider = r.rider ORD
 →  FROM riders r JOIN (SELECT s.rider AS k, fare, row_number() OVER (PARTITION BY s.rider ORDER BY picked) AS n FROM rides s)
    AS l ON l.k = r.rider AND l.n <= 1
 
-An aggregate without GROUP BY has one row whatever there is, so that each of its columns is one value of the row beside
-it. Claim: PostgreSQL means the same by both, but for the order of rows that tie. The measurement is that of the longer
+An aggregate without GROUP BY has one row in any case, so that each of its columns is one value of the row beside it.
+Claim: PostgreSQL means the same by both, but for the order of rows that tie. The measurement is that of the longer
 words, and their rules decide: a window is of one unit's rows, and so is a joined row.
 """
 
@@ -61,7 +61,7 @@ def _is_free(join: exp.Join) -> bool:
 
 
 def _as_values(select: exp.Select, join: exp.Join, inner: exp.Select) -> None:
-    """Put a subquery for one value in the place of each column of a LATERAL subquery that has one row."""
+    """Put a subquery for one value instead of each column of a LATERAL subquery that has one row."""
     if not _is_free(join) or any(value for key, value in inner.args.items() if key not in _VALUE):
         return
     values = {output_name(one): one.unalias() for one in inner.expressions}

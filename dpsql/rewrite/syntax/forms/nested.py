@@ -9,7 +9,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
 _LEAVES = (exp.Column, exp.Literal, exp.Star)
-"""What has no query in it, and is most of what is selected."""
+"""Nodes that have no query in them, and are most of the outputs."""
 
 
 def queries_inside(node: exp.Select) -> Iterator[exp.Expr]:

@@ -17,7 +17,7 @@ from dpsql.rewrite.syntax.read.trees import every
 
 _NEVER_OF_NULL = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
 _STRICT = (exp.Column, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Boolean, exp.DataType)
-"""What is NULL if a column in it is, and the rest of what may stand there."""
+"""Expressions that are NULL if a column in them is, and the others that may stand there."""
 
 
 def lead_with_private_rows(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
@@ -66,7 +66,7 @@ def _never_of_null(part: exp.Expr, theirs: Offered) -> bool:
         return given and _is_strict(part.this) and _reads(part.this, theirs)
     compared = list(part.iter_expressions()) if isinstance(part, _NEVER_OF_NULL) else []
     if any(isinstance(one, exp.All) or str(one.this).upper() == "ALL" for one in compared):
-        return False  # of no values at all it is true, whatever is compared with them
+        return False  # of no values at all it is true, for any value that is compared with them
     return any(_is_strict(one) and _reads(one, theirs) for one in compared)
 
 

@@ -8,8 +8,8 @@ SELECT paid, count(*), (SELECT avg(fare) FROM rides s WHERE s.paid = r.paid) FRO
 →  SELECT g.paid, g.n, (SELECT avg(fare) FROM rides s WHERE s.paid = g.paid)
    FROM (SELECT paid, count(*) AS n FROM rides r GROUP BY paid) AS g
 
-Only aggregates that leave out what is NULL: of a public row that finds none there is nothing in them. Claim: what is measured
-is what the inner query measures, a join or a grouping like any other; PostgreSQL does the rest with what is released.
+Only aggregates that leave out what is NULL: of a public row that finds none there is nothing in them. Claim: the inner
+query is measured, a join or a grouping like any other; PostgreSQL does the rest with the release.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ from dpsql.rewrite.syntax.read.trees import every
 
 _CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"})
 _STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Distinct)
-"""What is NULL if a column in it is."""
+"""Expressions that are NULL if a column in them is."""
 
 
 def as_answers(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
@@ -64,7 +64,7 @@ def _elements(node: exp.Expr | None) -> Sequence[exp.Expr]:
 
 
 def _is_made_of(node: exp.Expr, known: Collection[str]) -> bool:
-    """Return whether no column in an expression stands outside what is known, and subqueries."""
+    """Return whether no column in an expression stands outside of these expressions, and subqueries."""
     if isinstance(node, exp.Query) or render(node) in known:
         return True
     return not isinstance(node, exp.Column) and all(_is_made_of(one, known) for one in node.iter_expressions())

@@ -41,12 +41,12 @@ OF_SINGLE_ROWS: Mapping[str, str] = {
     ),
     "any_value": "The value that most rows have: mode() WITHIN GROUP (ORDER BY x)",
 }
-"""Aggregates that show values of single rows, or hang on one, and what is near to them."""
+"""Aggregates that show values of single rows, or depend on one, and their nearest that do not."""
 NAMES = frozenset({"grouping", "mode"}) | STATISTICS.keys() | QUANTILES | LOGICAL | OF_SINGLE_ROWS.keys()
 
 
 OF_AGGREGATES = frozenset({"dpsql.margin", "dpsql.cut"})
-"""What tells something of another aggregate."""
+"""Functions that tell something of another aggregate."""
 
 
 def function_name(node: exp.Expr) -> str:

@@ -33,7 +33,7 @@ _CONSTANTS = frozenset({TokenType.NUMBER, TokenType.STRING})
 _ENDS = frozenset(
     {None, TokenType.COMMA, TokenType.R_PAREN, TokenType.ALIAS, TokenType.FROM, TokenType.ORDER_BY, TokenType.LIMIT}
 )
-"""What ends an expression that it stands behind."""
+"""The ends of an expression that the word stands behind."""
 
 
 class TooComplexError(Exception):
@@ -44,7 +44,7 @@ class Client(Postgres):
     """PostgreSQL's own words."""
 
     INDEX_OFFSET = 0
-    """What the parser takes off an array's places, and adds again."""
+    """The parser takes it off an array's places, and adds it again."""
 
     class Parser(PostgresParser):
         """A parser that recognises syntax, not functions."""
@@ -62,7 +62,7 @@ class Client(Postgres):
             self._taken = 0
 
         def _warn_unsupported(self) -> None:
-            """Give up: the parser would keep the text as it is, and repeat it in the log."""
+            """Give up: the parser would keep the text unchanged, and repeat it in the log."""
             raise ParseError("not understood")
 
         def _advance(self, times: int = 1) -> None:

@@ -42,5 +42,5 @@ def not_understood(text: str) -> Unsupported:
     return Unsupported(
         "this statement over a protected table is not understood, or too long",
         because="statement-not-understood",
-        hint="docs/sql.md says which SQL is answered. Aggregate in a subquery: around it everything is.",
+        hint="docs/sql.md says which SQL is answered. Aggregate in a subquery: any SQL may stand around it.",
     )

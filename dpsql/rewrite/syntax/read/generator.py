@@ -10,11 +10,11 @@ from sqlglot.helper import name_sequence
 from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
 
 _BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})
-"""What few columns have."""
+"""Parts that few columns have."""
 _NEGATED = {exp.Is: "IS NOT", exp.RegexpLike: "!~", exp.RegexpILike: "!~*"}
-"""What is negated by another word, and not by NOT before it."""
+"""Comparisons that are negated by another word, and not by NOT before them."""
 _OF_VALUES = "_values"
-"""What the parser calls VALUES that stand for a query."""
+"""The parser's name for VALUES that stand for a query."""
 _PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 
 

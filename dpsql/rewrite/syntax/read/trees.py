@@ -15,7 +15,7 @@ _LEAVES = frozenset({exp.Identifier, exp.Literal, exp.Null})
 def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[exp.Expr]:
     """Yield a tree's nodes, each before what is in it, in the order of the text; what was yielded may be changed.
 
-    What is in nodes of the kind `outermost` is left out.
+    Nodes inside of nodes of the kind `outermost` are left out.
     """
     pending = [tree]
     while pending:

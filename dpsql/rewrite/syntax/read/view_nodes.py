@@ -22,7 +22,7 @@ class ViewRead(exp.Subquery):
 
 
 class ViewedTable(exp.Table):
-    """A protected table in the query of a view; whoever may use the view need not be granted it.
+    """A protected table in the query of a view; a role that may use the view need not be granted it.
 
     PostgreSQL is asked for the types of what is computed from it, and sees a row of NULLs of the declared types in its place.
     """

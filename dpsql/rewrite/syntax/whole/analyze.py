@@ -48,7 +48,7 @@ class AskedStatement:
 class AnalyzedStatement:
     """A statement with its queries bound; `refusal` is what to say instead of an answer.
 
-    It owns the trees of its queries: whoever reads one, keeps it.
+    It owns the trees of its queries: a reader of one keeps it.
     """
 
     statement: Statement | None
@@ -90,7 +90,7 @@ def asked_statement(text: str) -> AskedStatement | None:
 
 
 def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | None:
-    """Return what is asked of protected tables; None when the statement is the shadow's own business.
+    """Return the questions about protected tables; None when the statement is the shadow's own business.
 
     Raises:
         TooComplex: it is not known yet, because that took too long.
@@ -105,7 +105,7 @@ def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | N
         raise  # what this moment refuses, or who else asks, says nothing of the statement: nobody may remember it
     except DpsqlError as error:
         return AnalyzedStatement(None, Kind.ROWS, Refusal.of(error))
-    # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
+    # A text that only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
     return _not_understood(text) if _is_query(text) and reads(text, protected) else None
 
 

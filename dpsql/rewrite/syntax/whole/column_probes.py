@@ -87,5 +87,5 @@ def _is_false(node: exp.Expr) -> bool:
 
 
 def _comparable(a: exp.Literal, b: exp.Literal) -> bool:
-    """Return whether two numbers are equal only if they are written alike: 1 and 1.0 are not."""
+    """Return whether two numbers are equal only if they are written in the same way: 1 and 1.0 are not."""
     return a.name.isdigit() and b.name.isdigit()

@@ -24,13 +24,13 @@ _TRIED = (
     exp.Div, exp.Mod, exp.Limit, exp.Offset, exp.RegexpLike, exp.RegexpILike, exp.AtTimeZone, exp.Extract, exp.Substring,
     exp.WindowSpec, exp.Anonymous,
 )  # fmt: skip
-"""What may have such a constant."""
+"""Nodes that may have such a constant."""
 _LATE = SETS | {
     "convert", "convert_from", "convert_to", "current_setting", "to_date", "to_number", "to_timestamp", "to_tsquery",
 }  # fmt: skip
 """Functions whose results for constants EXPLAIN does not compute: they have rows, or depend on settings."""
 _RELEASED = (exp.Column, exp.Query, exp.Star, exp.Parameter)
-"""What is no constant that stands there."""
+"""Nodes that are no constants there."""
 _LAZY = frozenset({"case", "coalesce", "and", "or"})
 """Words of what PostgreSQL may never come to compute."""
 _OBJECTS = frozenset({"json_build_object", "jsonb_build_object"})
@@ -121,7 +121,7 @@ def _of_frame(node: exp.WindowSpec) -> Iterator[str]:
 
 
 def _of_late(node: exp.Anonymous, name: str, args: list[exp.Expr]) -> Iterator[str]:
-    """Yield a call with its constants, a text in the place of what is released."""
+    """Yield a call with its constants, a text instead of the release."""
     match name, args and [untyped(args[0]), *args[1:]]:
         case "format", [exp.Literal() as form, *values] if "*" not in form.name:
             texts = ["''" for _ in values]

@@ -65,7 +65,7 @@ def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
 
 
 def _read(tree: exp.Expr, clauses: set[str], ctes: Mapping[str, exp.CTE] = MappingProxyType({})) -> exp.Table | None:
-    """Return the table whose rows a query passes on, each as it is, also through CTEs; None of another query."""
+    """Return the table whose rows a query passes on, each unchanged, also through CTEs; None of another query."""
     if not isinstance(tree, exp.Select) or {key for key, value in tree.args.items() if value} - {*clauses, "with_"}:
         return None
     if not tree.expressions or not all(_is_plain(one.unalias()) for one in tree.expressions):

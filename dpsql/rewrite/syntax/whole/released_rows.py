@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ReleasedRows:
-    """What is known of the rows of an answer before they are, and of those of a public table."""
+    """Facts about the rows of an answer before it is there, and about those of a public table."""
 
     most: int | None
     """None: nobody knows how many there will be."""

@@ -96,7 +96,7 @@ class _Finder:
                 raise Unsupported(
                     "WITH RECURSIVE over a protected table is not supported",
                     because="recursion-over-rows",
-                    hint="Aggregate first; what comes after may be recursive.",
+                    hint="Aggregate first; a query of the answer may be recursive.",
                 )
             kind = self.query(cte.this, known)
             if kind is Kind.ROWS:
@@ -166,7 +166,7 @@ class _Finder:
         among += [item for item, kind in items if kind is Kind.ANSWER]
         self.inner.extend(InnerAnswer(query, visible) for query in among)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
-            if node is not self.root:  # rows are refused there, whatever else it says
+            if node is not self.root:  # rows are refused there, for any other words of it
                 put_windows_in_place(node)
                 refuse_clauses(node, ROW_CLAUSES)
             return Kind.ROWS

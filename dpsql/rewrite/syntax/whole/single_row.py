@@ -198,7 +198,7 @@ def _own_names(source: exp.Expr, names: _Names, released: Released) -> _Names:
 
 
 def _known(table: exp.Table, released: Released) -> ReleasedRows | None:
-    """Return what is known of a table's rows; None if it is not among those that are declared, or released."""
+    """Return the facts about a table's rows; None if it is not among those that are declared, or released."""
     ours = isinstance(table.this, exp.Identifier) and fold(table.args.get("db")) in ("", "public")
     return released.get(fold(table.this)) if ours else None
 

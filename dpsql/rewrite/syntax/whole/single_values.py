@@ -15,7 +15,7 @@ from dpsql.rewrite.syntax.whole.released_rows import Released
 from dpsql.rewrite.syntax.whole.single_row import several_rows
 
 _TESTS = frozenset({"all", "any", "array", "exists", "some"})
-"""What reads a list of values, where it is written with more parentheses than are needed."""
+"""The readers of a list of values, where it is written with more parentheses than are needed."""
 _PLACES: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.From: frozenset({"this"}), exp.Join: frozenset({"this"}), exp.Lateral: frozenset({"this"}),
     exp.In: frozenset({"query"}), exp.Exists: frozenset({"this"}), exp.Any: frozenset({"this"}),

@@ -3,8 +3,8 @@
     SELECT zone, round(avg(fare), 2) FROM trips WHERE tip > 0 GROUP BY zone HAVING count(*) > 9 ORDER BY 2
     →  SELECT _dp."g0" AS "zone", round(_dp."a0", 2) AS "round" FROM "answer" AS _dp WHERE _dp."a1" > 9 ORDER BY 2
 
-FROM becomes the table of answers `_dp`, keys and aggregates its columns, HAVING a WHERE. What refers to anything else of
-the private rows has no meaning any more and is refused.
+FROM becomes the table of answers `_dp`, keys and aggregates its columns, HAVING a WHERE. A reference to anything else
+of the private rows has no meaning any more and is refused.
 """
 
 from collections.abc import Callable, Sequence

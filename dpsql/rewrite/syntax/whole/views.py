@@ -2,9 +2,9 @@
 
 SELECT avg(fare) FROM by_card AS c  →  SELECT avg(fare) FROM (SELECT fare FROM trips WHERE payment_type = 'card') AS c
 
-Claim: what is measured for a statement that reads a view is what is measured for the statement in which the view's query
-stands, since each later stage sees that statement only. So nothing about sensitivity, owners or bounds has to be said anew.
-The tables of a view are written with their schema: no CTE of a client's is read in their place.
+Claim: a statement that reads a view is measured as the statement in which the view's query stands, since each later
+stage sees that statement only. So nothing about sensitivity, owners or bounds has to be said anew. The tables of a
+view are written with their schema: no CTE of a client's is read in their place.
 """
 
 from collections.abc import Iterable, Iterator
@@ -79,7 +79,7 @@ def _read(view: View, table: exp.Table) -> ViewRead:
         raise Unsupported(
             f"{more[0].upper()} of a view is not supported",
             because="clause-on-view",
-            hint=f'Write FROM "{view.name}" AS v alone, and what is to be done with its rows around it.',
+            hint=f'Write FROM "{view.name}" AS v alone, and the rest of the query around it.',
         )
     body = _tree(view).copy()
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(view.name, quoted=True))

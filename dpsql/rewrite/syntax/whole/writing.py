@@ -71,7 +71,7 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
 def rows_refused(private: Collection[str], text: str, *, one: bool = False) -> AccessDenied:
     """Return the error for a query that asks for rows of protected tables, or for `one` of them; `text` names some.
 
-    What to do stands in the message: many tools show nothing else.
+    The next step stands in the message: many tools show nothing else.
     """
     names = [name for name in sorted(private) if mentions(text, [name])][:_MOST_NAMED]
     instead = " max(x) and min(x) are the last and the first; LIMIT 0 shows the columns." if one else ""

@@ -83,7 +83,7 @@ def _replace(table: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
 
 
 def is_plain(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
-    """Return whether an element of FROM is a declared table as it is, or a query that names its columns and filters it."""
+    """Return whether an element of FROM is a plain declared table, or a query that names its columns and filters it."""
     if isinstance(item, exp.Table) and not item.args.get("db") and fold(item.this) in ctes:
         name = fold(item.this)
         if names_itself(ctes[name]) is not False:

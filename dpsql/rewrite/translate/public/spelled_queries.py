@@ -106,7 +106,7 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
         case exp.Values():
             only(node, "expressions", "alias")
             return f"(VALUES {', '.join(_row(s, row) for row in node.expressions)}){_called(node)}"
-        case ViewRead():  # of public rows: whatever its query is, PostgreSQL has the view
+        case ViewRead():  # of public rows: PostgreSQL has the view, for any query of it
             return f'"public".{quoted_name(node.view)}{_called(node)}'
         case exp.Subquery():
             only(node, "this", "alias")

@@ -1,7 +1,7 @@
 """SQL for the shadow that planning asks: written by us from a tree of allowed constants, never a client's own text.
 
 Promise: what is spelled has no side effect, and nothing of a client's text is in it but numbers that match a pattern,
-names in double quotes, and strings in quotes of our own. What is not known by name is refused.
+names in double quotes, and strings in quotes of our own. Names that are not listed are refused.
 
     extract(epoch FROM x)  →  extract('epoch' FROM "x")          now() - '1 day'  →  (pg_catalog.now() - '1 day')
 """

@@ -90,7 +90,7 @@ class Margin:
 
     of: Moment | Quantile | Extreme | Distinct | OfDistinct
     cut: bool = False
-    """Whether not that is asked but the share of a count or a sum that is missing, as its C takes it off."""
+    """Whether the question is about the share of a count or a sum that its C takes off, and not about the aggregate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> A
 
 
 _ADDED_UP = frozenset({"count", "sum", "regr_count"})
-"""What loses something with each row that does not count."""
+"""Aggregates that lose something with each row that does not count."""
 
 
 def _no_number(name: str) -> Unsupported:

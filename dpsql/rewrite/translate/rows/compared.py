@@ -4,9 +4,9 @@ SELECT v.d, count(*) FROM (VALUES (10), (20)) AS v(d) JOIN trips t ON t.fare < v
 →  SELECT CASE WHEN fare < 10 THEN 0 WHEN fare < 20 THEN 1 END AS b, count(*) FROM trips WHERE fare < 20 GROUP BY 1
    10 is group 0; 20 is groups 0 and 1
 
-Claim: a row that matches a constant is in one of the groups that are added up for it, and in none otherwise. Proof: its value
-lies in one stretch between two neighbouring bounds, all values of which compare with every constant alike. A value that is
-NULL matches no constant, and the condition keeps it out.
+Claim: a row that matches a constant is in one of the groups that are added up for it, and in none otherwise. Proof:
+its value lies in one stretch between two neighbouring bounds, all values of which compare with every constant in the
+same way. A value that is NULL matches no constant, and the condition keeps it out.
 
 No row is multiplied, so that a unit has no more rows than it has: noise is for C rows, and not for C times the constants.
 """
@@ -28,7 +28,7 @@ from dpsql.rewrite.ir.relation import Join, Relation, ref
 _MOST_BOUNDS = 500
 """Different bounds, each of which every row may be compared with, one after the other."""
 _ABOVE = {"lt": 0, "ge": 0, "le": 1, "gt": 1}
-"""Whether the value that is compared with is itself below the bound."""
+"""Whether a value equal to the bound counts as below it."""
 
 ConstantRow = Mapping[Ref, Value | None]
 _Bound = tuple[Value, int]
@@ -50,7 +50,7 @@ class Stretches:
     """The places of all other sources now, by those before."""
 
     def without(self, expr: Expr) -> Expr:
-        """Return an expression over the relation as it is now, which reads no constant."""
+        """Return an expression over the present relation, which reads no constant."""
         return with_refs(expr, lambda one: replace(one, source=self.moved[one.source]))
 
 

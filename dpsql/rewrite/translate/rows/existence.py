@@ -64,7 +64,7 @@ def _shared_first(relation: Relation, t: Translator, condition: Expr) -> Expr:
 def _tested(relation: Relation, test: Existence, inside: Relation, condition: Expr) -> Relation:
     rows = tested(relation, inside, condition, negated=test.negated)
     if rows is None:
-        raise _refused("LEFT JOIN and NOT EXISTS can't stand in a condition that there are rows of another table")
+        raise _refused("LEFT JOIN and NOT EXISTS can't stand in a test for rows of another table")
     return rows
 
 
@@ -93,7 +93,7 @@ def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public
     for clause in _CLAUSES:
         if select.args.get(clause):
             name = _NAMES.get(clause, clause.rstrip("_").upper())
-            raise _refused(f"{name} in a condition that there are rows is not supported", _INSTEAD.get(clause))
+            raise _refused(f"{name} in a test for rows is not supported", _INSTEAD.get(clause))
     relation, names = inside(select)
     relation, names = renumbered(relation, behind), names.behind(behind, t.names)
     within = replace(t, names=names)

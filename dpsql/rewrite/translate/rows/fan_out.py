@@ -1,13 +1,13 @@
 """Joins that make several rows of one: what a unit may have is weighed after the join, but engines would never end.
 
-JOIN zones ON zones.borough = paid   →  as it is: several zones a row
-CROSS JOIN zones                     →  as it is, where the policy's table is known to have few rows; else it is refused
+JOIN zones ON zones.borough = paid   →  unchanged: several zones a row
+CROSS JOIN zones                     →  unchanged, where the policy's table has few rows; else it is refused
 
 A row can meet as many rows of the joined table as the conditions let it (`partners`), and a unit may have as many rows more:
 else it would lose all but one of them, and the answer would be wrong by that factor.
 
-Claim: a unit moves what is measured by no more than the bound that `owners` makes of these numbers, whatever they are: it
-counts no row of the table as found once, so that what a unit may have is weighed after the join, whatever that came to.
+Claim: a unit moves the sums by no more than the bound that `owners` makes of these numbers, for all numbers. It counts
+no row of the table as found once, so that a unit's rows are weighed after the join, however many they are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ _MOST_LOOKED_AT = 10_000
 
 
 def fanned_out(relation: Relation, declared: Declared) -> Relation:
-    """Return the relation with what is known of the rows that each of its rows has of joined public tables.
+    """Return the relation with the facts about the rows that each of its rows has of joined public tables.
 
     One of many rows has to have a column that is equal to something of the rows before it.
 

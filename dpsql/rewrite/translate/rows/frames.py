@@ -34,7 +34,7 @@ def frame_of(node: exp.Window) -> RowsAround | None:
         raise Unsupported(
             f"the frame {render(spec)[:60]} is not supported over private rows",
             because="window-frame",
-            hint="ROWS BETWEEN n PRECEDING AND n FOLLOWING is, with UNBOUNDED or CURRENT ROW at either end.",
+            hint="Write ROWS BETWEEN n PRECEDING AND n FOLLOWING, with UNBOUNDED or CURRENT ROW at either end.",
         )
     return RowsAround(before, after)
 

@@ -43,7 +43,7 @@ _FEW = 1000
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is known beside the rows: the policy, whose units are protected, facts about columns, what the engine keeps."""
+    """The facts beside the rows: the policy, whose units are protected, facts about columns, the engine's constraints."""
 
     policy: Policy
     kind: str
@@ -95,7 +95,7 @@ def _rows(relation: Relation, keys: tuple[Expr, ...], around: Around) -> "_Rows"
         raise AccessDenied(
             f'a subquery over single units must group by "{_name(found)}", which your role protects',
             because="subquery-by-unit",
-            hint="Or group by nothing that says whose a row is.",
+            hint="Or group by no column that says whose a row is.",
         )
     env = narrowed(refs(*keys), relation.condition, around.declared)
     others = tuple(
@@ -117,7 +117,7 @@ def _name(found: Owners) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows below with their owners, the keys, and what is known where their conditions hold."""
+    """The rows below with their owners, the keys, and the facts where their conditions hold."""
 
     found: Owners
     keys: tuple[Expr, ...]
@@ -128,7 +128,7 @@ class _Rows:
     around: Around
 
     def argument(self, expr: Expr) -> Aggregated:
-        """Return what is known of an aggregate's argument, in as many rows of one unit as count."""
+        """Return the facts about an aggregate's argument, in as many rows of one unit as count."""
         return Aggregated(expr, facts(expr, self._env(expr)), self.found.rows)
 
     def source(self, values: Sequence[UnitValue]) -> tuple[Relation, Mapping[str, Expr]]:
@@ -180,7 +180,7 @@ _DECLARED: Mapping[SqlType, str] = {SqlType.NUMERIC: "numeric(38,10)"}
 
 
 def made_column(name: str, key: Expr, env: Env) -> Column:
-    """Return what is known of an expression as a column by itself."""
+    """Return the facts about an expression as a column by itself."""
     known = facts(key, env)
     declared = _DECLARED.get(key.type, key.type.value)
     column = key.column if isinstance(key, Ref) else Column(name, key.type, declared)

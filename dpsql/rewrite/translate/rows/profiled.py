@@ -17,7 +17,8 @@ from dpsql.rewrite.translate.rows.aggregates import Aggregate
 
 _OF_ZEROS = frozenset({"count", "sum", "avg"})
 _OF_A_PROFILE = 3
-"""How many things, both extremes among them, are computed of a column at once by nobody who wants one of them; or more."""
+"""So many things, both extremes among them, are computed of a column at once only by a client that wants none of them
+in particular."""
 
 
 def profiled_without_bounds(aggregates: Sequence[Aggregate]) -> list[str | None]:

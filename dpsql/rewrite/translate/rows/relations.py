@@ -50,7 +50,7 @@ from dpsql.rewrite.translate.values.translator import translator
 
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """What following private rows through a query needs: the policy, who asks, constants, and facts about columns."""
+    """Follows private rows through a query by the policy, the role, constants, and facts about columns."""
 
     policy: Policy
     role: Role
@@ -60,7 +60,7 @@ class Tracker:
     answers: Mapping[int, AwaitedTable] = field(default_factory=dict)
     """The answers to inner queries, by their nodes."""
     _facts: dict[Expr, Facts] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What was found out about expressions: it is asked again and again."""
+    """Facts about expressions: they are asked again and again."""
 
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""

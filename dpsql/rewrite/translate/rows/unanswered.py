@@ -59,5 +59,5 @@ def not_known(node: exp.Expr) -> Unsupported:
     return Unsupported(
         f"{f'{name}(…)' if name else render(node)[:80]} is not supported over private rows",
         because="aggregate-not-known",
-        hint="docs/sql.md lists the aggregates that are.",
+        hint="docs/sql.md lists the supported aggregates.",
     )

@@ -28,7 +28,7 @@ _MOST_VALUES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One of the relations, whose its rows are, its columns in order, and what is known of each."""
+    """One of the relations, whose its rows are, its columns in order, and the facts about each."""
 
     found: Owners
     exprs: tuple[Expr, ...]
@@ -100,7 +100,7 @@ def _table(unit: Column, every: Mapping[str, Column], columns: Sequence[Column],
 
 
 def _column(name: str, place: int, parts: Sequence[_Part]) -> Column:
-    """Return what is known of the values of all parts together."""
+    """Return the facts about the values of all parts together."""
     pairs = [(part.exprs[place], part.known[place]) for part in parts]
     given = [(e, known) for e, known in pairs if not (isinstance(e, Const) and e.value is None)] or pairs
     type_ = _common({expr.type for expr, _ in given})
@@ -152,5 +152,5 @@ def _refused() -> Unsupported:
     return Unsupported(
         "the parts of UNION ALL must have as many columns, each with one type and a name of its own",
         because="union-of-types",
-        hint="Cast them alike in each part; privacy units must be all numbers, or all texts.",
+        hint="Cast them to one type in each part; privacy units must be all numbers, or all texts.",
     )

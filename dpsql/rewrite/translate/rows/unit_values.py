@@ -1,7 +1,7 @@
 """The value of an aggregate of one unit's rows, and its bounds.
 
-Each is the same in whatever order the rows are read: sums are of whole numbers, or of whole steps between the bounds of what
-is added up. Floating-point numbers added in another order come out as others, and that order is not the unit's own.
+Each is the same in any order of the rows: sums are of whole numbers, or of whole steps between the bounds of what is
+added up. Floating-point numbers added in another order come out as others, and that order is not the unit's own.
 
 sum(fare) of fares in [0, 150], max_rows 20  →  steps of 150/2^30 added up, a column in [0, 3000]
 """
@@ -31,7 +31,7 @@ _SQUARED = 2**20
 """The same for variances, which add up squares."""
 _NUMBERS = frozenset({"count", "count_distinct"})
 _PLACES = frozenset({"min", "max", "percentile_disc"})
-"""What is one of the values that it is of."""
+"""Aggregates that return one of their values."""
 _ROOT_OF_HALF = Fraction(70711, 100_000)
 """A little more."""
 _SUMS: Mapping[SqlType, SqlType] = {
@@ -44,7 +44,7 @@ _SUMS: Mapping[SqlType, SqlType] = {
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """What is aggregated, what is known of it, and how many rows of one unit count."""
+    """An argument of an aggregate, its facts, and how many rows of one unit count."""
 
     expr: Expr
     known: Facts
@@ -85,7 +85,7 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
             raise Unsupported(
                 f"{render(node)[:80]} of single units is not supported",
                 because="aggregate-of-units",
-                hint="Counts, bool_and and bool_or are; of numbers and times sum, avg, min, max, variances and percentiles.",
+                hint="Take count, bool_and or bool_or; of numbers and times also sum, avg, min, max, variances, percentiles.",
             )
 
 
@@ -170,7 +170,7 @@ def _spread(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
 
 
 def _percentile(point: Fraction, given: Aggregated, where: Expr, *, discrete: bool) -> UnitValue:
-    """Return an order statistic, or what lies between two: a function of the values, in whatever order they are read."""
+    """Return an order statistic, or what lies between two: a function of the values, in any order."""
     if discrete:
         return replace(_extreme("percentile_disc", given, where), point=point)
     nullable = given.known.nullable or where != TRUE

@@ -206,7 +206,7 @@ class _Rows:
             name += "'"
         single = naming_units(below)
         naming = [c.name for e, c in self.columns.items() if single & {(one.source, one.name) for one in refs(e)}]
-        # What another row of the unit has names it as well.
+        # Values of another row of the unit name it as well.
         naming += [one.column.name for one in self.windows if _taken_of(one) in {self.unit.name, *naming}]
         units = {f"{name} {i}": UnitBound(column, 1) for i, column in enumerate(naming)}
         every = (self.unit, *self.columns.values(), *(window.column for window in self.windows))

@@ -80,7 +80,7 @@ def power(a: Expr, b: Expr, node: exp.Expr) -> Expr:
         raise Unsupported(
             "power() takes a whole number from 0 to 16 here",
             because="power-small",
-            hint="sqrt(x) is a half, and exp(b * ln(x)) any other.",
+            hint="Write sqrt(x) for the power of a half, and exp(b * ln(x)) for any other.",
         )
     return Apply("power", (to_double(a), b), SqlType.DOUBLE)
 

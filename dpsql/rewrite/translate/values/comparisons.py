@@ -58,7 +58,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
 
 
 def as_whole(expr: Expr) -> Expr:
-    """Return a whole number as it is before PostgreSQL makes it one of another type, which has room for all of them.
+    """Return a whole number in its form before PostgreSQL makes it one of another type, which has room for all of them.
 
     seats::double precision < 2.5  →  seats < 2.5
     """

@@ -24,7 +24,7 @@ _READ: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Is: frozenset({"negate", "unknown"}), exp.Like: frozenset({"negate"}), exp.ILike: frozenset({"negate"}),
     exp.Div: frozenset({"typed"}), exp.DPipe: frozenset({"safe"}),
 }  # fmt: skip
-"""What the parser may say of a node beside its parts, such as NOT; a version that says more is not believed to say less."""
+"""The parser's flags of a node beside its parts, such as NOT; a version with more of them is not believed to say less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ Operand = Expr | IntervalValue | IntervalTimes | Duration
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """One SELECT's names, the statement's constants, and what is known about columns."""
+    """One SELECT's names, the statement's constants, and the facts about columns."""
 
     names: Names
     constants: Constants
@@ -77,7 +77,7 @@ class Translator:
     public: Callable[[exp.Expr], exp.Expr | None]
     """Returns a query with its CTEs in their places; None if it reads anything but public tables."""
     inner: Mapping[int, Expr] = field(default_factory=dict)
-    """What inner queries among these expressions are, and tests of their values, by their nodes."""
+    """Inner queries among these expressions, and tests of their values, by their nodes."""
     by_value: bool = True
     """Whether the shadow may be asked what a function makes of each of few values."""
 
@@ -127,14 +127,14 @@ def refused(node: exp.Expr, *, because: str) -> Unsupported:
     text = (render(node) if isinstance(node, exp.Cast) else node.sql("postgres"))[:80]
     if isinstance(node, exp.Exists):
         return Unsupported(
-            "EXISTS is not supported over private rows but as a condition of WHERE",
+            "EXISTS is supported over private rows as a condition of WHERE only",
             because=because,
             hint="It may be one of those that AND joins; or write x IN (SELECT … FROM a public table).",
         )
     return Unsupported(
         f"{text} is not supported over private rows",
         because=because,
-        hint="docs/sql.md lists the functions that are.",
+        hint="docs/sql.md lists the supported functions.",
     )
 
 

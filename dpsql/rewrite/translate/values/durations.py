@@ -31,7 +31,7 @@ _HOUR, _MINUTE, _SECOND = 3600 * 10**6, 60 * 10**6, 10**6
 _PARTS: Mapping[str, tuple[int, int]] = {
     "day": (DAY, 0), "hour": (_HOUR, 24), "minute": (_MINUTE, 60), "second": (1, _MINUTE), "epoch": (1, 0),
 }  # fmt: skip
-"""Fields of the time between two others: by how many microseconds it is divided, and what is left off above."""
+"""Fields of the time between two others: the divisor in microseconds, and the part that is left off above."""
 
 
 def age(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Age:

@@ -22,9 +22,9 @@ class Names:
 
     tables: Mapping[str, Mapping[str, Expr]]
     around: "Names | None" = None
-    """What the query around this one offers: for names that nothing here has."""
+    """The names of the query around this one, for those that nothing here has."""
     require: Callable[[Ref], None] = every_column
-    """Checks that whoever asks may name a column of a table."""
+    """Checks that the role may name a column of a table."""
 
     def behind(self, sources: int, around: "Names") -> "Names":
         """Return what the names mean where so many other sources stand before theirs, which `around` offers."""
@@ -58,7 +58,7 @@ class Names:
         return self.named(place[name])
 
     def named(self, expr: Expr) -> Expr:
-        """Return what a name stands for, if whoever asks may name all that it is made of.
+        """Return what a name stands for, if the role may name all that it is made of.
 
         Raises:
             AccessDenied: it is made of a column that they may not.

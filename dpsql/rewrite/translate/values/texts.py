@@ -153,7 +153,7 @@ def _liked(arg: Expr, pattern: str) -> Expr:
 
 def _beyond_ascii(node: exp.Expr) -> Unsupported:
     return Unsupported(
-        f"{node.sql('postgres')[:80]}: engines know other small letters beyond ASCII than PostgreSQL",
+        f"{node.sql('postgres')[:80]}: engines have other small letters beyond ASCII than PostgreSQL",
         because="letters-beyond-ascii",
         hint="Write LIKE; or the owner of the data can declare `values` for the column.",
     )

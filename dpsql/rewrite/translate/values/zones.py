@@ -128,12 +128,12 @@ def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
 
 
 def on_session_clock(t: Translator, x: Expr, node: exp.Expr) -> Expr:
-    """Return what the session's clock shows at a time with a zone; any other value as it is."""
+    """Return what the session's clock shows at a time with a zone; any other value unchanged."""
     return _cast(t, x, SqlType.TIMESTAMP, node) if x.type is SqlType.TIMESTAMPTZ else x
 
 
 def instant(t: Translator, x: Expr, node: exp.Expr) -> Expr:
-    """Return when it is that the session's clock shows a time without a zone; any other value as it is."""
+    """Return when it is that the session's clock shows a time without a zone; any other value unchanged."""
     x = as_timestamp(x)
     return _cast(t, x, SqlType.TIMESTAMPTZ, node) if x.type is SqlType.TIMESTAMP else x
 
