@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
+from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.columns import Ctes
 from dpsql.rewrite.syntax.named.existence import conjuncts_of, existences
 from dpsql.rewrite.syntax.named.units import groups_by_unit
@@ -54,8 +55,8 @@ def compare_extremes(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 def _compared(inner: exp.Select, ctes: Ctes, policy: Policy) -> exp.Expr | None:
     """Return the comparison instead of EXISTS, if one of its conditions compares a row's value with one from outside."""
     where, ours = inner.args.get("where"), Offered.of(inner)
-    if where is None or any(value and key not in _CLAUSES for key, value in inner.args.items()):
-        return None
+    if where is None or any(value and key not in _CLAUSES for key, value in inner.args.items()) or aggregates_of(inner):
+        return None  # an aggregate without GROUP BY has a row in any case
     parts = list(conjuncts_of(where.this))
     pairs = [pair for part in parts if (pair := ours.pair(part)) is not None]
     compared = [part for part in parts if ours.pair(part) is None and ours.outer(part)]

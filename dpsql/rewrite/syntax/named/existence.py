@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from dpsql.rewrite.syntax.named.aggregate_names import is_aggregate
+from dpsql.rewrite.syntax.read.trees import every
+
 
 @dataclass(frozen=True, slots=True)
 class Existence:
@@ -29,6 +32,17 @@ def existences(where: exp.Expr) -> tuple[list[exp.Expr], list[Existence]]:
         else:
             tests.append(test)
     return plain, tests
+
+
+def calls_listed(select: exp.Select) -> Iterator[exp.Expr]:
+    """Yield the calls in what the queries of EXISTS put out: one that returns sets decides how many rows there are."""
+    for test in every(select, exp.Exists):
+        query = test.this
+        while isinstance(query, (exp.Subquery, exp.Paren)):
+            query = query.this
+        if isinstance(query, exp.Select):
+            calls = (call for output in query.expressions for call in every(output, exp.Anonymous))
+            yield from (call for call in calls if not is_aggregate(call))
 
 
 def queried(select: exp.Select) -> frozenset[int]:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
+from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
 from dpsql.rewrite.syntax.forms.determined import determined
 from dpsql.rewrite.syntax.forms.distinct_on import put_places_below
@@ -22,7 +23,7 @@ from dpsql.rewrite.syntax.forms.reworded import reword
 from dpsql.rewrite.syntax.forms.set_operations import rows_of_units
 from dpsql.rewrite.syntax.named.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE_CLAUSES, UNIT_CLAUSES, refuse_clauses
 from dpsql.rewrite.syntax.named.columns import from_items, outer_columns
-from dpsql.rewrite.syntax.named.existence import queried
+from dpsql.rewrite.syntax.named.existence import calls_listed, queried
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
@@ -76,7 +77,10 @@ class _Finder:
         with_ = node.args.get("with_")
         if with_ is not None:
             ctes = self._with(with_, ctes)
-        reword(node, {name: cte for name, (_, cte) in ctes.items()}, self.policy)
+        visible = {name: cte for name, (_, cte) in ctes.items()}
+        if isinstance(node, exp.Select) and not self.alone:
+            self._refuse_calls_listed(node, visible)
+        reword(node, visible, self.policy)
         match node:
             case exp.Select():
                 return self._select(node, ctes)
@@ -86,6 +90,15 @@ class _Finder:
                 return self._set_operation(node, ctes)
             case _:
                 return self._other(node)
+
+    def _refuse_calls_listed(self, node: exp.Select, ctes: Mapping[str, exp.CTE]) -> None:
+        call = next(calls_listed(node), None)
+        if call is not None and reads_rows(node, ctes, self.policy):
+            raise Unsupported(
+                f"{render(call)[:60]} is not supported over private rows among what EXISTS selects",
+                because="construct-not-known",
+                hint="Write EXISTS (SELECT 1 FROM …).",
+            )
 
     def _with(self, with_: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Mapping[str, tuple[Kind, exp.CTE]]:
         known = dict(ctes)
