@@ -120,3 +120,13 @@ SELECT count(*) FROM late_cards;
 --> refused 42501: permission denied for
 --> as cleo
 SELECT count(*) FROM card_rides;
+
+-- values beside a view's rows, under the name that a table has in it
+--> answered, 1 measurement
+--> like SELECT k, sum(v) FROM (SELECT fare, tip FROM rides WHERE paid = 'card' AND seats > 0) c CROSS JOIN LATERAL (VALUES (1, c.fare), (2, coalesce(c.tip, 0))) x (k, v) GROUP BY k
+SELECT r.k, sum(r.fare) FROM card_rides c CROSS JOIN LATERAL (VALUES (1, c.fare), (2, c.tip)) AS r (k, fare) GROUP BY r.k;
+
+-- a window over a view's rows, beside a table with the name that one has in it
+--> answered, 2 measurements
+--> like SELECT count(*) FROM (SELECT fare, avg(fare) OVER () AS m FROM rides JOIN zones ON zone_id = from_zone WHERE paid = 'card' AND seats > 0) q WHERE fare > m
+SELECT count(*) FROM (SELECT c.fare, avg(c.fare) OVER () AS m FROM card_rides c JOIN zones r ON r.zone_id = c.zone) q WHERE fare > m;

@@ -17,7 +17,7 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.aggregate_names import is_aggregate
-from dpsql.rewrite.syntax.named.columns import Ctes, from_items, item_name, tables_in_from
+from dpsql.rewrite.syntax.named.columns import Ctes, columns_of, from_items, item_name, tables_in_from
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
@@ -97,10 +97,9 @@ def _of_partition(select: exp.Select, window: exp.Window, keys: Sequence[exp.Exp
         name = exp.to_identifier(names[item_name(item)], quoted=True)
         alias = item.args.get("alias")
         item.set("alias", exp.TableAlias(this=name, columns=alias.args.get("columns") if alias else None))
-    for column in every(query, exp.Column):
-        table = fold(column.args.get("table"))
-        if table in names:
-            column.set("table", exp.to_identifier(names[table], quoted=True))
+    for table, new in names.items():
+        for column in list(columns_of(query, table)):
+            column.set("table", exp.to_identifier(new, quoted=True))
     call, *own = query.expressions
     query.set("expressions", [call])
     ties = [exp.EQ(this=mine, expression=theirs.copy()) for mine, theirs in zip(own, keys, strict=True)]

@@ -9,24 +9,27 @@ Claim: these are the same rows, for each row has as many beside it as there are 
 decided where rows are joined with constants (`partners`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
-from dpsql.rewrite.syntax.named.columns import Ctes
+from dpsql.rewrite.syntax.named.columns import Ctes, columns_of
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
-from dpsql.rewrite.syntax.read.trees import every, holds
+from dpsql.rewrite.syntax.read.trees import holds
 
 _Row = Sequence[exp.Expr]
 
 
 def join_constants_instead(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     """Change the joins of one SELECT over private rows that make rows of values beside them."""
-    for join in list(select.args.get("joins") or ()):
+    joins = list[exp.Join](select.args.get("joins") or ())
+    for n, join in enumerate(joins):
+        if any(str(later.args.get("side") or "").upper() in {"RIGHT", "FULL"} for later in joins[n + 1 :]):
+            continue  # which has rows without a row of these, where a constant would be a value
         rows = _rows(join.this)
         if not any(holds(value, exp.Column) for row in rows for value in row) or not reads_rows(select, ctes, policy):
             continue
@@ -50,7 +53,7 @@ def _rows(item: exp.Expr) -> Sequence[_Row]:
     while isinstance(inner, exp.Subquery):
         inner = inner.this
     match inner:
-        case exp.Values():
+        case exp.Values() if {key for key, value in inner.args.items() if value} <= {"expressions", "alias"}:
             return [one.expressions for one in inner.expressions]
         case exp.Select() if {key for key, value in inner.args.items() if value} == {"expressions"}:
             return [[one.unalias() for one in inner.expressions]]
@@ -80,7 +83,7 @@ def _change(select: exp.Select, join: exp.Join, rows: Sequence[_Row]) -> None:
         for n, name in enumerate(names)
         if len(rows) == 1 or any(holds(row[n], exp.Column) for row in rows)
     }
-    for column in list(_columns(select, item, table)):
+    for column in list(columns_of(select, table)):
         value = values.get(fold(column.this))
         if value is not None:
             named = isinstance(column.parent, exp.Select)
@@ -107,11 +110,3 @@ def _one_of(place: exp.Expr, values: Sequence[exp.Expr]) -> exp.Expr:
     return exp.Case(
         ifs=[exp.If(this=test, true=value) for test, value in zip(tests, before, strict=True)], default=last
     )
-
-
-def _columns(select: exp.Select, item: exp.Expr, table: str) -> Iterator[exp.Column]:
-    """Yield the columns of an element of FROM, wherever they are read."""
-    inside = {id(column) for column in every(item, exp.Column)}
-    for column in every(select, exp.Column):
-        if fold(column.args.get("table")) == table and id(column) not in inside:
-            yield column

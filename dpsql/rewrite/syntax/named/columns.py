@@ -48,6 +48,17 @@ def _in_brackets(item: exp.Expr) -> Iterator[exp.Expr]:
             yield from _in_brackets(one)
 
 
+def columns_of(query: exp.Expr, table: str) -> Iterator[exp.Column]:
+    """Yield the columns of what has a name in a query, but for queries in it, a view's for one, where another has it."""
+    pending = [query]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Column) and fold(node.args.get("table")) == table:
+            yield node
+        elif node is query or not isinstance(node, exp.Select) or table not in tables_in_from(node):
+            pending += node.iter_expressions()
+
+
 def outer_columns(query: exp.Expr) -> list[exp.Column]:
     """Return the columns in a query that belong to queries around it."""
     inside = {item_name(item) for item in every(query, exp.Expr) if isinstance(item, _ITEMS)}

@@ -12,8 +12,10 @@ _LONGEST = 36
 
 
 def fresh(name: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken."""
-    return name if name not in taken else next(f"{name} {n}" for n in itertools.count(2) if f"{name} {n}" not in taken)
+    """Return a name that is not taken, in capitals or not: DuckDB takes these for the same."""
+    lower = {one.lower() for one in taken}
+    names = itertools.chain([name], (f"{name} {n}" for n in itertools.count(2)))
+    return next(one for one in names if one.lower() not in lower)
 
 
 def columns_of_subquery(nodes: Iterable[exp.Expr]) -> list[str]:

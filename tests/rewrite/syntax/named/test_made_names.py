@@ -12,6 +12,11 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
     assert [fresh("n", taken) for taken in ((), {"n"}, {"n", "n 2"})] == ["n", "n 2", "n 3"]
 
 
+def test_capitals_make_no_other_name() -> None:
+    """DuckDB takes both for one column."""
+    assert fresh("n", {"N", "n 2"}) == "n 3"
+
+
 def test_names_tell_what_they_are() -> None:
     """Two alike are told apart."""
     columns = [exp.column("zone", "t"), exp.column("zone", "t")]
