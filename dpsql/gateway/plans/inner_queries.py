@@ -9,7 +9,7 @@ from dpsql.rewrite.ir.awaited_table import AwaitedTable, awaited_table
 from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
 from dpsql.rewrite.ir.spelled import Spelled, quoted_name
 from dpsql.rewrite.translate.public.constants import Constants, required
-from dpsql.rewrite.translate.public.public_queries import spelled_public
+from dpsql.rewrite.translate.public.public_queries import require_names, spelled_public
 
 
 def released(name: str) -> str:
@@ -39,6 +39,7 @@ def awaited(place: int, text: str, fields: PublicAnswer, *, several: bool) -> Aw
     Raises:
         Unsupported: a column has no name of its own, or a type that can't stand beside private rows.
     """
+    require_names(fields.names)
     for type_ in fields.types:
         required(type_)
     token = hashlib.sha256(text.encode()).hexdigest()

@@ -3,7 +3,7 @@
 WITH c (id, name) AS (VALUES (1, 'a')) … JOIN c ON zone = id   →  JOIN (VALUES (1, 'a')) AS c (id, name) ON zone = id
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -149,14 +149,23 @@ def answered_table(answer: PublicAnswer) -> ConstantTable:
     Raises:
         Unsupported: a column has no name of its own, or a type that can't stand beside private rows.
     """
-    if len(set(answer.names)) < len(answer.names):
+    require_names(answer.names)
+    rows = [tuple(_cell(cell, type_) for cell, type_ in zip(row, answer.types, strict=True)) for row in answer.rows]
+    return constant_table(answer.names, [TYPES.get(type_, SqlType.TEXT) for type_ in answer.types], rows)
+
+
+def require_names(names: Sequence[str]) -> None:
+    """Refuse names of columns that an engine takes for one: DuckDB and Spark do, where only capitals differ.
+
+    Raises:
+        Unsupported: see above.
+    """
+    if len({name.lower() for name in names}) < len(names):
         raise Unsupported(
             "columns that stand beside private rows need names of their own",
             because="constants-without-names",
-            hint="Name them: (VALUES (1, 'a')) AS v (id, label).",
+            hint="Name them, by more than capitals: (VALUES (1, 'a')) AS v (id, label).",
         )
-    rows = [tuple(_cell(cell, type_) for cell, type_ in zip(row, answer.types, strict=True)) for row in answer.rows]
-    return constant_table(answer.names, [TYPES.get(type_, SqlType.TEXT) for type_ in answer.types], rows)
 
 
 def _cell(text: str | None, type_: str) -> Value | None:
