@@ -82,6 +82,13 @@ def by_best(priced: PricedPlan, drawn: Drawn) -> tuple[PricedPlan, Drawn]:
     return of(priced), {**drawn, **best}
 
 
+def with_drawn(priced: PricedPlan, drawn: Drawn, more: Drawn) -> Drawn:
+    """Return all that is drawn, but what was measured with an inner answer that is a better one now: of another question."""
+    better = {one for one, draws in more.items() if one in drawn and draws.best[0].epsilon > drawn[one].best[0].epsilon}
+    past = {part.identity for part in priced.measurements if any(one.identity in better for one in part.awaits)}
+    return {**{one: draws for one, draws in drawn.items() if one not in past}, **more}
+
+
 def _inner_parts(priced: PricedPlan) -> frozenset[str]:
     """Return the identities of what inner queries measure."""
     return frozenset(part.identity for one in priced.inner for part in one.measurements)

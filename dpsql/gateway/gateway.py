@@ -14,7 +14,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
-from dpsql.gateway.aiming import Drawn, by_best, following
+from dpsql.gateway.aiming import Drawn, by_best, following, with_drawn
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import (
     AccountsStatement,
@@ -213,7 +213,7 @@ class Gateway(PlannedQuestions):
                 part.identity: known.get(part.identity, Draws(())).with_draw(part.measurement, releases[part.identity])
                 for part in step.measurements
             }
-            known = {**known, **more}
+            known = with_drawn(priced, known, more)
             priced, _ = by_best(priced, known)
         together = self._reading_off.together(priced, request, epoch)
         request.receipt.note(together.releases)
