@@ -11,9 +11,10 @@ import pytest
 
 from dpsql.errors import EngineFailed
 from dpsql.gateway.request import Reply
-from dpsql.gateway.reuse import lenses, told_releases
+from dpsql.gateway.reuse import told_releases
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
+from dpsql.privacy.reuse.lens import lens
 from dpsql.question import Argument, Settings
 from tests.gateway.engines import Watched, fail
 from tests.support.fix_policy import with_chosen_rows, with_rows
@@ -77,13 +78,13 @@ def test_other_words_are_told_apart_in_no_time(
 ) -> None:
     """Of the releases of a day only those are looked at whose rows may have the wanted ones among them."""
     client, looked = new_client(engine), list[object]()
-    right = lenses.lens
+    right = lens
 
     def look(*arguments: Any) -> object:
         looked.append(arguments)
         return right(*arguments)
 
-    monkeypatch.setattr(lenses, "lens", look)
+    monkeypatch.setattr("dpsql.gateway.reuse.lenses.lens", look)
     for number in range(20):
         client.ask(f"SELECT count(*) FROM trips WHERE fare > 10.{number}", Settings(reuse="all"))
     assert looked == []
