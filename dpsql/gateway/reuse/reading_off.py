@@ -177,6 +177,8 @@ class ReadingOff:
 
     def _released(self, found: Mapping[str, tuple[Told, Lens]], request: Request) -> ReadOff:
         """Return what is read, as far as the releases are still there."""
+        if not found:
+            return NOTHING_READ
         stored = self._measuring.paid({told.key for told, _ in found.values()}, request)
         there = {identity: pair for identity, pair in found.items() if pair[0].key in stored}
         if not there:
