@@ -21,7 +21,6 @@ from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
@@ -163,17 +162,17 @@ class ReadingOff:
             return
         told, lenses = self._told.of(request, epoch), self._lenses.of_statement()
 
-        def is_coarser(one: Told, part: PricedMeasurement) -> bool:
-            measured, itself = one.measurement, Told("", "", part, part.cost.epsilon)
-            name = f"{one.part.identity} of its own"
+        def is_coarser(one: Told, itself: Told) -> bool:
+            measured, name = one.measurement, f"{one.part.identity} of its own"
             return isinstance(measured, Sums) and lenses(name, measured, (ONE,), itself) is not None
 
         for scope in priced.scopes:
             for part in scope.parts:
                 sums = isinstance(part.measurement, Sums) and not (part.cost.delta or part.finds_keys)
                 if sums and part.identity not in known:
-                    found = (one for one in reversed(told) if is_coarser(one, part))
-                    yield from (" ".join(one.statement.split()) for one in islice(found, 1))
+                    itself = Told("", "", part, part.cost.epsilon)
+                    near = (one for one in reversed(told) if itself.words <= one.words and is_coarser(one, itself))
+                    yield from (" ".join(one.statement.split()) for one in islice(near, 1))
 
     def _released(self, found: Mapping[str, tuple[Told, Lens]], request: Request) -> ReadOff:
         """Return what is read, as far as the releases are still there."""
