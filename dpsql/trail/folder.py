@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -49,8 +49,15 @@ def read_head(directory: Path) -> Head | None:
     """Return where a trail ended when it was written last; None where nothing tells."""
     try:
         with os.fdopen(open_private(directory / "head", os.O_RDONLY), "rb") as file:
-            return Head(**json.loads(file.read()))
-    except (OSError, ValueError, TypeError):
+            return _head_of(file.read())
+    except OSError:
+        return None
+
+
+def _head_of(written: bytes) -> Head | None:
+    try:
+        return Head(**json.loads(written))
+    except (ValueError, TypeError):
         return None
 
 
@@ -71,7 +78,7 @@ class TrailFolder:
     def add(self, lines: Sequence[Mapping[str, object]], today: date) -> tuple[int, ...]:
         """Add lines, which are on the disk once this returns, and return their sizes; where it raises, none is there."""
         with self._turn():
-            head = self._seen(read_head(self.directory))
+            head = self._seen(_head_of(os.pread(self._lock, 2 * _WIDTH, 0)))
             head = self._rotated(head, today)
             link, written = head.link, list[bytes]()
             for fields in lines:
@@ -121,7 +128,8 @@ class TrailFolder:
             os.close(opened)
 
     def _write_head(self, head: Head) -> None:
-        os.pwrite(self._lock, json.dumps(asdict(head)).ljust(_WIDTH).encode(), 0)
+        every = {"line": head.line, "hash": head.hash, "file": head.file, "size": head.size}
+        os.pwrite(self._lock, json.dumps(every).ljust(_WIDTH).encode(), 0)
 
     def _rotated(self, head: Head, today: date) -> Head:
         """Return the head for the next lines: another file on another day, or where one is large; days never go back."""

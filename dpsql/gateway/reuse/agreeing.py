@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpsql.gateway.reuse.told_releases import Told
+from dpsql.gateway.reuse.told_releases import Told, candidates
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -63,7 +63,7 @@ class Agreeing:
     def _sources(self, name: str, wanted: Sums, needed: tuple[Feature, ...]) -> tuple[tuple[Told, Lens], ...]:
         pairs = [
             (one, through)
-            for one in self.told
+            for one in candidates(wanted, self.told)
             if isinstance(one.measurement, Sums)
             and may_agree(one.measurement)
             and (through := self.lenses(name, wanted, needed, one)) is not None
@@ -73,7 +73,7 @@ class Agreeing:
     def _above(self, name: str, wanted: Sums, needed: tuple[Feature, ...], level: int) -> tuple[Agreement, Lens] | None:
         """Return what is said of the coarser groups nearest above these, and how they are made of these."""
         itself = Told("", "", PricedMeasurement(wanted, "", name), wanted.epsilon)
-        coarser = [one for one in self.told if self._is_coarser(one.measurement, wanted)]
+        coarser = [one for one in candidates(wanted, self.told) if self._is_coarser(one.measurement, wanted)]
         for one in sorted(coarser, key=lambda one: len(one.measurement.groups.grouped), reverse=True):
             measured = one.measurement
             of_totals = replace(wanted, relation=measured.relation, where=measured.where, groups=measured.groups)

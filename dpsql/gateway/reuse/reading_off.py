@@ -15,14 +15,12 @@ from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.agreeing import Agreeing, Agreement
 from dpsql.gateway.reuse.lenses import Lenses
-from dpsql.gateway.reuse.told_releases import Told, ToldReleases
+from dpsql.gateway.reuse.told_releases import Told, ToldReleases, candidates
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.plan import MeasurementPlan
-from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
@@ -112,12 +110,16 @@ class ReadingOff:
             return NOTHING_READ
         epsilon = session_epsilon(request.settings, role, role.per_query.epsilon) if priced.aim is None else _ANY
         found: dict[str, tuple[Told, Lens]] = {}
-        lenses, worthy = self._lenses.of_statement(), self._worthy(request, epoch, epsilon)
+        lenses, told = self._lenses.of_statement(), self._told.of(request, epoch)
         for scope in priced.scopes:
             for place, part in enumerate(scope.parts):
                 if part.identity in known or part.identity in found or part.cost.delta or part.finds_keys:
                     continue
-                best = self._best(scope.plan, place, partial(lenses, part.identity), worthy, reuse)
+                wanted = scope.plan.parts[place]
+                if not isinstance(wanted, (Sums, Histogram)):
+                    continue
+                worthy = [one for one in candidates(wanted, told) if one.epsilon >= epsilon]
+                best = _best(wanted, needed_sums(scope.plan, place), partial(lenses, part.identity), worthy, reuse)
                 if best is not None:
                     found[part.identity] = best
         read = self._released(found, request)
@@ -160,42 +162,22 @@ class ReadingOff:
             return
         told, lenses = self._told.of(request, epoch), self._lenses.of_statement()
 
-        def is_coarser(one: Told, part: PricedMeasurement) -> bool:
-            measured, itself = one.measurement, Told("", "", part, part.cost.epsilon)
-            name = f"{one.part.identity} of its own"
+        def is_coarser(one: Told, itself: Told) -> bool:
+            measured, name = one.measurement, f"{one.part.identity} of its own"
             return isinstance(measured, Sums) and lenses(name, measured, (ONE,), itself) is not None
 
         for scope in priced.scopes:
             for part in scope.parts:
                 sums = isinstance(part.measurement, Sums) and not (part.cost.delta or part.finds_keys)
                 if sums and part.identity not in known:
-                    found = (one for one in reversed(told) if is_coarser(one, part))
-                    yield from (" ".join(one.statement.split()) for one in islice(found, 1))
-
-    def _worthy(self, request: Request, epoch: int, epsilon: Fraction) -> Sequence[Told]:
-        return [told for told in self._told.of(request, epoch) if told.epsilon >= epsilon]
-
-    def _best(
-        self,
-        plan: MeasurementPlan,
-        place: int,
-        through: Callable[[Sums | Histogram, Sequence[Feature], Told], Lens | None],
-        told: Sequence[Told],
-        reuse: Reuse,
-    ) -> tuple[Told, Lens] | None:
-        """Return the release with the least noise in what is read, and how it is read."""
-        wanted, needed = plan.parts[place], needed_sums(plan, place)
-        if not isinstance(wanted, (Sums, Histogram)):
-            return None
-        found = [
-            (one, seen)
-            for one in told
-            if (seen := through(wanted, needed, one)) is not None and (reuse is Reuse.ALL or seen.is_direct)
-        ]
-        return min(found, key=lambda pair: pair[1].noise(pair[0].measurement, needed), default=None)
+                    itself = Told("", "", part, part.cost.epsilon)
+                    near = (one for one in reversed(told) if itself.words <= one.words and is_coarser(one, itself))
+                    yield from (" ".join(one.statement.split()) for one in islice(near, 1))
 
     def _released(self, found: Mapping[str, tuple[Told, Lens]], request: Request) -> ReadOff:
         """Return what is read, as far as the releases are still there."""
+        if not found:
+            return NOTHING_READ
         stored = self._measuring.paid({told.key for told, _ in found.values()}, request)
         there = {identity: pair for identity, pair in found.items() if pair[0].key in stored}
         if not there:
@@ -208,6 +190,22 @@ class ReadingOff:
             {identity: told for identity, (told, _) in there.items()},
             {told.key: (told.part, stored[told.key]) for told, _ in there.values()},
         )
+
+
+def _best(
+    wanted: Sums | Histogram,
+    needed: Sequence[Feature],
+    through: Callable[[Sums | Histogram, Sequence[Feature], Told], Lens | None],
+    told: Sequence[Told],
+    reuse: Reuse,
+) -> tuple[Told, Lens] | None:
+    """Return the release with the least noise in what is read, and how it is read."""
+    found = [
+        (one, seen)
+        for one in told
+        if (seen := through(wanted, needed, one)) is not None and (reuse is Reuse.ALL or seen.is_direct)
+    ]
+    return min(found, key=lambda pair: pair[1].noise(pair[0].measurement, needed), default=None)
 
 
 def _short(statement: str) -> str:

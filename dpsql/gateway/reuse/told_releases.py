@@ -6,9 +6,10 @@ same key follows tells what was measured.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
@@ -25,6 +26,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Argument, Settings
+from dpsql.rewrite.analysis.told.same_rows import condition_words
 
 _MOST, _MOST_GROUPS = 500, 200_000
 """Releases of a role that are looked at, the newest, and their groups together: plans of many groups are large."""
@@ -34,7 +36,7 @@ PlannedAgain = Callable[[str, tuple[Argument, ...], Settings, Request], PricedPl
 """Plans a statement for a client that asks something else."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Told:
     """One release that a role has paid for."""
 
@@ -55,6 +57,17 @@ class Told:
         measured = self.part.measurement
         assert isinstance(measured, (Sums, Histogram))
         return measured
+
+    @cached_property
+    def words(self) -> frozenset[object]:
+        """Return the words of what holds of its rows: computed once, and asked for with each new question."""
+        return condition_words(self.measurement.relation, self.measurement.where)
+
+
+def candidates(wanted: Sums | Histogram, told: Iterable[Told]) -> Sequence[Told]:
+    """Return the releases among whose rows those of a measurement can be: most have other words, and need no other look."""
+    words = condition_words(wanted.relation, wanted.where)
+    return [one for one in told if one.words <= words]
 
 
 @dataclass(slots=True)

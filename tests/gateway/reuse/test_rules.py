@@ -14,6 +14,7 @@ from dpsql.gateway.request import Reply
 from dpsql.gateway.reuse import told_releases
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
+from dpsql.privacy.reuse.lens import lens
 from dpsql.question import Argument, Settings
 from tests.gateway.engines import Watched, fail
 from tests.support.fix_policy import with_chosen_rows, with_rows
@@ -70,6 +71,25 @@ def test_who_looks_keeps_nobody_else_from_looking(
     with ThreadPoolExecutor(2) as pool:
         found = [pool.submit(client.gateway._told.of, request, epoch) for _ in range(2)]
         assert [len(one.result()) for one in found] == [1, 1]
+
+
+def test_other_words_are_told_apart_in_no_time(
+    engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the releases of a day only those are looked at whose rows may have the wanted ones among them."""
+    client, looked = new_client(engine), list[object]()
+    right = lens
+
+    def look(*arguments: Any) -> object:
+        looked.append(arguments)
+        return right(*arguments)
+
+    monkeypatch.setattr("dpsql.gateway.reuse.lenses.lens", look)
+    for number in range(20):
+        client.ask(f"SELECT count(*) FROM trips WHERE fare > 10.{number}", Settings(reuse="all"))
+    assert looked == []
+    client.ask("SELECT count(*) FROM trips WHERE 10.7 < fare AND payment_type = 'cash'", Settings(reuse="all"))
+    assert len(looked) == 1
 
 
 def test_another_role_pays(engine: Memory, new_client: NewClient) -> None:

@@ -15,7 +15,7 @@ from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.told.lookups import Lookup
 from dpsql.rewrite.functions.normal_form import normal_form
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
-from dpsql.rewrite.ir.expr import Expr, Ref, refs, with_refs
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref, refs, walk, with_refs
 from dpsql.rewrite.ir.relation import Join, Relation, Source
 
 _ADDED = frozenset({Join.INNER, Join.LEFT, Join.EXISTS, Join.NOT_EXISTS})
@@ -41,6 +41,17 @@ class ReadRows:
     relation: Relation
     where: Expr
     read: Sequence[Expr]
+
+
+def condition_words(relation: Relation, where: Expr) -> frozenset[object]:
+    """Return the constants and the columns' names in all that holds of each row.
+
+    Where rows are among others, all words of these are among theirs: numbering sources anew changes neither, nor which
+    parts of a condition are equal. So most releases are told apart by their words, without a look at their conditions.
+    """
+    holding = normal_form(relation.where, where, *(source.on for source in relation.sources if source.holds))
+    parts = (part for condition in holding for part in walk(condition) if not isinstance(part, Apply))
+    return frozenset((part.table, part.name) if isinstance(part, Ref) else part for part in parts)
 
 
 def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows) -> AmongRows | None:
