@@ -115,7 +115,7 @@ class Draws:
         return replace(self, known=known)
 
     def seen_by(self, ladder: NoisyLadder) -> "Draws":
-        """Return them with what the choice of C did not see, if rows are counted: of units that have few rows at each rung."""
+        """Return them with what the choice of C did not see, if rows are counted: units that are few at each rung."""
         measured, every = self.best[0], self._every()
         if not isinstance(measured, Sums) or not measured.bounds_rows or not every or ONE not in every[0]:
             return self
