@@ -92,7 +92,7 @@ def medians(found: Sequence[Cell]) -> tuple[float, float]:
 
 
 def _percent(share: float) -> str:
-    return "nothing" if math.isinf(share) else f"{100 * share:.2g} %"
+    return "nothing" if math.isinf(share) else f"{100 * share:.0f} %" if share >= 1 else f"{100 * share:.2g} %"
 
 
 def table(found: Sequence[Cell]) -> Iterator[str]:
