@@ -141,10 +141,10 @@ bench-growth: $(VENV)/ok
 	for rows in 1000000 5000000; do $(SPEED) --part units --part groups --rows $$rows --engine duckdb || exit 1; done
 	$(PY) -m benchmarks.trials
 
-# SmartNoise SQL and Qrlew, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.
+# SmartNoise SQL, Qrlew and OpenDP, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.
 PEERS = $(VENV)/peers
-$(PEERS)/ok: $(VENV)/ok benchmarks/peers/requirements/smartnoise.txt benchmarks/peers/requirements/qrlew.txt
-	@for peer in smartnoise qrlew; do \
+$(PEERS)/ok: $(VENV)/ok $(wildcard benchmarks/peers/requirements/*.txt)
+	@for peer in smartnoise qrlew opendp; do \
 	  test -x $(PEERS)/$$peer/bin/python || \
 	    $(VENV)/bin/uv venv --quiet --no-python-downloads --python '>=3.11,<3.13' $(PEERS)/$$peer || \
 	    { echo "Python 3.11 or 3.12 is needed for $$peer" >&2; exit 1; }; \
@@ -156,6 +156,7 @@ $(PEERS)/ok: $(VENV)/ok benchmarks/peers/requirements/smartnoise.txt benchmarks/
 
 bench-peers: $(PEERS)/ok
 	$(PY) -m benchmarks.peers --peers $(PEERS)
+	$(PY) -m benchmarks.peers.aggregates
 
 # What an installation takes, by version and hash; after a change of the dependencies, and from time to time.
 LOCK = $(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml

@@ -21,6 +21,8 @@ from dpsql.policy.view import View
 _CHARACTERS = re.compile(r"character\((\d+)\)")
 _LEAST = 1_000
 """The share of `per_query` that a measurement pays at least, unless the policy says otherwise."""
+CHOOSING = 5
+"""A measurement whose C is chosen pays one of so many equal parts for that, and the others for itself."""
 
 Value = bool | int | Fraction | str
 """A value of a domain. NULL is never one: `Column.nullable` says whether it can occur."""

@@ -64,6 +64,15 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_least_price_leaves_what_a_choice_of_rows_pays(tmp_path: Path) -> None:
+    """The number that is needed is told: no statement could be paid, and each said that it had five measurements."""
+    unit, small = ("max_rows: 20", "max_rows: auto"), ("epsilon: 0.1}", "epsilon: 0.1, least: 0.02}")
+    assert load(write_files(tmp_path, {TRIPS: unit, CONFIG: small})).policy.roles["owner"].least
+    path = write_files(tmp_path, {TRIPS: unit, CONFIG: (small[0], "epsilon: 0.1, least: 0.03}")})
+    told = 'is "0.03", it may be at most 0.02, what choosing max_rows of trips pays; or declare that number'
+    assert mistakes(tmp_path, path) == [f"config.yaml:13: roles.owner.per_query.least: {told}"]
+
+
 def test_a_protected_table_needs_a_unit(tmp_path: Path) -> None:
     """A table is public by an explicit word only."""
     path = write_files(tmp_path, {ZONES: ("public: true\nkey: zone_id\n", "")})

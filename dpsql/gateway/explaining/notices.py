@@ -45,6 +45,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from _too_few(scope.plan, draws, possible)
     yield from _empty(scope.plan, draws, possible)
     yield from (text for draw in draws if (text := _cut(draw)) is not None)
+    yield from (_unknown(draw) for draw in draws if draw.unseen and draw.known is None)
     yield from _weighed_apart(scope.plan, draws)
     if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
         yield from map(_hidden, hidden(scope.plan, draws))
@@ -99,6 +100,15 @@ def _cut(draws: Draws) -> str | None:
         f"about {100 * share:.2g} % are cut off by max_rows: {measured.bound.rows:,} of {table}, as its profile tells: "
         f"each ({unit}) with more rows counts as that many; margins of counts and sums cover it; "
         "max_rows: auto chooses for each statement"
+    )
+
+
+def _unknown(draws: Draws) -> str:
+    """Return that nobody can say what a chosen C takes off: rows were counted of units that were not seen before."""
+    bound = draws.best[0].bound
+    return (
+        f"most of about {draws.unseen:,.0f} rows that count are of units ({bound.unit.name}) of which the choice of max_rows "
+        f"saw nothing: more may be cut off than dpsql.margin says; a larger ε tells, and so does a profile"
     )
 
 

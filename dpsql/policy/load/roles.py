@@ -14,7 +14,7 @@ from dpsql.policy.load.rights import Rights
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import AmountShape, BudgetShape, RoleShape, UserShape
 from dpsql.policy.load.tables import Schemas
-from dpsql.policy.model import DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
+from dpsql.policy.model import CHOOSING, DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
 from dpsql.policy.stay import periods_touched
 
 
@@ -216,10 +216,23 @@ def _per_query(shape: RoleShape, path: Path, total: Privacy | None, access: Acce
     if each.least is not None and each.least > each.epsilon:
         most = f"one statement pays at most {_decimal(each.epsilon)}"
         access.wrong((*place, "least"), f'is "{_decimal(each.least)}", but {most}')
+    elif each.least is not None and (table := _chosen_for(shape, access)) and each.least > each.epsilon / CHOOSING:
+        most = f"{_decimal(each.epsilon / CHOOSING)}, what choosing max_rows of {table} pays; or declare that number"
+        access.wrong((*place, "least"), f'is "{_decimal(each.least)}", it may be at most {most}')
     # In proportion, so that ε and δ run out together; with zCDP ρ grows with ε².
     part = min(Fraction(1), each.epsilon / total.epsilon)
     share = total.delta / 2 * part**2 if zcdp else total.delta * part
     return Privacy(each.epsilon, share if each.delta is None else each.delta)
+
+
+def _chosen_for(shape: RoleShape, access: Access) -> str | None:
+    """Return a table that the role may use, none of whose measurements it could pay for if `max_rows` is chosen for each."""
+    for name, table in access.schemas.tables.items():
+        unit = table.units.get(shape.protects or "")
+        granted = shape.tables is None or name in shape.tables
+        if unit is not None and unit.up_to is not None and granted and table.key != unit.column:
+            return name
+    return None
 
 
 def _share_of_period(shape: BudgetShape, path: Path, access: Access) -> Privacy | None:

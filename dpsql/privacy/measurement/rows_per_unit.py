@@ -28,6 +28,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from dpsql.frozen import quickly_made
+from dpsql.policy.model import CHOOSING
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
@@ -36,7 +37,7 @@ from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import TRUE
 from dpsql.rewrite.ir.relation import Relation
 
-SHARE = 4
+SHARE = CHOOSING - 1
 """A measurement pays so many times what it takes to choose its C."""
 
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.privacy.accuracy.margin import Margins
+from dpsql.privacy.accuracy.margin import Margins, first_width
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measured, Measurement, Searched, as_chosen
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import KeyRow
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.release.profile import TableProfile
 from dpsql.privacy.release.release import Release, estimates
 from dpsql.rewrite.ir.relation import reads_all
@@ -32,7 +33,9 @@ class Draws:
 
     drawn: tuple[Draw, ...]
     known: TableProfile | None = None
-    """The table's profile, where that tells what a declared C takes off: units have no more rows here."""
+    """The table's profile, where that tells what a C takes off: units have no more rows here."""
+    unseen: float = 0.0
+    """How many rows that count are of units of which nothing was seen when C was chosen."""
 
     @classmethod
     def of(cls, *drawn: Draw) -> "Draws":
@@ -71,8 +74,11 @@ class Draws:
     @property
     def cut(self) -> int:
         """Return how many rows C takes off, as it seems; 0 where nothing tells."""
-        chosen = self.best[1].chosen
-        return (self._declared or 0) if chosen is None else chosen.cut
+        measured, release = self.best
+        if release.chosen is None:
+            return self._declared or 0
+        of_unseen = 0 if self.known is None else self.known.beside(measured.bound.rows, self.unseen)
+        return max(release.chosen.cut, of_unseen)
 
     @property
     def missing(self) -> float | None:
@@ -107,6 +113,14 @@ class Draws:
     def bounded_by(self, known: TableProfile) -> "Draws":
         """Return them with the profile of their table."""
         return replace(self, known=known)
+
+    def seen_by(self, ladder: NoisyLadder) -> "Draws":
+        """Return them with what the choice of C did not see, if rows are counted: units that are few at each rung."""
+        measured, every = self.best[0], self._every()
+        if not isinstance(measured, Sums) or not measured.bounds_rows or not every or ONE not in every[0]:
+            return self
+        counted, reach = sum(found[ONE] for found in every), first_width(measured) * math.sqrt(len(every))
+        return replace(self, unseen=ladder.unseen(measured.bound.rows, counted, reach))
 
     @property
     def groups(self) -> int:

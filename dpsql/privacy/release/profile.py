@@ -101,6 +101,11 @@ class TableProfile:
             cut = self.ladder.cut(rows, min((max(counted, 0.0) + cut) / known, 1.0))[0]
         return round(cut)
 
+    def beside(self, rows: int, counted: float) -> int:
+        """Return how many rows a C takes off units of which so many count, if they are like those of the whole table."""
+        share = self.share_cut(rows).value
+        return round(counted * share / (1 - share)) if share < 1 else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:

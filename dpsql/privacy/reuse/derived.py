@@ -12,6 +12,7 @@ from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import Law
 from dpsql.privacy.release.draws import Draws, Found
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.reuse.lens import Lens
 
 _COPIES = 32
@@ -30,7 +31,7 @@ class Derived(Draws):
     @classmethod
     def through(cls, lens: Lens, draws: Draws) -> "Derived":
         """Build from what was released."""
-        return cls(draws.drawn, draws.known, lens)
+        return cls(draws.drawn, draws.known, lens=lens)
 
     @property
     def groups(self) -> int:
@@ -40,6 +41,11 @@ class Derived(Draws):
     def released(self) -> Draws:
         """Return the release, unchanged."""
         return Draws(self.drawn, self.known)
+
+    def seen_by(self, ladder: NoisyLadder) -> "Derived":
+        """Return them as they are: their C was chosen for other rows."""
+        _ = ladder
+        return self
 
     def reader(self) -> Callable[[int], Found]:
         """Return the function from a group's place to all sums that can be read of it."""
