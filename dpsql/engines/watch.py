@@ -102,11 +102,11 @@ class _Alarms:
                 left = self._next - time.monotonic()
                 if left > 0:
                     self._changed.wait(min(left, threading.TIMEOUT_MAX))
-                due = [one for one, at in self._at.items() if at <= time.monotonic()]
-                for one in due:
-                    del self._at[one]
-            for one in due:
-                one.begin()
+                due = [watched for watched, at in self._at.items() if at <= time.monotonic()]
+                for overdue in due:
+                    del self._at[overdue]
+            for overdue in due:
+                overdue.begin()
 
 
 _ALARMS = _Alarms()

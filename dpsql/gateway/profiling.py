@@ -98,7 +98,7 @@ class Profiles:
             self._plans[role.name] = plan
         return plan
 
-    def known(self, request: Request) -> Profile:
+    def of(self, request: Request) -> Profile:
         """Return what the asker's role has paid for, and is stored: of this epoch alone."""
         role = self._policy.roles[request.asker.role]
         if self._policy.budgets[role.protects].profile is None:
@@ -135,15 +135,15 @@ def _scope(
     (scope,) = planned(every).scopes
     counted = scope.parts[0].measurement
     assert isinstance(counted, Sums)
-    found = []
+    searches = []
     if counted.bound.form is not Form.UNIQUE:
         ladder = counted.bound.up_to or 1 << max((table.expected_rows or _LADDER) - 1, 1).bit_length()
         further = replace(counted.bound, up_to=max(ladder, counted.bound.rows + 1))
         declared = counted.bound.rows if counted.bound.up_to is None else 1
-        found.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))
+        searches.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))
     names = [name for name in _bounded(table) if role.may_name(table.name, name)]
     columns = [Ref(0, table.name, name, table.columns[name]) for name in names]
-    return replace(scope, parts=(*found, *([outside_of(counted, columns, each, emitter)] if columns else [])))
+    return replace(scope, parts=(*searches, *([outside_of(counted, columns, each, emitter)] if columns else [])))
 
 
 def _bounded(table: Table) -> list[str]:
@@ -152,7 +152,7 @@ def _bounded(table: Table) -> list[str]:
 
 def with_profile(drawn: Mapping[str, Draws], priced: PricedPlan, profile: Profile) -> Mapping[str, Draws]:
     """Return what was released, with the rows that a C seems to take off: by a profile, and by how C was chosen."""
-    found = dict(drawn)
+    profiled = dict(drawn)
     for scope in priced.scopes:
         for part in scope.parts:
             bound, draws = part.measurement.bound, drawn.get(part.identity)
@@ -161,9 +161,9 @@ def with_profile(drawn: Mapping[str, Draws], priced: PricedPlan, profile: Profil
             searched = None if part.bound_by is None else drawn.get(part.bound_by.identity)
             if searched is not None and draws.best[1].chosen is not None:
                 draws = draws.seen_by(ladder_of(searched))
-            known = profile.of(bound.unit.table) if bound.once else None
-            found[part.identity] = draws if known is None else draws.bounded_by(known)
-    return found
+            table_profile = profile.of(bound.unit.table) if bound.once else None
+            profiled[part.identity] = draws if table_profile is None else draws.bounded_by(table_profile)
+    return profiled
 
 
 def ladder_of(searched: Draws) -> NoisyLadder:

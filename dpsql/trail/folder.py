@@ -140,7 +140,7 @@ class TrailFolder:
 
     def _begun(self, head: Head, day: str) -> Head:
         """Return the head at the beginning of the day's next file."""
-        parts = [int(one.stem[11:]) for one in files_of(self.directory) if one.name.startswith(day)]
+        parts = [int(file.stem[11:]) for file in files_of(self.directory) if file.name.startswith(day)]
         return Head(head.line, head.hash, f"{day}-{max(parts, default=0) + 1:04d}.jsonl")
 
     def _seen(self, head: Head | None) -> Head:
@@ -169,9 +169,9 @@ class TrailFolder:
         _LOG.warning("the audit trail's head is gone: its last file tells where it ends")
         last = Head(BEGINNING.number, BEGINNING.hash, files[-1].name)
         for line in files[-1].read_bytes().splitlines(keepends=True):
-            found = read_line(line.removesuffix(b"\n"))
-            if found is not None and line.endswith(b"\n"):
-                last = Head(found.link.number, found.link.hash, files[-1].name)
+            last_line = read_line(line.removesuffix(b"\n"))
+            if last_line is not None and line.endswith(b"\n"):
+                last = Head(last_line.link.number, last_line.link.hash, files[-1].name)
         return self._begun(last, files[-1].name[:10])
 
     def _beyond(self, head: Head, files: Sequence[Path]) -> Head:
@@ -181,15 +181,15 @@ class TrailFolder:
             with path.open("rb") as file:
                 file.seek(at)
                 for line in file:
-                    found = read_line(line.removesuffix(b"\n"))
+                    following = read_line(line.removesuffix(b"\n"))
                     if not line.endswith(b"\n"):
                         _LOG.warning("half of a line at the end of %s was cut off: it was not finished", path.name)
                         os.truncate(path, at)
                         break
-                    if found is None or not found.follows(head.link):
+                    if following is None or not following.follows(head.link):
                         _LOG.error("the audit trail was changed: %s after line %d", path.name, head.line)
                         return self._begun(head, files[-1].name[:10])
                     at += len(line)
-                    head = Head(found.link.number, found.link.hash, path.name, at)
+                    head = Head(following.link.number, following.link.hash, path.name, at)
             head = Head(head.line, head.hash, path.name, at)
         return head

@@ -73,9 +73,9 @@ def test_units_and_groups_are_as_many_as_are_asked_for(tmp_path: Path) -> None:
     for kind, type_ in ((SPARSE, "bigint"), (TEXT, "text")):
         records = Records(1_000, 10, kind, (3,))
         records.write(tmp_path / f"{kind}.duckdb")
-        with duckdb.connect(tmp_path / f"{kind}.duckdb") as found:
+        with duckdb.connect(tmp_path / f"{kind}.duckdb") as connection:
             counted = "count(*), count(DISTINCT passenger_id), count(DISTINCT cell_3), min(typeof(passenger_id))"
-            row = found.execute(f"SELECT {counted} FROM taxi").fetchone()
+            row = connection.execute(f"SELECT {counted} FROM taxi").fetchone()
         assert row == (1_000, 10, 3, {"bigint": "BIGINT", "text": "VARCHAR"}[type_])
         assert records.declared["taxi"]["columns"]["passenger_id"] == {"type": type_}
         assert records.declared["taxi"]["columns"]["cell_3"]["values"] == [0, 1, 2]

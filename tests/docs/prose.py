@@ -8,7 +8,8 @@ import ast
 import re
 import sys
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,10 @@ INSTEAD: Mapping[str, str] = {
     r"is there (?:no|for)": "there is no",
 }
 """Words that are read twice, and others in their place."""
+IDLE = frozenset({"one", "found", "known"})
+"""Names that do not say what a thing is: a measurement, a column, a row."""
+MOST_IDLE = 50
+"""How often each of them may stand in all modules together."""
 _WORDS = {re.compile(rf"\b(?:{word})\b", re.IGNORECASE): other for word, other in INSTEAD.items()}
 _NO_NOUN = re.compile(r"^(?:What|Who|Whose|Whom|Which)\b(?!.*\?$)")
 _FENCE = re.compile(r"^ *```")
@@ -109,6 +114,14 @@ def _comments(file: Path) -> Iterator[tuple[int, str]]:
                 yield token.start[0], token.string.lstrip("# ")
 
 
+def idle_names(files: Iterable[Path]) -> Iterator[str]:
+    """Yield the names that say nothing and stand in the files too often."""
+    read = (token for file in files for token in tokenize.generate_tokens(iter(text(file).splitlines(True)).__next__))
+    times = Counter(token.string for token in read if token.type == tokenize.NAME and token.string in IDLE)
+    for name in sorted(name for name in times if times[name] > MOST_IDLE):
+        yield f"dpsql: the name {name} {times[name]} times, of {MOST_IDLE}: say what the thing is"
+
+
 def _said(sentence: str, *, heading: bool) -> Iterator[str]:
     words = [word for word in sentence.split() if re.search(r"\w|…", word)]
     begins = " ".join(words[:6])
@@ -117,8 +130,8 @@ def _said(sentence: str, *, heading: bool) -> Iterator[str]:
     if _NO_NOUN.search(sentence) and not heading:
         yield f"a sentence whose subject is no noun: {begins} …"
     for word, other in _WORDS.items():
-        if found := word.search(sentence):
-            yield f"“{found[0]}”, better: {other}: {begins} …"
+        if match := word.search(sentence):
+            yield f"“{match[0]}”, better: {other}: {begins} …"
 
 
 def _prose(whole: str) -> Iterator[tuple[int, str]]:
@@ -158,13 +171,14 @@ def _plain(line: str) -> str:
 
 
 def _checked() -> int:
-    """Print what is wrong on the pages, and in modules; and links that lead nowhere."""
+    """Print what is wrong on the pages, in modules and with their names; and links that lead nowhere."""
     held = [finding for page in PAGES for finding in findings(page)]
     held += [finding for file in (ROOT / "dpsql").rglob("*.py") for finding in of_module(file)]
     lost = [f"{page.relative_to(ROOT)}: {link} leads nowhere" for page in PAGES for link in missing_links(page)]
-    for said in (*held, *lost):
+    idle = [*idle_names((ROOT / "dpsql").rglob("*.py"))]
+    for said in (*held, *lost, *idle):
         sys.stdout.write(f"{said}\n")
-    return 1 if held or lost else 0
+    return 1 if held or lost or idle else 0
 
 
 if __name__ == "__main__":

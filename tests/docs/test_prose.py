@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import PAGES, ROOT
-from tests.docs.prose import LONGEST_LINE, LONGEST_SENTENCE, findings, of_module
+from tests.docs.prose import LONGEST_LINE, LONGEST_SENTENCE, MOST_IDLE, findings, idle_names, of_module
 
 
 def _found(tmp_path: Path, written: str) -> list[str]:
@@ -25,6 +25,14 @@ def test_code_reads_well() -> None:
     assert [str(finding) for file in (ROOT / "dpsql").rglob("*.py") for finding in of_module(file)] == []
 
 
+def test_names_say_what_a_thing_is(tmp_path: Path) -> None:
+    """Texts, comments and longer names do not count."""
+    assert [*idle_names((ROOT / "dpsql").rglob("*.py"))] == []
+    file = tmp_path / "names.py"
+    file.write_text("one = found_rows = 'known'  # found\n" * MOST_IDLE + "two = one\n", encoding="utf-8")
+    assert [*idle_names([file])] == ["dpsql: the name one 51 times, of 50: say what the thing is"]
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [
@@ -39,7 +47,7 @@ def test_code_reads_well() -> None:
 )
 def test_what_is_read_twice_is_found(tmp_path: Path, written: str, said: str) -> None:
     """With its page and line."""
-    assert any(found.startswith(said) for found in _found(tmp_path, written))
+    assert any(finding.startswith(said) for finding in _found(tmp_path, written))
 
 
 @pytest.mark.parametrize(
@@ -56,4 +64,4 @@ def test_what_is_read_twice_is_found(tmp_path: Path, written: str, said: str) ->
 )
 def test_what_reads_well_is_not_found(tmp_path: Path, written: str) -> None:
     """Code is no prose, and each cell of a table is a sentence of its own."""
-    assert [found for found in _found(tmp_path, written) if "a line of" not in found] == []
+    assert [finding for finding in _found(tmp_path, written) if "a line of" not in finding] == []

@@ -24,13 +24,13 @@ def _cases() -> list[tuple[str, ...]]:
     """Read the golden file: blocks of file, old text, new text, and what is said."""
     blocks = Path(__file__).with_name("mistakes.txt").read_text(encoding="utf-8").strip().split("\n\n")[1:]
     marks = ("file ", "- ", "+ ", "= ")
-    found = []
+    cases = []
     for block in blocks:
         lines = block.split("\n")
         assert len(lines) == len(marks)
         parts = [line[len(mark) :] for mark, line in zip(marks, lines, strict=True)]
-        found.append(tuple(part.replace("\\n", "\n") for part in parts))
-    return found
+        cases.append(tuple(part.replace("\\n", "\n") for part in parts))
+    return cases
 
 
 @pytest.mark.parametrize(("file", "old", "new", "line"), _cases())

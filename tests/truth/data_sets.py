@@ -45,21 +45,21 @@ USERS = {"ana": "owner"}
 class Remembering(Watched):
     """An engine whose answers are remembered: the same rows are counted in each epoch, with other noise."""
 
-    known: dict[str, Rows] = field(default_factory=dict)
+    remembered: dict[str, Rows] = field(default_factory=dict)
 
     def run(self, prepared: PreparedMeasurements, sql: str, charge: Charge, cancellation: Cancellation) -> Rows:
         """Ask once."""
-        if sql not in self.known:
-            self.known[sql] = Watched.run(self, prepared, sql, charge, cancellation)
-        return self.known[sql]
+        if sql not in self.remembered:
+            self.remembered[sql] = Watched.run(self, prepared, sql, charge, cancellation)
+        return self.remembered[sql]
 
     def rows(self, sql: str) -> Rows:
         """Return the same of what nobody has paid for."""
-        if sql not in self.known:
+        if sql not in self.remembered:
             with self.engine.ready([sql], timeout=600, cancellation=Cancellation()) as prepared:
                 assert isinstance(prepared, DuckPrepared)
-                self.known[sql] = prepared.rows(sql)
-        return self.known[sql]
+                self.remembered[sql] = prepared.rows(sql)
+        return self.remembered[sql]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -136,17 +136,17 @@ def _empty(spill: Path | str, resources: Resources, optimizers: Collection[str])
 
 def _array_bits(connection: duckdb.DuckDBPyConnection) -> int:
     """Return for how many units, as a power of two, there is memory to count them in arrays: up to 4 million."""
-    found = connection.execute("SELECT current_setting('threads')").fetchone()
-    assert found is not None
-    entries = memory_of(connection) / (_PART * _ENTRY * found[0])
+    row = connection.execute("SELECT current_setting('threads')").fetchone()
+    assert row is not None
+    entries = memory_of(connection) / (_PART * _ENTRY * row[0])
     return max(_LEAST_BITS, min(_MOST_BITS, int(math.log2(entries)))) if entries >= 1 else _LEAST_BITS
 
 
 def memory_of(connection: duckdb.DuckDBPyConnection) -> int:
     """Return how many bytes of memory DuckDB may use."""
-    found = connection.execute("SELECT current_setting('memory_limit')").fetchone()
-    assert found is not None
-    number, unit = found[0].split()  # 2.7 GiB
+    row = connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    assert row is not None
+    number, unit = row[0].split()  # 2.7 GiB
     return int(float(number) * _SIZES[unit])
 
 

@@ -94,11 +94,13 @@ def _check_accounting(shape: AmountShape, path: Path, total: Privacy, access: Ac
 def users_of(access: Access) -> dict[str, User]:
     """Check the users."""
     users: dict[str, User] = {}
-    known = list(access.shape.roles or {})
+    allowed = list(access.shape.roles or {})
     for name, shape in access.shape.users.items():
         access.check_name(("users", name))
         if shape.role is not None and not access.document.has(("roles", shape.role)):
-            access.wrong(("users", name, "role"), f'is "{shape.role}", which is no role{suggestion(shape.role, known)}')
+            access.wrong(
+                ("users", name, "role"), f'is "{shape.role}", which is no role{suggestion(shape.role, allowed)}'
+            )
         _check_password(name, shape, access)
         if shape.role is not None and (shape.ldap or shape.password is not None) and not shape.disabled:
             users[name] = User(name, shape.role, "" if shape.ldap else shape.password or "")
@@ -191,8 +193,8 @@ def _check_tables(shape: RoleShape, path: Path, access: Access) -> None:
         table = access.schemas.tables.get(name)
         if table is None:
             if access.schemas.complete and name not in access.schemas.views:
-                known = [*access.schemas.protected, *access.schemas.views]
-                access.wrong(place, f'is "{name}", which is no declared table{suggestion(name, known)}')
+                allowed = [*access.schemas.protected, *access.schemas.views]
+                access.wrong(place, f'is "{name}", which is no declared table{suggestion(name, allowed)}')
         elif table.public:
             access.wrong(place, f'is "{name}", a public table, which everybody may use')
         elif shape.protects in access.kinds and shape.protects not in access.schemas.kinds[name]:

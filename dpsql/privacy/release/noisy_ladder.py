@@ -79,14 +79,14 @@ class NoisyLadder:
         """Return how many units are above each rung."""
         above, top = self._seen()
         sd = self.deviation
-        known = max((place for place, number in enumerate(above) if number > tail.seen * sd), default=None)
-        if known is None:
+        last = max((place for place, number in enumerate(above) if number > tail.seen * sd), default=None)
+        if last is None:
             return above
-        before = max(known - _BACK, 0)
-        slower = (above[known] / above[before]) ** (tail.power / (known - before)) if before < known else tail.most
+        before = max(last - _BACK, 0)
+        slower = (above[last] / above[before]) ** (tail.power / (last - before)) if before < last else tail.most
         factor = min(max(slower, _LEAST), tail.most)
-        for place in range(known + 1, len(above)):
-            like_below = above[known] * factor ** (place - known)
+        for place in range(last + 1, len(above)):
+            like_below = above[last] * factor ** (place - last)
             most = inf if place < top else tail.unseen * sd * tail.most ** (place - top)
             above[place] = max(above[place], min(like_below, most))
         return above

@@ -76,9 +76,9 @@ def test_nothing_makes_it_fail(cell: float) -> None:
     """It is post-processing: whatever was released can be read."""
     for number in range(1, len(RUNGS)):
         ladder = NoisyLadder(RUNGS[:number], [cell] * number, Fraction(1, 10**6), 100.0)
-        for one in (ladder, replace(ladder, cells=[*ladder.cells[:-1], -cell])):
-            assert all(units >= 0 for units in one.above(FOR_MARGINS))
-            cut, margin = one.cut(3)
+        for variant in (ladder, replace(ladder, cells=[*ladder.cells[:-1], -cell])):
+            assert all(units >= 0 for units in variant.above(FOR_MARGINS))
+            cut, margin = variant.cut(3)
             assert cut >= 0
             assert margin >= 0
 
