@@ -9,8 +9,9 @@ import re
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.docs.pages import PAGES, ROOT, missing_links, text
@@ -47,7 +48,11 @@ IDLE = frozenset({"one", "found", "known"})
 MOST_IDLE = 50
 """How often each of them may stand in all modules together."""
 _WORDS = {re.compile(rf"\b(?:{word})\b", re.IGNORECASE): other for word, other in INSTEAD.items()}
+_ANY_WORD = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
 _NO_NOUN = re.compile(r"^(?:What|Who|Whose|Whom|Which)\b(?!.*\?$)")
+_NAMING = ("id", "arg", "attr", "name", "asname")
+"""The parts of Python's syntax that are names."""
+_COMMENT = re.compile(r"^[^\"']*# (?!noqa|type)|  # (?!noqa|type)", re.MULTILINE)
 _FENCE = re.compile(r"^ *```")
 _MARK = re.compile(r"^ *(?:[-*] |\d+\. |> |#+ )?")
 _SPAN = re.compile(r"`[^`]*`(?:, `[^`]*`)*")
@@ -100,14 +105,21 @@ def of_module(file: Path) -> Iterator[Finding]:
 
 def _docstrings(file: Path) -> Iterator[tuple[int, str]]:
     """Yield the paragraphs of all docstrings, those of fields among them: the module's first one at line 1."""
-    for node in ast.walk(ast.parse(text(file))):
+    for node in _nodes(file):
         match node:
             case ast.Expr(value=ast.Constant(value=str(whole))):
                 for number, paragraph in enumerate(whole.split("\n\n")):
                     yield node.lineno + number, " ".join(paragraph.split())
 
 
+@cache
+def _nodes(file: Path) -> Sequence[ast.AST]:
+    return [*ast.walk(ast.parse(text(file)))]
+
+
 def _comments(file: Path) -> Iterator[tuple[int, str]]:
+    if not _COMMENT.search(text(file)):
+        return
     with file.open("rb") as source:
         for token in tokenize.tokenize(source.readline):
             if token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type")):
@@ -116,8 +128,8 @@ def _comments(file: Path) -> Iterator[tuple[int, str]]:
 
 def idle_names(files: Iterable[Path]) -> Iterator[str]:
     """Yield the names that say nothing and stand in the files too often."""
-    read = (token for file in files for token in tokenize.generate_tokens(iter(text(file).splitlines(True)).__next__))
-    times = Counter(token.string for token in read if token.type == tokenize.NAME and token.string in IDLE)
+    nodes = (node for file in files for node in _nodes(file))
+    times = Counter(name for node in nodes for part in _NAMING if (name := getattr(node, part, None)) in IDLE)
     for name in sorted(name for name in times if times[name] > MOST_IDLE):
         yield f"dpsql: the name {name} {times[name]} times, of {MOST_IDLE}: say what the thing is"
 
@@ -129,7 +141,7 @@ def _said(sentence: str, *, heading: bool) -> Iterator[str]:
         yield f"a sentence of {len(words)} words, of {LONGEST_SENTENCE}: {begins} …"
     if _NO_NOUN.search(sentence) and not heading:
         yield f"a sentence whose subject is no noun: {begins} …"
-    for word, other in _WORDS.items():
+    for word, other in _WORDS.items() if _ANY_WORD.search(sentence) else ():
         if match := word.search(sentence):
             yield f"“{match[0]}”, better: {other}: {begins} …"
 
