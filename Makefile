@@ -128,15 +128,23 @@ test-spark: $(VENV)/ok
 	SPARK_HOME=$$($(SPARK)/bin/python -c 'import pyspark; print(pyspark.__path__[0])') $(PYTEST) -m 'slow or not slow' \
 	  -k 'not versions_stay and not versions_of_iceberg' tests/engines/test_spark.py tests/engines/test_spark_stops.py tests/queries/test_spark.py
 
-# A million trips on both engines, growth and sessions; make bench BENCH='--rows 5000000 --engine duckdb --part questions'
+# The first tables of docs/speed.md, in some eight minutes; bench-sessions has two, bench-growth an hour
+SPEED = $(PY) -m benchmarks.speed --to docs/speed.md --kept benchmarks/speed/kept.json
 bench: $(VENV)/ok
-	$(PY) -m benchmarks.speed --to docs/speed.md --kept benchmarks/speed/kept.json $(BENCH)
+	$(SPEED) --part questions --rows 5000000 --engine duckdb --rounds 3
+	$(SPEED) --part questions --rows 1000000 --engine postgres --rounds 3 --part added
+
+bench-sessions: $(VENV)/ok
+	$(SPEED) --part sessions
+
+bench-growth: $(VENV)/ok
+	for rows in 1000000 5000000; do $(SPEED) --part units --part groups --rows $$rows --engine duckdb || exit 1; done
 	$(PY) -m benchmarks.trials
 
-# SmartNoise SQL and Qrlew, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.
+# SmartNoise SQL, Qrlew and OpenDP, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.
 PEERS = $(VENV)/peers
-$(PEERS)/ok: $(VENV)/ok benchmarks/peers/requirements/smartnoise.txt benchmarks/peers/requirements/qrlew.txt
-	@for peer in smartnoise qrlew; do \
+$(PEERS)/ok: $(VENV)/ok $(wildcard benchmarks/peers/requirements/*.txt)
+	@for peer in smartnoise qrlew opendp; do \
 	  test -x $(PEERS)/$$peer/bin/python || \
 	    $(VENV)/bin/uv venv --quiet --no-python-downloads --python '>=3.11,<3.13' $(PEERS)/$$peer || \
 	    { echo "Python 3.11 or 3.12 is needed for $$peer" >&2; exit 1; }; \
@@ -148,6 +156,7 @@ $(PEERS)/ok: $(VENV)/ok benchmarks/peers/requirements/smartnoise.txt benchmarks/
 
 bench-peers: $(PEERS)/ok
 	$(PY) -m benchmarks.peers --peers $(PEERS)
+	$(PY) -m benchmarks.peers.aggregates
 
 # What an installation takes, by version and hash; after a change of the dependencies, and from time to time.
 LOCK = $(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml
@@ -155,4 +164,4 @@ lock: $(VENV)/ok
 	$(LOCK) --upgrade -o requirements.lock
 	$(LOCK) --upgrade --extra mcp --extra metrics --extra plots -o requirements-all.lock
 
-.PHONY: demo check lock attack test test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-peers
+.PHONY: demo check lock attack test test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers

@@ -57,8 +57,8 @@ def servable(file: Path, served: Policy | None = None) -> Config:
         ConfigError: it can't be.
     """
     config = load(file)
-    known = served is not None and _read_by_shadows(served) == _read_by_shadows(config.policy)
-    if not known and (config.policy.views or any(role.where for role in config.policy.roles.values())):
+    unchanged = served is not None and _read_by_shadows(served) == _read_by_shadows(config.policy)
+    if not unchanged and (config.policy.views or any(role.where for role in config.policy.roles.values())):
         _try_in_shadow(config)
     return config
 

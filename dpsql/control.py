@@ -39,8 +39,8 @@ def _name(file: Path, number: int) -> str:
 
 def _account(connection: socket.socket) -> int:
     """Return whose process is at the other end."""
-    known = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(known)[1])
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(credentials)[1])
 
 
 class ControlDoor:

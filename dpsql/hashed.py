@@ -24,9 +24,9 @@ def hashed_once(kind: type[_T]) -> type[_T]:
         try:
             return self._hash
         except AttributeError:
-            found = computed(self)
-            object.__setattr__(self, "_hash", found)
-            return found
+            hashed = computed(self)
+            object.__setattr__(self, "_hash", hashed)
+            return hashed
 
     kind.__hash__ = remembered  # type: ignore[method-assign, assignment]  # the very hash, remembered
     return kind
@@ -50,9 +50,9 @@ def shown_once(kind: type[_S]) -> type[_S]:
         try:
             return self._shown
         except AttributeError:
-            found = computed(self)
-            object.__setattr__(self, "_shown", found)
-            return found
+            shown = computed(self)
+            object.__setattr__(self, "_shown", shown)
+            return shown
 
     kind.__repr__ = remembered  # type: ignore[method-assign, assignment]  # the very text, remembered
     return kind

@@ -66,8 +66,8 @@ class NoisyValue:
         counts = self.value if isinstance(self.value, dict) else {self.statistic: self.value}
         margin = "" if self.margin is None else f" ± {self.margin:,.4g}"
         rows = "".join(
-            f"<tr><th>{escape(str(name))}</th><td>{'NULL' if one is None else f'{one:,.6g}'}{margin}</td></tr>"
-            for name, one in counts.items()
+            f"<tr><th>{escape(str(name))}</th><td>{'NULL' if count is None else f'{count:,.6g}'}{margin}</td></tr>"
+            for name, count in counts.items()
         )
         return f"<table><caption>{escape(self.statistic)}, ε = {float(self.epsilon):.4g}</caption>{rows}</table>"
 
@@ -84,8 +84,8 @@ class _Question:
     def places(self, values: Iterable[object]) -> list[int]:
         """Return the place of each value in the grid; what is no number has none, what is outside is clamped."""
         scale = PARTS / (self.high - self.low)
-        found = (_number(value) for value in values)
-        return [round((min(max(one, self.low), self.high) - self.low) * scale) for one in found if one is not None]
+        numbers = (_number(value) for value in values)
+        return [round((min(max(n, self.low), self.high) - self.low) * scale) for n in numbers if n is not None]
 
     def cells(self, exact: Sequence[int], unit: int) -> list[int]:
         """Return whole numbers with noise, of which one value changes all together by `unit` at most."""
@@ -263,12 +263,12 @@ def _epsilon(
             return level_epsilon(_level(level), [output], contribution=rows, rows=share, cap=None)
         case _, None:
             try:
-                found = given if isinstance(given, Fraction) else Fraction(str(given))
+                epsilon = given if isinstance(given, Fraction) else Fraction(str(given))
             except (ValueError, ZeroDivisionError):
-                found = Fraction(0)
-            if found <= 0:
+                epsilon = Fraction(0)
+            if epsilon <= 0:
                 raise BadInput(f"an ε of {given}: it must be a number above 0")
-            return found
+            return epsilon
         case _:
             raise BadInput("give epsilon or a level, not both")
 
@@ -276,10 +276,10 @@ def _epsilon(
 def _level(level: str | int | None) -> NoiseLevel:
     if isinstance(level, int) and 0 <= level < len(NoiseLevel):
         return tuple(NoiseLevel)[level]
-    found = LEVELS.get(str(level).replace("_", " "))
-    if found is None:
+    noise_level = LEVELS.get(str(level).replace("_", " "))
+    if noise_level is None:
         raise BadInput(f'no level "{level}": low, medium or high; owner, collaborator or third party; 0, 1 or 2')
-    return found
+    return noise_level
 
 
 def _number(value: object) -> Fraction | None:

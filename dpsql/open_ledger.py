@@ -105,8 +105,8 @@ def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
     if formerly is None or path.exists() or mark.read_mark(path) is not None:
         return path
     if not formerly.exists():
-        known = mark.read_mark(formerly)
-        return path if known is None or known.dataset != dataset.name else formerly
+        marked = mark.read_mark(formerly)
+        return path if marked is None or marked.dataset != dataset.name else formerly
     owner = owner_of(formerly)
     if owner is None or dataset.is_called(owner.dataset):
         return formerly

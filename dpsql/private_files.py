@@ -27,11 +27,11 @@ def make_directory(path: Path, mode: int = 0o700) -> None:
             if step.is_dir():
                 continue
             raise
-        found = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _OURS)
+        descriptor = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _OURS)
         try:
-            os.fchmod(found, wanted)
+            os.fchmod(descriptor, wanted)
         finally:
-            os.close(found)
+            os.close(descriptor)
 
 
 def open_private(path: Path, flags: int) -> int:
@@ -43,9 +43,9 @@ def open_private(path: Path, flags: int) -> int:
             raise _not_ours(path, "is a symbolic link") from None
         raise
     try:
-        found = os.fstat(opened)
-        _see_file(path, found)
-        if stat.S_IMODE(found.st_mode) != _MODE:
+        status = os.fstat(opened)
+        _see_file(path, status)
+        if stat.S_IMODE(status.st_mode) != _MODE:
             os.fchmod(opened, _MODE)
         if flags & os.O_TRUNC:
             os.ftruncate(opened, 0)
@@ -58,13 +58,13 @@ def open_private(path: Path, flags: int) -> int:
 def see_directory(path: Path) -> None:
     """Return if nobody but us, or root, can put something into a directory, and no link of another's leads there."""
     for step in (*reversed(path.absolute().parents), path.absolute()):
-        found = step.lstat()
-        if stat.S_ISLNK(found.st_mode) and not _is_trusted(found):
+        status = step.lstat()
+        if stat.S_ISLNK(status.st_mode) and not _is_trusted(status):
             raise _not_ours(step, "is a link of another account's")
-    found = path.stat()
-    if not _is_trusted(found):
+    status = path.stat()
+    if not _is_trusted(status):
         raise _not_ours(path, "belongs to another account")
-    if found.st_mode & stat.S_IWOTH:
+    if status.st_mode & stat.S_IWOTH:
         raise _not_ours(path, "may be written to by everybody")
 
 
@@ -79,15 +79,15 @@ def prepare_file(path: Path, beside: Iterable[str] = ()) -> None:
             _see_file(other, other.lstat())
 
 
-def _see_file(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _see_file(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise _not_ours(path, "is no plain file")
-    if found.st_uid != os.geteuid() or found.st_nlink > 1:
+    if status.st_uid != os.geteuid() or status.st_nlink > 1:
         raise _not_ours(path, "belongs to another account, or has a second name")
 
 
-def _is_trusted(found: os.stat_result) -> bool:
-    return found.st_uid in (0, os.geteuid())
+def _is_trusted(status: os.stat_result) -> bool:
+    return status.st_uid in (0, os.geteuid())
 
 
 def _not_ours(path: Path, how: str) -> OSError:

@@ -25,11 +25,11 @@ class Remembered(Generic[V]):
     def get(self, key: Hashable) -> V | None:
         """Return the value of a key, None if it is not remembered."""
         with self._lock:
-            found = self._entries.get(key)
-            if found is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return None
             self._entries.move_to_end(key)
-            return found[0]
+            return entry[0]
 
     def keep(self, key: Hashable, value: V) -> None:
         """Remember a value, unless it is larger than the whole cache."""
@@ -50,6 +50,6 @@ class Remembered(Generic[V]):
             self.size = 0
 
     def _forget(self, key: Hashable) -> None:
-        found = self._entries.pop(key, None)
-        if found is not None:
-            self.size -= found[1]
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self.size -= entry[1]

@@ -56,14 +56,14 @@ def _claimed(where: Path, prefix: str) -> tuple[Path, int]:
 
 def _sweep(where: Path, prefix: str) -> None:
     """Remove the directories whose processes are dead; where everybody may write, others' bear such names as well."""
-    for found in where.glob(f"{prefix}*"):
+    for folder in where.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
-            seen = found.lstat()
+            seen = folder.lstat()
             if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
                 continue
-            lock = os.open(found / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(found, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)

@@ -65,9 +65,9 @@ class SnapshotKeeper:
         config, engine = self._serving()
         if engine.edition is None or time.monotonic() < self._not_before:
             return
-        found = await asyncio.to_thread(current_snapshot, config)
+        manifest = await asyncio.to_thread(current_snapshot, config)
         # Where somebody has read another policy already, the copy is not for us: it is when we have read it too.
-        if found is not None and found.name != engine.edition.name:
+        if manifest is not None and manifest.name != engine.edition.name:
             await self._serve_newest()
         elif is_due(engine.edition, config, datetime.now(UTC)):
             with contextlib.suppress(SnapshotBusy):

@@ -39,11 +39,14 @@ class StageTimes:
     def count(self, stage: str, seconds: float) -> None:
         """Count one more."""
         with self._lock:
-            found = self._stages.setdefault(stage, StageTime())
-            found.counts[bisect_left(BOUNDS, seconds)] += 1
-            found.seconds += seconds
+            stage_time = self._stages.setdefault(stage, StageTime())
+            stage_time.counts[bisect_left(BOUNDS, seconds)] += 1
+            stage_time.seconds += seconds
 
     def seen(self) -> Mapping[str, StageTime]:
         """Return what was counted so far."""
         with self._lock:
-            return {stage: StageTime(list(one.counts), one.seconds) for stage, one in self._stages.items()}
+            return {
+                stage: StageTime(list(stage_time.counts), stage_time.seconds)
+                for stage, stage_time in self._stages.items()
+            }

@@ -93,8 +93,8 @@ class Supervisor:
     def run(self) -> int:
         """Serve until a signal says stop, or none could start; return the exit code."""
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
-        for one in _HEARD:
-            signal.signal(one, lambda *_: None)
+        for heard in _HEARD:
+            signal.signal(heard, lambda *_: None)
         place = None if len(os.fsencode(tempfile.gettempdir())) < _LONGEST else Path("/tmp")  # noqa: S108 # a place with a short name
         with Scratch("dpsql-doors-", place) as doors:
             self._doors = tuple(doors.path / str(number) for number in range(len(self._children)))
@@ -140,8 +140,8 @@ class Supervisor:
         try:
             os.setpgid(0, 0)  # what is typed at the terminal is for the one that watches
             signal.set_wakeup_fd(-1)
-            for one in _HEARD:
-                signal.signal(one, signal.SIG_DFL)
+            for heard in _HEARD:
+                signal.signal(heard, signal.SIG_DFL)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which is said again once it can be heard
             for end in (self._woken, self._wakes, self._heard, self._holds):
                 os.close(end)

@@ -62,19 +62,19 @@ class _Watchdog:
         self._watched: set[_Watched] = set()
         self._thread: threading.Thread | None = None
 
-    def watch(self, one: _Watched) -> None:
+    def watch(self, watched: _Watched) -> None:
         """Begin to look."""
         with self.lock:
-            self._watched.add(one)
+            self._watched.add(watched)
             self._some.set()
             if self._thread is None or not self._thread.is_alive():  # which no process has that was forked
                 self._thread = threading.Thread(target=self._run, name="dpsql-watchdog", daemon=True)
                 self._thread.start()
 
-    def leave(self, one: _Watched) -> None:
-        """Look no more: when this has returned `one` is not ended."""
+    def leave(self, watched: _Watched) -> None:
+        """Look no more: when this has returned `watched` is not ended."""
         with self.lock:
-            self._watched.discard(one)
+            self._watched.discard(watched)
 
     def _run(self) -> None:
         while True:
@@ -85,9 +85,9 @@ class _Watchdog:
     def _look(self) -> None:
         """Look at each once; a frame that never ends would keep the last one for good."""
         with self.lock:
-            for one in self._watched:
-                if one.is_overdue:
-                    one.end()
+            for watched in self._watched:
+                if watched.is_overdue:
+                    watched.end()
             if not self._watched:
                 self._some.clear()
 
@@ -140,8 +140,8 @@ class _Effort:
 
 def _clock_of_thread() -> int:
     """Return the clock of what this thread has had of the processor; where there is none, that on the wall."""
-    found = getattr(time, "pthread_getcpuclockid", None)
-    return time.CLOCK_MONOTONIC if found is None else int(found(threading.get_ident()))
+    clock_of = getattr(time, "pthread_getcpuclockid", None)
+    return time.CLOCK_MONOTONIC if clock_of is None else int(clock_of(threading.get_ident()))
 
 
 def _is_cancelled(cancellation: Cancellation | None) -> bool:

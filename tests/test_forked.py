@@ -32,9 +32,9 @@ def test_who_forks_for_a_run_ends_with_it(tmp_path: Path) -> None:
             listener.listen()
             unimported = "_imported = lambda: None; mother.shared"
             started(sys.executable, None, listener, f"{unimported}({listener.fileno()}, {owner.pid})").wait(30)
-        one, another = _connected(place), _connected(place)
-        ended, stays = _forked(one), _forked(another)
-        one.end()
+        first, another = _connected(place), _connected(place)
+        ended, stays = _forked(first), _forked(another)
+        first.end()
         assert select.select([ended], [], [], 30)[0]
         assert not select.select([stays], [], [], 0)[0]
     until = time.monotonic() + 30

@@ -35,9 +35,9 @@ def test_a_hash_is_computed_once() -> None:
 
 def test_equal_values_have_equal_hashes() -> None:
     """Whether they have been asked for theirs or not."""
-    one, other = Pair(1, (2, 3)), Pair(1, (2, 3))
-    assert hash(one) == hash(other) == hash((1, (2, 3)))
-    assert {one: "found"}[other] == "found"
+    pair, other = Pair(1, (2, 3)), Pair(1, (2, 3))
+    assert hash(pair) == hash(other) == hash((1, (2, 3)))
+    assert {pair: "found"}[other] == "found"
 
 
 def test_a_changed_copy_has_a_hash_of_its_own() -> None:

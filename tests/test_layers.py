@@ -227,13 +227,13 @@ def _cycle(arrows: Mapping[str, set[str]]) -> list[str]:
         if name in done:
             return []
         for target in sorted(arrows.get(name, ())):
-            found = walk(target, [*trail, name])
-            if found:
-                return found
+            around = walk(target, [*trail, name])
+            if around:
+                return around
         done.add(name)
         return []
 
-    return next((found for name in sorted(arrows) if (found := walk(name, []))), [])
+    return next((circle for name in sorted(arrows) if (circle := walk(name, []))), [])
 
 
 def test_every_file_is_in_a_room() -> None:
@@ -295,9 +295,9 @@ def test_arrows_within_a_room_point_down(room: str) -> None:
         for name, targets in _arrows().items()
         for target in sorted(targets)
         if (source := _inner(name, room))
-        and (found := _inner(target, room))
-        and source != found
-        and _level(found, order) <= _level(source, order)
+        and (inner_room := _inner(target, room))
+        and source != inner_room
+        and _level(inner_room, order) <= _level(source, order)
     ]
     assert wrong == []
 
@@ -333,13 +333,13 @@ def _dotted(node: ast.AST) -> list[str]:
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
     """Return what imported names stand for in a file: `np` for `numpy`."""
-    found: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.asname: alias.name for alias in node.names if alias.asname}
+            aliases |= {alias.asname: alias.name for alias in node.names if alias.asname}
         elif isinstance(node, ast.ImportFrom):
-            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            aliases |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return aliases
 
 
 @pytest.fixture(scope="module")
@@ -351,7 +351,7 @@ def used() -> Mapping[str, _Used]:
 @pytest.mark.parametrize("thing", ALLOWED)
 def test_only_named_files_touch_the_world(thing: str, used: Mapping[str, _Used]) -> None:
     """Randomness, YAML and sockets are each in the files that are there for it."""
-    users = [name for name, found in used.items() if found.includes(thing)]
+    users = [name for name, uses in used.items() if uses.includes(thing)]
     assert sorted(set(users) - set(ALLOWED[thing])) == []
 
 

@@ -26,11 +26,11 @@ def _defined(tree: ast.Module) -> Iterator[str]:
 
 def _several(trees: Mapping[str, ast.Module]) -> Mapping[str, Sequence[str]]:
     """Return the names that are defined in several modules."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    modules_of: defaultdict[str, list[str]] = defaultdict(list)
     for module, tree in trees.items():
         for name in {name for name in _defined(tree) if not name.startswith("_")} - ENTRY_POINTS:
-            found[name].append(module)
-    return {name: modules for name, modules in found.items() if len(modules) > 1}
+            modules_of[name].append(module)
+    return {name: modules for name, modules in modules_of.items() if len(modules) > 1}
 
 
 def test_no_name_has_two_meanings() -> None:
@@ -40,6 +40,6 @@ def test_no_name_has_two_meanings() -> None:
 
 def test_a_second_meaning_would_be_found() -> None:
     """Classes, functions and constants alike, but neither imports nor what is private."""
-    one = ast.parse("from x import Thing\nRows = list[int]\n_own = 1\ndef read(): ...")
+    tree = ast.parse("from x import Thing\nRows = list[int]\n_own = 1\ndef read(): ...")
     other = ast.parse("class Rows: ...\n_own = 2\nread: int = 1\nThing = 3")
-    assert set(_several({"a.one": one, "b.other": other})) == {"Rows", "read"}
+    assert set(_several({"a.one": tree, "b.other": other})) == {"Rows", "read"}

@@ -22,10 +22,10 @@ TRUTH = {"count": len(AGES), "sum": sum(AGES), "mean": fmean(AGES), "variance": 
 @pytest.mark.parametrize("statistic", TRUTH)
 def test_a_large_epsilon_is_near_the_truth(statistic: str) -> None:
     """At ε = 50 noise is far below a thousandth."""
-    found = dpsql.noise(AGES, BOUNDS, 50, statistic)
+    noised = dpsql.noise(AGES, BOUNDS, 50, statistic)
     near = 1.1 if statistic == "median" else 0.005 * TRUTH[statistic]
-    assert isinstance(found.value, int | float)
-    assert abs(found.value - TRUTH[statistic]) <= near
+    assert isinstance(noised.value, int | float)
+    assert abs(noised.value - TRUTH[statistic]) <= near
 
 
 @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "variance"])
@@ -33,11 +33,11 @@ def test_margins_hold_95_of_100(statistic: str) -> None:
     """Of 400 answers 350 at least, where 380 are expected: fewer have odds below 1e-8; and half of the margin holds fewer."""
     inside, half = 0, 0
     for _ in range(400):
-        found = dpsql.noise(AGES, BOUNDS, 0.5, statistic)
-        assert isinstance(found.value, int | float)
-        assert found.margin is not None
-        off = abs(found.value - TRUTH[statistic])
-        inside, half = inside + (off <= found.margin), half + (off <= found.margin / 2)
+        noised = dpsql.noise(AGES, BOUNDS, 0.5, statistic)
+        assert isinstance(noised.value, int | float)
+        assert noised.margin is not None
+        off = abs(noised.value - TRUTH[statistic])
+        inside, half = inside + (off <= noised.margin), half + (off <= noised.margin / 2)
     assert inside >= 350
     assert half < 350
 
@@ -64,8 +64,8 @@ def test_the_four_outputs_come_together() -> None:
 )
 def test_levels_and_users_decide_epsilon(level: str | int, epsilon: str) -> None:
     """920 reports: ε = 1 / (target · 920), by public numbers alone."""
-    found = dpsql.noise([1] * 10, (0, 1), statistic="count", level=level, expected_rows=920)
-    assert found.epsilon == Fraction(epsilon)
+    noised = dpsql.noise([1] * 10, (0, 1), statistic="count", level=level, expected_rows=920)
+    assert noised.epsilon == Fraction(epsilon)
 
 
 def test_histograms_have_all_declared_categories() -> None:
@@ -100,12 +100,12 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], Fraction]
 
 
 @pytest.mark.parametrize("statistic", ["count", "sum", "mean", "variance", "histogram"])
-@pytest.mark.parametrize("one", [-1e9, 0, 3.7, 50, 99.99, 1e9, None, "x", float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [-1e9, 0, 3.7, 50, 99.99, 1e9, None, "x", float("nan"), float("inf")])
 def test_one_value_moves_the_cells_by_no_more_than_the_noise_hides(
-    measured: list[tuple[list[int], Fraction]], statistic: str, one: object
+    measured: list[tuple[list[int], Fraction]], statistic: str, value: object
 ) -> None:
     """Whatever value it is: all cells together by scale · ε at most, and of cells that share a value by exactly that."""
-    for values in ([3, 60.5], [3, 60.5, one]):
+    for values in ([3, 60.5], [3, 60.5, value]):
         dpsql.noise(values, BOUNDS, Fraction(1, 3), statistic, buckets=10 if statistic == "histogram" else None)
     (without, scale), (with_it, _) = measured
     moved = sum(abs(a - b) for a, b in zip(without, with_it, strict=True))
@@ -115,9 +115,9 @@ def test_one_value_moves_the_cells_by_no_more_than_the_noise_hides(
 
 def test_the_noise_is_that_of_its_scale() -> None:
     """P(0) = tanh(ε/2): of 4,000 counts at ε = 1, 1,848 ± 200 are exact, which fails with odds below 1e-9."""
-    found = Counter(dpsql.noise([1] * 100, (0, 1), 1, "count").value for _ in range(4_000))
-    assert abs(found[100] - 1_848) < 200
-    assert abs(found[101] - found[99]) < 250
+    counts = Counter(dpsql.noise([1] * 100, (0, 1), 1, "count").value for _ in range(4_000))
+    assert abs(counts[100] - 1_848) < 200
+    assert abs(counts[101] - counts[99]) < 250
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def _clock() -> datetime:
 
 
 def _modes(place: Path) -> dict[str, str]:
-    return {str(found.relative_to(place)): oct(stat.S_IMODE(found.stat().st_mode)) for found in place.rglob("*")}
+    return {str(path.relative_to(place)): oct(stat.S_IMODE(path.stat().st_mode)) for path in place.rglob("*")}
 
 
 @pytest.mark.usefixtures("umask")
@@ -44,11 +44,11 @@ def test_modes_do_not_follow_the_umask(tmp_path: Path) -> None:
         kept_secret(state / "secret")
         spilled = spill(state / "spill")
         lock(home_of(state / "shadow", None)).close()
-        found = _modes(tmp_path)
+        modes = _modes(tmp_path)
         spilled.remove()
-    assert (found.pop("deep"), found.pop("deep/state")) == ("0o711", "0o711")
-    assert len(found) > 8
-    assert {name: mode for name, mode in found.items() if mode not in ("0o700", "0o600")} == {}
+    assert (modes.pop("deep"), modes.pop("deep/state")) == ("0o711", "0o711")
+    assert len(modes) > 8
+    assert {name: mode for name, mode in modes.items() if mode not in ("0o700", "0o600")} == {}
 
 
 @pytest.mark.parametrize("name", ["ledger.db", "ledger.db-wal", "ledger.db-shm", "ledger.db-journal"])

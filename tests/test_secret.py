@@ -13,7 +13,7 @@ def test_secret_is_made_once_and_private(tmp_path: Path) -> None:
     file = tmp_path / "state" / "secret"
     assert kept_secret(file) == kept_secret(file)
     assert (len(file.read_bytes()), file.stat().st_mode & 0o777) == (32, 0o600)
-    assert [found.name for found in file.parent.iterdir()] == ["secret"]
+    assert [path.name for path in file.parent.iterdir()] == ["secret"]
     assert kept_secret(tmp_path / "another") != kept_secret(file)
 
 

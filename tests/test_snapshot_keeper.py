@@ -28,8 +28,8 @@ def config(tmp_path: Path) -> Config:
     made = replace(copying(tmp_path, None, table("t", column("a", SqlType.INTEGER), unit="a")), refresh=Period.DAY)
     written(made)
     manifest = tmp_path / "snapshot/manifest.json"
-    found = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(found | {"taken": (datetime.now(UTC) - timedelta(days=2)).isoformat()}))
+    fields = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(fields | {"taken": (datetime.now(UTC) - timedelta(days=2)).isoformat()}))
     return made
 
 

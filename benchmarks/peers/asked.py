@@ -142,6 +142,7 @@ class Ours:
         self._asked = 0
         for session in self._sessions.values():
             session.autocommit = True
+            session.execute("SET dpsql.reuse = 'off'")  # a question would be answered by what a larger ε has bought
 
     def ask(self, question: Question, task: Task) -> Answer:
         """Return the answers of a question."""

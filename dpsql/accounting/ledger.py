@@ -143,7 +143,7 @@ class Ledger(Protocol):
     def identity(self) -> str:
         """Return what no other ledger has, nor this one for another data set."""
 
-    def known(
+    def stored_releases(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
     ) -> Mapping[str, bytes] | Failing | None:
         """Return the releases of `items` by key, if the role has paid for each and all are stored.

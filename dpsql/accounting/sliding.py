@@ -63,8 +63,8 @@ class SlidingTotal:
         def is_enough(place: int) -> bool:
             return covers(most, left_of(self.whole, self._before(place + 1)))
 
-        found = bisect_left(range(len(self._times)), True, key=is_enough)
-        return self._times[found] if found < len(self._times) else None
+        first_enough = bisect_left(range(len(self._times)), True, key=is_enough)
+        return self._times[first_enough] if first_enough < len(self._times) else None
 
     def _before(self, place: int) -> Privacy:
         return self._sums[place - 1] if place else _NOTHING

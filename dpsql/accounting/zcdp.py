@@ -33,8 +33,8 @@ def rho_of(epsilon: Fraction) -> Fraction:
     if epsilon >= _FLAT:
         return _up(epsilon)
     grown = _EXACT.exp(_decimal(epsilon))
-    one = Decimal(1)
-    slope = Fraction(_EXACT.divide(_EXACT.subtract(grown, one), _EXACT.add(grown, one))) + _SLACK
+    unit = Decimal(1)
+    slope = Fraction(_EXACT.divide(_EXACT.subtract(grown, unit), _EXACT.add(grown, unit))) + _SLACK
     return _up(min(epsilon * slope, epsilon * epsilon / 2))
 
 

@@ -33,10 +33,10 @@ def login_of(request: object, login: Login) -> Login:
     Raises:
         AgentRefused: it has none.
     """
-    found = credentials(request.headers.get("authorization")) if isinstance(request, Request) else None
-    if found is None:
+    given = credentials(request.headers.get("authorization")) if isinstance(request, Request) else None
+    if given is None:
         raise AgentRefused(f"not logged in to dpsql. {_ADVICE}")
-    return replace(login, user=found[0], password=found[1], advice=_ADVICE)
+    return replace(login, user=given[0], password=given[1], advice=_ADVICE)
 
 
 class NeedsLogin:

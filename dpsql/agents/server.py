@@ -85,9 +85,9 @@ def _with_pages() -> MCPServer[Any]:
     return server
 
 
-async def _told(found: Callable[[], Awaitable[Mapping[str, Any]]]) -> dict[str, Any]:
+async def _told(ask: Callable[[], Awaitable[Mapping[str, Any]]]) -> dict[str, Any]:
     try:
-        return dict(await found())
+        return dict(await ask())
     except AgentRefused as refused:
         raise ToolError(refused.message) from None
 

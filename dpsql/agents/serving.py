@@ -44,7 +44,7 @@ def serve_http(address: str, host: str, port: int) -> None:
 
 def http_app(address: str, host: str, port: int) -> ASGIApp:
     """Return what serves agents over HTTP at one address; browsers are served no page, by any name."""
-    names = [f"{one}:{port}" for one in (host, "localhost")]
+    names = [f"{name}:{port}" for name in (host, "localhost")]
     app = make_server(Login(address), http=True).streamable_http_app(
         streamable_http_path=_PATH,
         json_response=True,

@@ -62,7 +62,7 @@ class AgentSession:
     def __init__(self, connection: AsyncConnection[tuple[Any, ...]]) -> None:
         self._connection = connection
         self.notices: list[str] = []
-        connection.add_notice_handler(lambda one: self.notices.append(one.message_primary or ""))
+        connection.add_notice_handler(lambda notice: self.notices.append(notice.message_primary or ""))
 
     async def rows(self, statement: str, values: Sequence[object] = ()) -> _Rows:
         """Return all rows of a statement of ours."""
@@ -104,7 +104,7 @@ class AgentSession:
         if not kept:  # a stream without rows does not tell its columns
             with suppress(AgentRefused):
                 cursor = await self.ask(f"SELECT * FROM (\n{query}\n) AS answer LIMIT 0")  # noqa: S608 # their text
-        return [one.name for one in cursor.description or ()], kept, more
+        return [column.name for column in cursor.description or ()], kept, more
 
     async def set(self, name: str, value: str | None) -> None:
         """Set one of dpsql's own settings, if there is a value."""

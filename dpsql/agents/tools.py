@@ -58,7 +58,7 @@ async def tell_tables(login: Login, table: str | None) -> _Found:
                 "name": name,
                 "kind": kind,
                 "description": about,
-                "columns": [_column(one[1:]) for one in columns if one[0] == name],
+                "columns": [_column(column[1:]) for column in columns if column[0] == name],
                 "references": [text for of, text in references if of.strip('"') == name],
             }
             for name, kind, about in tables
@@ -66,8 +66,8 @@ async def tell_tables(login: Login, table: str | None) -> _Found:
     }
 
 
-def _column(found: Sequence[Any]) -> _Found:
-    name, kind, low, high, values, nullable, about = found
+def _column(row: Sequence[Any]) -> _Found:
+    name, kind, low, high, values, nullable, about = row
     told = {"name": name, "type": kind, "nullable": nullable, "description": about}
     if low is not None:
         told["bounds"] = [low, high]
@@ -82,9 +82,9 @@ async def tell_plan(login: Login, statement: str, epsilon: str | None, error: st
     query = _checked(statement)
     async with login.session() as session:
         await _set(session, epsilon, error)
-        found = await _planned(session, query)
+        plan = await _planned(session, query)
         lines = await session.rows(f"EXPLAIN {query}")
-    return {**found, "lines": [line for (line,) in lines]}
+    return {**plan, "lines": [line for (line,) in lines]}
 
 
 async def tell_answer(login: Login, statement: str, epsilon: str | None, error: str | None, rows: int) -> _Found:
@@ -93,7 +93,7 @@ async def tell_answer(login: Login, statement: str, epsilon: str | None, error: 
     async with login.session() as session:
         await _set(session, epsilon, error)
         is_query = _first_word(text) in _QUERIES
-        found = await _planned(session, text) if is_query else {"margins": [], "clamped": []}
+        plan = await _planned(session, text) if is_query else {"margins": [], "clamped": []}
         ((before,),) = await session.rows(_NEWEST)
         session.notices.clear()
         most = min(max(rows, 1), _MOST_ROWS)
@@ -104,8 +104,8 @@ async def tell_answer(login: Login, statement: str, epsilon: str | None, error: 
     paid = sum((cost for cost, of in charged if of[:_WHOLE] == text[:_WHOLE]), Decimal(0))
     return {
         **answer,
-        "margins": found["margins"],
-        "clamped": found["clamped"],
+        "margins": plan["margins"],
+        "clamped": plan["clamped"],
         "notices": told,
         "epsilon_paid": _written(paid),
         "epsilon_left": left["epsilon_left"],
@@ -120,7 +120,7 @@ async def tell_budget(login: Login) -> _Found:
 
 async def _budget(session: AgentSession) -> _Found:
     cursor = await session.ask("SELECT * FROM dpsql.budget")
-    names = [one.name for one in cursor.description or ()]
+    names = [column.name for column in cursor.description or ()]
     return dict(zip(names, map(_shown, (await cursor.fetchall())[0]), strict=True))
 
 
@@ -131,10 +131,10 @@ async def _set(session: AgentSession, epsilon: str | None, error: str | None) ->
 
 async def _planned(session: AgentSession, query: str) -> _Found:
     """Return the price and the expected errors of a query; PostgreSQL's own plan says that it has none."""
-    ((found,),) = await session.rows(f"EXPLAIN (FORMAT JSON) {query}")
-    ((top,),) = (found,) if isinstance(found, list) else (json.loads(found),)
+    ((explained,),) = await session.rows(f"EXPLAIN (FORMAT JSON) {query}")
+    ((top,),) = (explained,) if isinstance(explained, list) else (json.loads(explained),)
     plan = top["Plan"]
-    clamped = [one for part in plan.get("Measurements", ()) for one in part.get("Clamped", ())]
+    clamped = [clamp for part in plan.get("Measurements", ()) for clamp in part.get("Clamped", ())]
     return {
         "epsilon": plan.get("Epsilon", "0"),
         **({"delta": plan["Delta"]} if "Delta" in plan else {}),
@@ -144,14 +144,14 @@ async def _planned(session: AgentSession, query: str) -> _Found:
         else "all of it: it reads no protected table",
         "margins": [
             {
-                "output": one["Output"],
-                "half_width_95": one["Margin"],
-                **({"unit": one["Unit"]} if one["Unit"] else {}),
-                "relative": one["Relative"],
+                "output": output["Output"],
+                "half_width_95": output["Margin"],
+                **({"unit": output["Unit"]} if output["Unit"] else {}),
+                "relative": output["Relative"],
             }
-            for one in plan.get("Outputs", ())
+            for output in plan.get("Outputs", ())
         ],
-        "clamped": [f"{one['Expression']} counts within {one['Low']:g} and {one['High']:g}" for one in clamped],
+        "clamped": [f"{clamp['Expression']} counts within {clamp['Low']:g} and {clamp['High']:g}" for clamp in clamped],
     }
 
 
@@ -160,7 +160,7 @@ async def _done(session: AgentSession, command: str) -> _Found:
     cursor = await session.ask(command)
     if cursor.description is None:
         return {**_answer([], [], 0), "status": cursor.statusmessage}
-    return _answer([one.name for one in cursor.description], await cursor.fetchmany(_MOST_ROWS), 0)
+    return _answer([column.name for column in cursor.description], await cursor.fetchmany(_MOST_ROWS), 0)
 
 
 def _answer(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], more: int) -> _Found:
@@ -208,7 +208,7 @@ def _shown(value: object) -> object:
         case timedelta():
             return str(value)
         case list() | tuple():
-            return [_shown(one) for one in value]
+            return [_shown(item) for item in value]
         case dict():
             return value
         case _:

@@ -66,7 +66,7 @@ def audited(
     Raises:
         ConfigError: a server can't be started.
     """
-    worlds = [one for one in made_up_records(config.policy, public, {}) if one.kind == role.protects]
+    worlds = [record for record in made_up_records(config.policy, public, {}) if record.kind == role.protects]
     people = [(world, unit) for world in range(len(worlds)) for unit in (REMOVED[0], REMOVED[-1])]
     for (world, unit), name in zip(people, PEOPLE, strict=True):
         tell(f"asking about a person with {name}")
@@ -98,18 +98,20 @@ def _is_answered(side: Side, sql: str) -> bool:
 def _person(name: str, sides: tuple[Side, Side], asked: Sequence[str], seconds: float) -> Iterator[AuditedQuestion]:
     """Yield what is proved about one person."""
     paid = [_paid(sides[1], sql) for sql in asked]
-    known: tuple[list[list[AnswerNumbers]], list[list[AnswerNumbers]]] = ([], [])
+    learnt: tuple[list[list[AnswerNumbers]], list[list[AnswerNumbers]]] = ([], [])
     begin = time.monotonic()
-    while time.monotonic() - begin < _LEARNT * seconds or len(known[0]) < _FEWEST:
-        for side, answers in zip(sides, known, strict=True):
+    while time.monotonic() - begin < _LEARNT * seconds or len(learnt[0]) < _FEWEST:
+        for side, answers in zip(sides, learnt, strict=True):
             answers.append(_numbers(side, asked))
     coin, there, guessed = random.Random(), list[bool](), list[list[AnswerNumbers]]()  # noqa: S311  (which side is asked)
     while time.monotonic() - begin < seconds or len(there) < _FEWEST:
         there.append(coin.random() < 0.5)
         guessed.append(_numbers(sides[there[-1]], asked))
     for place, sql in enumerate(asked):
-        yield _verdict(name, sql, paid[place], [[[one[place]] for one in some] for some in (*known, guessed)], there)
-    yield _verdict(name, ALL, math.fsum(paid), [*known, guessed], there)
+        yield _verdict(
+            name, sql, paid[place], [[[numbers[place]] for numbers in some] for some in (*learnt, guessed)], there
+        )
+    yield _verdict(name, ALL, math.fsum(paid), [*learnt, guessed], there)
 
 
 def _paid(side: Side, sql: str) -> float:
@@ -140,12 +142,15 @@ def _flat(rows: Sequence[tuple[object, ...]]) -> AnswerNumbers:
 def _of_one_width(rounds: Sequence[Sequence[Sequence[AnswerNumbers]]]) -> list[list[list[AnswerNumbers]]]:
     """Return answers each of which has as many numbers as the longest to its question has."""
     number = len(rounds[0][0])
-    widths = [max(len(one[place]) for some in rounds for one in some) for place in range(number)]
+    widths = [max(len(numbers[place]) for some in rounds for numbers in some) for place in range(number)]
     return [
-        [[np.pad(one[place], (0, widths[place] - len(one[place]))) for place in range(number)] for one in some]
+        [
+            [np.pad(numbers[place], (0, widths[place] - len(numbers[place]))) for place in range(number)]
+            for numbers in some
+        ]
         for some in rounds
     ]
 
 
 def _side_by_side(rounds: Sequence[Sequence[AnswerNumbers]]) -> AnswerNumbers:
-    return np.array([np.concatenate(one) for one in rounds])
+    return np.array([np.concatenate(answers) for answers in rounds])

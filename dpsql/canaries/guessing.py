@@ -45,7 +45,7 @@ class Guesser:
         scores = own.scores(without), own.scores(with_)
         sizes = np.abs(np.concatenate(scores))
         tried = ((least, _bound_of(scores, least)) for least in np.quantile(sizes, _SHARES))
-        return cls(*middles, width, float(max(tried, key=lambda one: one[1])[0]))
+        return cls(*middles, width, float(max(tried, key=lambda pair: pair[1])[0]))
 
     def scores(self, answers: AnswerNumbers) -> AnswerNumbers:
         """Return for each round how much more it looks like one with the person: of Laplace noise the likelihood ratio."""

@@ -144,8 +144,8 @@ def _pickup_times(draw: np.random.Generator, number: int) -> tuple[NDArray[np.da
 
 def _distances(draw: np.random.Generator, zone: Integers) -> Floats:
     """Draw miles, log-normal around the median of the borough; rides from an airport are long."""
-    medians = np.asarray([_AIRPORT_MILES.get(one.zone, _MEDIAN_MILES[one.borough]) for one in zones()])
-    spreads = np.asarray([0.25 if one.zone in _AIRPORT_MILES else 0.78 for one in zones()])
+    medians = np.asarray([_AIRPORT_MILES.get(place.zone, _MEDIAN_MILES[place.borough]) for place in zones()])
+    spreads = np.asarray([0.25 if place.zone in _AIRPORT_MILES else 0.78 for place in zones()])
     at = zone - 1
     miles: Floats = medians[at] * np.exp(spreads[at] * draw.standard_normal(len(zone)))
     rounded: Floats = np.round(miles.clip(max=60.0), 2)
@@ -157,7 +157,7 @@ def _fares(draw: np.random.Generator, zone: Integers, distance: Floats, hour: In
     speed = np.where((hour >= 7) & (hour < 20), 10.0, 14.0) * np.exp(0.25 * draw.standard_normal(len(zone)))
     minutes = 2 + distance / (speed + 0.6 * distance) * 60
     fare: Floats = 2.5 + 0.5 * np.round(4 * distance + 0.5 * minutes)
-    jfk = next(one.zone_id for one in zones() if one.zone == "JFK Airport")
+    jfk = next(place.zone_id for place in zones() if place.zone == "JFK Airport")
     return np.asarray(np.where((zone == jfk) & (distance > 14), 52.0, fare), dtype=np.float64)
 
 
@@ -169,7 +169,7 @@ def _tips(draw: np.random.Generator, fare: Floats, payment: Integers) -> Floats:
 
 
 def _is_in_manhattan(zone: Integers) -> NDArray[np.bool_]:
-    return np.asarray([one.borough == "Manhattan" for one in zones()])[zone - 1]
+    return np.asarray([place.borough == "Manhattan" for place in zones()])[zone - 1]
 
 
 def _soil(draw: np.random.Generator, columns: Columns) -> None:

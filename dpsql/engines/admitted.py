@@ -45,12 +45,12 @@ def see_that_it_is_admitted(product: tuple[str, str], *, unverified: bool) -> No
         ConfigError: it is not.
     """
     engine, version = product
-    known = [one.version for one in ADMITTED if one.engine == engine]
-    admitted = ".".join(version.split(".")[: _PARTS.get(engine)]) in known
-    listed = " and ".join((", ".join(known[:-1]), known[-1])) if known[1:] else "".join(known)
+    versions = [admission.version for admission in ADMITTED if admission.engine == engine]
+    admitted = ".".join(version.split(".")[: _PARTS.get(engine)]) in versions
+    listed = " and ".join((", ".join(versions[:-1]), versions[-1])) if versions[1:] else "".join(versions)
     if unverified:
-        found = "is admitted, and needs no such setting" if admitted else f"is not admitted, as {listed} would be"
-        _LOG.warning("engine.unverified is set: %s %s %s", engine, version, found)
+        verdict = "is admitted, and needs no such setting" if admitted else f"is not admitted, as {listed} would be"
+        _LOG.warning("engine.unverified is set: %s %s %s", engine, version, verdict)
     elif not admitted:
         raise ConfigError(
             f"engine: {engine} {version} is not admitted: nobody has tried if its optimizer keeps statements right",

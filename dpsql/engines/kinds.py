@@ -19,9 +19,9 @@ LOOSE = " (nondeterministic collation)"
 """Stands behind the type of a column of PostgreSQL's whose collation takes different texts for one."""
 
 
-def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
-    """Return whether a column of the engine's type `found` can be read as the declared type, `written` in full."""
-    plain = found.lower().removesuffix(LOOSE)
+def fits(declared: SqlType, written: str, stored: str, dialect: Dialect) -> bool:
+    """Return whether a column of the engine's type `stored` can be read as the declared type, `written` in full."""
+    plain = stored.lower().removesuffix(LOOSE)
     kind = _IN_BRACKETS.sub(r"\1", plain)
     if declared.is_integer:
         return kind in _integers(declared, dialect)
@@ -35,46 +35,48 @@ def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
     return declared is SqlType.NUMERIC and kind == "numeric" and not representable(written)
 
 
-def fits_column(column: Column, found: str, dialect: Dialect) -> bool:
-    """Return whether a column of the engine's type `found` can be read by its declared type."""
+def fits_column(column: Column, stored: str, dialect: Dialect) -> bool:
+    """Return whether a column of the engine's type `stored` can be read by its declared type."""
     if column.in_numbers:
-        return fits(SqlType.BIGINT, SqlType.BIGINT.value, found, dialect) or found.lower() in dialect.stored_types.wide
-    return fits(column.type, column.declared, found, dialect)
+        return (
+            fits(SqlType.BIGINT, SqlType.BIGINT.value, stored, dialect) or stored.lower() in dialect.stored_types.wide
+        )
+    return fits(column.type, column.declared, stored, dialect)
 
 
-def engine_labels(found: str) -> frozenset[str] | None:
+def engine_labels(stored: str) -> frozenset[str] | None:
     """Return the labels of an engine's enumeration; None of another type."""
-    inside = _ENUMERATION.fullmatch(found.removesuffix(LOOSE))
+    inside = _ENUMERATION.fullmatch(stored.removesuffix(LOOSE))
     return None if inside is None else frozenset(label.replace("''", "'") for label in _LABEL.findall(inside[1]))
 
 
-def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:
+def identifies(declared: SqlType, stored: str, dialect: Dialect) -> bool:
     """Return whether different units have different values, and one unit one value, as the engine compares them.
 
     Floats round, and NaN or −0 equals what it is not. Texts are read byte by byte: of a type or collation to which "Ann" is
     "ann", one unit would be two, with twice the rows that it may have.
     """
-    kind = found.lower()
+    kind = stored.lower()
     if declared.is_text:
         return kind != "citext" and not kind.endswith(LOOSE)
     return declared.is_integer or kind not in dialect.stored_types.floats
 
 
 def unique_as_declared(
-    table: Table, found: frozenset[UniqueKey], kinds_of: Callable[[str], Mapping[str, str]]
+    table: Table, unique_keys: frozenset[UniqueKey], kinds_of: Callable[[str], Mapping[str, str]]
 ) -> frozenset[UniqueKey]:
     """Return which of the keys that the engine keeps unique are so as statements read them.
 
     Texts that differ in the blanks at their ends, or beyond its length, are one in a char(n). `kinds_of` returns the
     engine's types of a table's columns.
     """
-    asked = frozenset[str]().union(*found)
+    asked = frozenset[str]().union(*unique_keys)
     cut = {name: c.characters for name, c in table.columns.items() if c.type is SqlType.CHARACTER and name in asked}
     if not cut:
-        return found
+        return unique_keys
     kinds = kinds_of(table.name)
     short = {name for name, length in cut.items() if _is_as_short(kinds[name].lower(), length)}
-    return frozenset(key for key in found if key.isdisjoint(cut.keys() - short))
+    return frozenset(key for key in unique_keys if key.isdisjoint(cut.keys() - short))
 
 
 def _is_as_short(kind: str, length: int | None) -> bool:

@@ -63,12 +63,12 @@ class UnitReport:
 
     def choices(self) -> tuple[int, ...]:
         """Return a coarse grid of bounds, 1, 2, 5, 10 …, that ends where all rows are kept, and the declared one."""
-        largest, found, power = max(self.histogram, default=1), [self.max_rows], 1
+        largest, tried, power = max(self.histogram, default=1), [self.max_rows], 1
         while True:
             for step in (1, 2, 5):
-                found.append(step * power)
+                tried.append(step * power)
                 if step * power >= largest:
-                    return tuple(sorted(set(found)))
+                    return tuple(sorted(set(tried)))
             power *= 10
 
 
@@ -98,23 +98,23 @@ def _columns(table: Table, engine: OwnerEngine, emitter: Emitter) -> tuple[int, 
     counts = ["count(*)", *(f"count(*) FILTER (WHERE {text})" for texts in asked.values() for text in texts.values())]
     selected = ", ".join(f"CAST({text} AS BIGINT)" for text in counts)
     (row,) = engine.for_owner(f"SELECT {selected} FROM {engine.named(table.name)} AS s0", timeout=_TIMEOUT)  # noqa: S608
-    rows, *found = map(whole_number, row)
-    numbers = iter(found)
+    rows, *tallies = map(whole_number, row)
+    numbers = iter(tallies)
     columns = ({"name": name} | {what: next(numbers) for what in texts} for name, texts in asked.items())
-    return rows, tuple(_report(one) for one in columns if len(one) > 1)
+    return rows, tuple(_report(counted) for counted in columns if len(counted) > 1)
 
 
-def _report(found: Mapping[str, str | int]) -> ColumnReport:
-    numbers = {what: int(found[what]) if what in found else None for what in ("nulls", "below", "above", "outside")}
-    return ColumnReport(str(found["name"]), **numbers)
+def _report(counted: Mapping[str, str | int]) -> ColumnReport:
+    numbers = {what: int(counted[what]) if what in counted else None for what in ("nulls", "below", "above", "outside")}
+    return ColumnReport(str(counted["name"]), **numbers)
 
 
 def _conditions(column: Column, asked: Ref, emitter: Emitter) -> Mapping[str, str]:
     """Return the conditions of what can be wrong with a column."""
-    known, raw = emitter.declared.one(asked), emitter.raw(asked)
+    column_facts, raw = emitter.declared.facts_of(asked), emitter.raw(asked)
     nan = f" AND NOT {emitter.is_nan(raw)}" if column.type.is_number and not column.type.is_integer else ""
     conditions = {} if column.nullable else {"nulls": f"NOT ({raw} IS NOT NULL{nan})"}
-    if known.values is not None and column.type.value != "boolean":
+    if column_facts.values is not None and column.type.value != "boolean":
         return conditions | {"outside": f"{raw} IS NOT NULL AND NOT ({emitter.member(asked)})"}
     if column.bounds is None:
         return conditions
@@ -129,15 +129,15 @@ def _ends(bounds: Interval, asked: Ref, emitter: Emitter) -> Sequence[str]:
 
 def _units(table: Table, kind: str, rows: int, engine: OwnerEngine, policy: Policy) -> UnitReport:
     bound = table.units[kind]
-    found = owners(
+    owned = owners(
         scan(table),
         kind,
         policy.tables,
         lambda name: unique_as_declared(policy.tables[name], engine.unique_keys(name), engine.columns),
     )
     emitter = Emitter(engine.dialect, Declared({}), engine.named)
-    rows_of_units = from_where(found.relation, TRUE, (), found.unit, emitter)
-    counted = f"SELECT count(*) AS n {rows_of_units} GROUP BY {identity(found.unit, engine.dialect)}"
+    rows_of_units = from_where(owned.relation, TRUE, (), owned.unit, emitter)
+    counted = f"SELECT count(*) AS n {rows_of_units} GROUP BY {identity(owned.unit, engine.dialect)}"
     counts = engine.for_owner(f"SELECT n, CAST(count(*) AS BIGINT) FROM ({counted}) AS u GROUP BY n", timeout=_TIMEOUT)  # noqa: S608
     histogram = {whole_number(n): whole_number(units) for n, units in counts}
     nobodys = rows - sum(n * units for n, units in histogram.items())

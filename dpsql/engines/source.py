@@ -62,9 +62,9 @@ def _same_tables(
     options: str | None, places: Mapping[str, str], tables: Collection[str]
 ) -> Iterator[tuple[str | None, Mapping[str, str]]]:
     """Yield how else it could be said where tables are: by a search path, in its three spellings, or a place for each."""
-    found = _SEARCH_PATH.fullmatch(options or "")
-    if found is not None:
-        schema = found[1]
+    match = _SEARCH_PATH.fullmatch(options or "")
+    if match is not None:
+        schema = match[1]
         yield None, {**{name: f"{schema}.{name}" for name in tables}, **places}
         yield from ((spelling.format(schema), places) for spelling in _SPELLINGS)
     schemas = {place.partition(".")[0] for place in places.values()}

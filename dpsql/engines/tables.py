@@ -18,9 +18,9 @@ def check_tables(policy: Policy, engine: Engine) -> None:
     Raises:
         ConfigError: with a line for each mistake: file, table, column, and both types.
     """
-    found = [line for table in policy.tables.values() for line in _mistakes(table, policy.tables, engine)]
-    if found:
-        raise ConfigError("\n".join(found), hint="Correct the schema files, or the tables.")
+    mistakes = [line for table in policy.tables.values() for line in _mistakes(table, policy.tables, engine)]
+    if mistakes:
+        raise ConfigError("\n".join(mistakes), hint="Correct the schema files, or the tables.")
     for table in policy.tables.values():
         _see_that_it_is_readable(table, engine)
 

@@ -1,4 +1,8 @@
-"""Stop a statement that is cancelled or takes too long, on engines that are told to stop by a call."""
+"""Stop a statement that is cancelled or takes too long, on engines that are told to stop by a call.
+
+One thread keeps the time of all statements. Only one that has to be stopped gets a thread, in which its engine is told so:
+where that takes long, no other waits.
+"""
 
 import threading
 import time
@@ -24,24 +28,85 @@ def stopping_when_cancelled(
     Yields the event that says whether it was called. After the block it never is, so that what ran the statement may
     run the next one.
     """
-    stopped, wake, over = threading.Event(), threading.Event(), threading.Event()
-
-    def watch() -> None:
-        wake.wait(timeout)
-        until = time.monotonic() + _PATIENCE
-        while not over.is_set():
-            stopped.set()
-            stop()
-            if hang_up is not None and time.monotonic() > until:
-                hang_up()
-            over.wait(_AGAIN)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    cancellation.on_cancel(wake.set)
-    watcher.start()
+    stopping = _Stopping(stop, hang_up)
+    _ALARMS.set(stopping, time.monotonic() + timeout)
+    cancellation.on_cancel(stopping.begin)
     try:
-        yield stopped
+        yield stopping.stopped
     finally:
-        over.set()
-        wake.set()
-        watcher.join()
+        _ALARMS.forget(stopping)
+        stopping.end()
+
+
+class _Stopping:
+    """The calls that stop one statement."""
+
+    def __init__(self, stop: Callable[[], None], hang_up: Callable[[], None] | None) -> None:
+        self._stop, self._hang_up = stop, hang_up
+        self._lock, self._over, self.stopped = threading.Lock(), threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Begin to stop it, unless that has begun, or it is over."""
+        with self._lock:
+            if self._thread is None and not self._over.is_set():
+                self._thread = threading.Thread(target=self._again, daemon=True)
+                self._thread.start()
+
+    def end(self) -> None:
+        """Return when it is not stopped any more, and never will be."""
+        with self._lock:
+            self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _again(self) -> None:
+        until = time.monotonic() + _PATIENCE
+        while not self._over.is_set():
+            self.stopped.set()
+            self._stop()
+            if self._hang_up is not None and time.monotonic() > until:
+                self._hang_up()
+            self._over.wait(_AGAIN)
+
+
+class _Alarms:
+    """The times at which statements are to be stopped, and the thread that waits for them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._at: dict[_Stopping, float] = {}
+        self._next = float("inf")
+        """Until when the thread waits."""
+        self._thread: threading.Thread | None = None
+
+    def set(self, stopping: _Stopping, at: float) -> None:
+        """Begin to stop a statement at a time, unless it is forgotten before."""
+        with self._changed:
+            self._at[stopping] = at
+            if self._thread is None or not self._thread.is_alive():  # a forked process has none
+                self._thread = threading.Thread(target=self._run, name="dpsql-alarms", daemon=True)
+                self._thread.start()
+            elif at < self._next:
+                self._changed.notify()
+
+    def forget(self, stopping: _Stopping) -> None:
+        """Let a statement be; the thread hears of it when it wakes."""
+        with self._changed:
+            self._at.pop(stopping, None)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._next = min(self._at.values(), default=float("inf"))
+                left = self._next - time.monotonic()
+                if left > 0:
+                    self._changed.wait(min(left, threading.TIMEOUT_MAX))
+                due = [watched for watched, at in self._at.items() if at <= time.monotonic()]
+                for overdue in due:
+                    del self._at[overdue]
+            for overdue in due:
+                overdue.begin()
+
+
+_ALARMS = _Alarms()

@@ -31,8 +31,8 @@ def following(priced: PricedPlan, drawn: Drawn, *, inner: bool = False) -> Price
     """
     if priced.inner and priced.aim is None:  # all of it is paid for at once
         return None if all(part.identity in drawn for part in priced.measurements) else priced
-    for one in priced.inner:
-        if (step := following(one, drawn, inner=True)) is not None:
+    for inner_plan in priced.inner:
+        if (step := following(inner_plan, drawn, inner=True)) is not None:
             return step
     wanted = _wanted(priced, drawn, _better if inner else _next)
     if not wanted:
@@ -57,8 +57,8 @@ def _wanted(priced: PricedPlan, drawn: Drawn, following_one: Following) -> dict[
             epsilon = following_one(scope, place, drawn.get(part.identity), priced.aim)
             if epsilon is None or part.identity in fixed:
                 continue
-            known = wanted.get(part.identity)
-            if known is None or known.cost.epsilon < epsilon:
+            already = wanted.get(part.identity)
+            if already is None or already.cost.epsilon < epsilon:
                 wanted[part.identity] = part if epsilon == part.cost.epsilon else part.paying(epsilon)
     return wanted
 
@@ -67,13 +67,13 @@ def by_best(priced: PricedPlan, drawn: Drawn) -> tuple[PricedPlan, Drawn]:
     """Return a plan that waits for the best release of what its inner queries measure, and what was drawn without others."""
     if priced.aim is None or not priced.inner:
         return priced, drawn
-    best = {one: Draws((drawn[one].best,)) for one in _inner_parts(priced) if one in drawn}
-    paid = {one: draws.best[0].epsilon for one, draws in best.items()}
+    best = {identity: Draws((drawn[identity].best,)) for identity in _inner_parts(priced) if identity in drawn}
+    paid = {identity: draws.best[0].epsilon for identity, draws in best.items()}
 
     def at(part: PricedMeasurement) -> PricedMeasurement:
-        one = part.paying(paid[part.identity]) if part.identity in paid else part
-        bound_by = None if one.bound_by is None else at(one.bound_by)
-        return replace(one, awaits=tuple(map(at, one.awaits)), bound_by=bound_by)
+        paid_part = part.paying(paid[part.identity]) if part.identity in paid else part
+        bound_by = None if paid_part.bound_by is None else at(paid_part.bound_by)
+        return replace(paid_part, awaits=tuple(map(at, paid_part.awaits)), bound_by=bound_by)
 
     def of(plan: PricedPlan) -> PricedPlan:
         scopes = tuple(replace(scope, parts=tuple(map(at, scope.parts))) for scope in plan.scopes)
@@ -84,14 +84,18 @@ def by_best(priced: PricedPlan, drawn: Drawn) -> tuple[PricedPlan, Drawn]:
 
 def with_drawn(priced: PricedPlan, drawn: Drawn, more: Drawn) -> Drawn:
     """Return all that is drawn, but what was measured with an inner answer that is a better one now: of another question."""
-    better = {one for one, draws in more.items() if one in drawn and draws.best[0].epsilon > drawn[one].best[0].epsilon}
-    past = {part.identity for part in priced.measurements if any(one.identity in better for one in part.awaits)}
-    return {**{one: draws for one, draws in drawn.items() if one not in past}, **more}
+    better = {
+        identity
+        for identity, draws in more.items()
+        if identity in drawn and draws.best[0].epsilon > drawn[identity].best[0].epsilon
+    }
+    past = {part.identity for part in priced.measurements if any(inner.identity in better for inner in part.awaits)}
+    return {**{identity: draws for identity, draws in drawn.items() if identity not in past}, **more}
 
 
 def _inner_parts(priced: PricedPlan) -> frozenset[str]:
     """Return the identities of what inner queries measure."""
-    return frozenset(part.identity for one in priced.inner for part in one.measurements)
+    return frozenset(part.identity for inner in priced.inner for part in inner.measurements)
 
 
 def is_declared(part: PricedMeasurement) -> bool:

@@ -47,7 +47,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     known_text,
     untold,
 )
-from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
 from dpsql.trial.begun import BegunTrial
 
@@ -78,8 +78,8 @@ class Gateway(PlannedQuestions):
             return Reply(request.question.text)
         if (preview := self._made_up(analyzed, request)) is not None:
             return preview
-        if (known := self._known_rows(analyzed, request)) is not None:
-            return known
+        if (reply := self._known_rows(analyzed, request)) is not None:
+            return reply
         columns = _refused_or_empty(analyzed)
         if columns is not None and analyzed.statement is not None:
             role = self._deps.policy.roles[request.asker.role]
@@ -94,13 +94,13 @@ class Gateway(PlannedQuestions):
         if not priced.measurements:
             return self._reply(priced, {}, request)
         epoch = self._measuring.epoch(request)
-        priced, found = self._found(priced, request, epoch)
-        releases, read_off = read_draws(found), NOTHING_READ
+        priced, paid_releases = self._found(priced, request, epoch)
+        releases, read_off = read_draws(paid_releases), NOTHING_READ
         if following(priced, releases) is not None:
             read_off = self._read_off(priced, releases, request, epoch)
             releases = {**read_off.derived, **releases}
         if following(priced, releases) is None:
-            return self._read(priced, releases, read_off, found, request, epoch)
+            return self._read(priced, releases, read_off, paid_releases, request, epoch)
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         measured = partial(self._measured, priced, releases, read_off, request, epoch, trial)
@@ -109,30 +109,30 @@ class Gateway(PlannedQuestions):
     def _found(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[PricedPlan, PaidReleases]:
         """Return what is stored of a plan: of an aimed one by what its inner queries' releases say, which are found first."""
         if priced.aim is not None:
-            inner = [self._measuring.found(one, request, epoch) for one in priced.inner]
-            priced, _ = by_best(priced, read_draws({key: found for one in inner for key, found in one.items()}))
-        return priced, self._measuring.found(priced, request, epoch)
+            inner = [self._measuring.paid_releases(inner_plan, request, epoch) for inner_plan in priced.inner]
+            priced, _ = by_best(priced, read_draws({key: paid for releases in inner for key, paid in releases.items()}))
+        return priced, self._measuring.paid_releases(priced, request, epoch)
 
     def _read(
         self,
         priced: PricedPlan,
         drawn: Drawn,
         read_off: ReadOff,
-        found: PaidReleases,
+        paid_releases: PaidReleases,
         request: Request,
         epoch: int,
     ) -> Reply:
         """Return the reply of which all is there: by releases of its own, and by what is read off others."""
         together = self._reading_off.together(priced, request, epoch)
-        found = {**found, **read_off.releases, **together.releases}
-        request.receipt.note(found)
-        profile = self._profiles.known(request)
-        known = self._known.reply(request, found, profile)
-        if known is None:
-            known = self._reply(priced, {**by_best(priced, drawn)[1], **together.draws()}, request)
-            known = replace(known, notices=(*known.notices, *read_off.notices))
-            self._known.keep_reply(request, priced, found, profile, known)
-        return known
+        paid_releases = {**paid_releases, **read_off.releases, **together.releases}
+        request.receipt.note(paid_releases)
+        profile = self._profiles.of(request)
+        reply = self._known.reply(request, paid_releases, profile)
+        if reply is None:
+            reply = self._reply(priced, {**by_best(priced, drawn)[1], **together.draws()}, request)
+            reply = replace(reply, notices=(*reply.notices, *read_off.notices))
+            self._known.keep_reply(request, priced, paid_releases, profile, reply)
+        return reply
 
     def _explained(self, priced: PricedPlan, prefix: str, request: Request, trial: BegunTrial | None) -> Reply:
         """Return the reply that explains a plan, with its free parts."""
@@ -148,16 +148,16 @@ class Gateway(PlannedQuestions):
         if trial is not None:
             self._try(trial, priced, request)
             further.append(f"Trial: {trial.told(priced.measurements)}")
-        return Reply(explain(priced, prefix, self._deps.engine.edition, self._profiles.known(request), free, further))
+        return Reply(explain(priced, prefix, self._deps.engine.edition, self._profiles.of(request), free, further))
 
     def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:
         """Return the reply to a statement that reads dpsql's own tables, or takes the profile."""
         match asked:
             case AccountsStatement():
-                deps, known = self._deps, partial(self._profiles.known, request)
+                deps, profile_of = self._deps, partial(self._profiles.of, request)
                 payer = account(deps.policy, request.asker)
                 told = partial(self._told.listed, request)
-                books = Books(deps.ledger, deps.trail, request.cancellation, known, told)
+                books = Books(deps.ledger, deps.trail, request.cancellation, profile_of, told)
                 return Reply(with_accounts(asked, self._reader(request), payer, books))
             case ProfileStatement():
                 return Unpaid(partial(self._taken, request), partial(iter, ()))
@@ -178,11 +178,11 @@ class Gateway(PlannedQuestions):
             AccessDenied: the role may not use a table of which it knows something.
         """
         role, tables = self._deps.policy.roles[request.asker.role], self._deps.policy.tables
-        for name in analyzed.known:
+        for name in analyzed.told_tables:
             require_table(role, tables[name], exp.Table())
         if analyzed.kind is not Kind.PUBLIC or analyzed.statement is None:
             return None
-        return Reply(known_text(analyzed.statement), tuple(analyzed.known.values()))
+        return Reply(known_text(analyzed.statement), tuple(analyzed.told_tables.values()))
 
     def _read_off(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> ReadOff:
         """Return the parts of a plan that are read off other releases of the role's, beside its stored ones and `drawn`."""
@@ -199,25 +199,25 @@ class Gateway(PlannedQuestions):
         trial: BegunTrial | None,
     ) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
-        known, said = drawn, list(read_off.notices)
+        draws, said = drawn, list(read_off.notices)
         request.receipt.note(read_off.releases)
-        while (step := following(priced, known)) is not None:
+        while (step := following(priced, draws)) is not None:
             try:
                 releases, nearing = self._released(step, request, epoch, trial)
             except (BudgetExhausted, AccountClosed, TrialFailed):
-                if any(part.identity not in known for part in priced.measurements):
+                if any(part.identity not in draws for part in priced.measurements):
                     raise
                 break  # what was paid for answers as well as it can
             said += nearing
             more = {
-                part.identity: known.get(part.identity, Draws(())).with_draw(part.measurement, releases[part.identity])
+                part.identity: draws.get(part.identity, Draws(())).with_draw(part.measurement, releases[part.identity])
                 for part in step.measurements
             }
-            known = with_drawn(priced, known, more)
-            priced, _ = by_best(priced, known)
+            draws = with_drawn(priced, draws, more)
+            priced, _ = by_best(priced, draws)
         together = self._reading_off.together(priced, request, epoch)
         request.receipt.note(together.releases)
-        reply = self._reply(priced, {**by_best(priced, known)[1], **together.draws()}, request)
+        reply = self._reply(priced, {**by_best(priced, draws)[1], **together.draws()}, request)
         return replace(reply, notices=(*reply.notices, *said))
 
     def _released(
@@ -275,13 +275,13 @@ class Gateway(PlannedQuestions):
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
         reading = self._reading(request)
-        known = with_profile(drawn, priced, reading.profile)
-        return Reply(splice(priced, known, reading), notices(priced, known, reading))
+        draws = with_profile(drawn, priced, reading.profile)
+        return Reply(splice(priced, draws, reading), notices(priced, draws, reading))
 
     def _reading(self, request: Request) -> Reading:
         clamp = is_clamped(request.settings, self._deps.policy.roles[request.asker.role])
         evaluator = self._deps.evaluator(request.settings, request.asker.user)
-        return Reading(evaluator, self._emitter, request.cancellation, clamp, self._profiles.known(request))
+        return Reading(evaluator, self._emitter, request.cancellation, clamp, self._profiles.of(request))
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:

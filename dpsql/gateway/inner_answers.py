@@ -106,7 +106,9 @@ class Reading:
     def _answers(self, priced: PricedPlan, drawn: Drawn, wanted: set[int] | None = None) -> Mapping[int, TableRows]:
         """Return the rows of inner queries by their places."""
         return {
-            place: self._rows(one, drawn) for place, one in enumerate(priced.inner) if wanted is None or place in wanted
+            place: self._rows(inner, drawn)
+            for place, inner in enumerate(priced.inner)
+            if wanted is None or place in wanted
         }
 
     def _rows(self, inner: PricedPlan, drawn: Drawn) -> TableRows:
@@ -121,13 +123,13 @@ class Reading:
 
 
 def _answered(relation: Relation, answers: Mapping[int, TableRows]) -> Relation:
-    return with_answers(relation, lambda one: one.answered(answers[one.place]))
+    return with_answers(relation, lambda awaited: awaited.answered(answers[awaited.place]))
 
 
 def _stage_of(priced: PricedPlan, part: PricedMeasurement) -> PricedPlan:
     stages: Iterator[PricedPlan] = priced.stages()
     for stage in stages:
-        parts = (each for scope in stage.scopes for one in scope.parts for each in (one, one.bound_by))
-        if any(one is not None and one.identity == part.identity for one in parts):
+        parts = (each for scope in stage.scopes for measured in scope.parts for each in (measured, measured.bound_by))
+        if any(each is not None and each.identity == part.identity for each in parts):
             return stage
     raise InternalError

@@ -62,40 +62,40 @@ class KnownPlans:
         """Return what an equal request was found to ask; None where that is not remembered."""
         return self.statements.get(_bound(request))
 
-    def keep_analyzed(self, request: Request, found: tuple[AnalyzedStatement | None]) -> None:
+    def keep_analyzed(self, request: Request, analyzed: tuple[AnalyzedStatement | None]) -> None:
         """Remember what a statement asks."""
-        self.statements.keep(_bound(request), found)
+        self.statements.keep(_bound(request), analyzed)
 
     def get(self, request: Request) -> KnownPlan | None:
         """Return the plan of an equal request."""
         return self.plans.get(_key(request))
 
-    def keep(self, request: Request, known: KnownPlan | None, priced: PricedPlan) -> None:
-        """Remember the prices of a plan that are the same whenever it is made; `known` is its remembered part."""
-        key, before = _key(request), () if known is None else known.prices.items()
+    def keep(self, request: Request, known_plan: KnownPlan | None, priced: PricedPlan) -> None:
+        """Remember the prices of a plan that are the same whenever it is made; `known_plan` is its remembered part."""
+        key, before = _key(request), () if known_plan is None else known_plan.prices.items()
         prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
         self.plans.keep(key, KnownPlan(priced.plan, prices, _size(request, priced, len(prices))))
 
-    def reply(self, request: Request, found: PaidReleases, profile: Profile) -> Reply | None:
+    def reply(self, request: Request, paid_releases: PaidReleases, profile: Profile) -> Reply | None:
         """Return the reply to an equal request that shows these releases, and no others."""
-        return self.replies.get((_key(request), _price(request), _shown(found, profile)))
+        return self.replies.get((_key(request), _price(request), _shown(paid_releases, profile)))
 
     def keep_reply(
-        self, request: Request, priced: PricedPlan, found: PaidReleases, profile: Profile, reply: Reply
+        self, request: Request, priced: PricedPlan, paid_releases: PaidReleases, profile: Profile, reply: Reply
     ) -> None:
         """Remember what a plan that is the same whenever it is made replies with these releases.
 
         Nothing else makes a difference to it, unless there are inner answers, which the shadow has computed.
         """
-        known = self.get(request)
-        if priced.inner or known is None or known.priced(request) is not priced:
+        known_plan = self.get(request)
+        if priced.inner or known_plan is None or known_plan.priced(request) is not priced:
             return
-        self.replies.keep((_key(request), _price(request), _shown(found, profile)), reply)
+        self.replies.keep((_key(request), _price(request), _shown(paid_releases, profile)), reply)
 
 
-def _shown(found: PaidReleases, profile: Profile) -> Hashable:
+def _shown(paid_releases: PaidReleases, profile: Profile) -> Hashable:
     """Return the releases with what they are stored under, and whose release the profile is."""
-    return (*profile.releases, *((key, release) for key, (_, release) in found.items()))
+    return (*profile.releases, *((key, release) for key, (_, release) in paid_releases.items()))
 
 
 def _written(value: object) -> int:
@@ -105,7 +105,7 @@ def _written(value: object) -> int:
             return sum(map(sys.getsizeof, (text, *told)))
         case ((str() as text, tuple() as arguments, *_), _, tuple() as shown):
             entries = len(shown) + len(arguments)
-            texts = (text, *(one.text or "" for one in arguments))
+            texts = (text, *(argument.text or "" for argument in arguments))
             return _PER_ENTRY * entries + sum(map(sys.getsizeof, texts)) + sum(len(release) for _, release in shown)
         case _:
             return 0
@@ -122,7 +122,7 @@ def _key(request: Request) -> Hashable:
 def _bound(request: Request) -> Hashable:
     """Return all that decides how a statement is bound: of parameters their types."""
     settings = replace(request.settings, epsilon=None, error=None, empty_groups=None, clamp=None, reuse=None)
-    return request.question.text, tuple(one.type for one in request.arguments), settings
+    return request.question.text, tuple(argument.type for argument in request.arguments), settings
 
 
 def _price(request: Request) -> Hashable:
@@ -138,12 +138,12 @@ def _size(request: Request, priced: PricedPlan, prices: int) -> int:
     """
     stages = list(priced.stages())
     parts = [part for stage in stages for scope in stage.scopes for part in scope.parts]
-    engines = sum(len(one.sql) for part in parts for one in (part, part.bound_by) if one is not None)
-    texts = (request.question.text, *(piece for one in stages for piece in one.plan.pieces))
+    engines = sum(len(each.sql) for part in parts for each in (part, part.bound_by) if each is not None)
+    texts = (request.question.text, *(piece for stage in stages for piece in stage.plan.pieces))
     groups = [scope.plan.groups for stage in stages for scope in stage.scopes]
     rules = [part.rule for part in parts if part.rule is not None]
-    entries = sum(len(values) for one in groups for values in (one.grouped, one.shown, *_values(one)))
-    listed = [(one.grouped, one.shown, _values(one)) for one in groups]
+    entries = sum(len(values) for group in groups for values in (group.grouped, group.shown, *_values(group)))
+    listed = [(group.grouped, group.shown, _values(group)) for group in groups]
     return (
         (_PER_ENTRY * entries if entries <= _FEW_ENTRIES and not rules else weight((listed, rules)))
         + _PER_WRITTEN_CHARACTER * (sum(map(len, texts)) + engines)

@@ -105,9 +105,7 @@ class PaidPlan:
             part.identity: (part.measurement, self.stored.get(self.key(part)))
             for part in self.ready.priced.measurements
         }
-        return {
-            one: Draws.of((m, Release.from_bytes(found))) for one, (m, found) in stored.items() if found is not None
-        }
+        return {key: Draws.of((m, Release.from_bytes(kept))) for key, (m, kept) in stored.items() if kept is not None}
 
     def key(self, part: PricedMeasurement) -> str:
         """Return what the release of a measurement is stored under."""
@@ -141,7 +139,7 @@ class PaidPlan:
     def keep(self, part: PricedMeasurement, release: bytes) -> None:
         """Store a release; where another process was faster, its own takes the place of ours."""
         key = self.key(part)
-        if any(self.key(one) in self.untold for one in part.read):
+        if any(self.key(read) in self.untold for read in part.read):
             self.untold.add(key)
             self.stored[key] = release
             return
@@ -178,7 +176,7 @@ class Measuring:
         """Return the epoch whose releases a statement reads and makes: one for all, which belong together."""
         return self.ledger.epoch(self.refresh, request.cancellation)
 
-    def found(self, priced: PricedPlan, request: Request, epoch: int) -> PaidReleases:
+    def paid_releases(self, priced: PricedPlan, request: Request, epoch: int) -> PaidReleases:
         """Return what is paid for and stored: of a statement that aims at an error every release of each measurement.
 
         Of another statement all its releases or none.
@@ -189,15 +187,15 @@ class Measuring:
         payer, cancellation = account(self.policy, request.asker), request.cancellation
         if priced.aim is None:
             keys, items = self._items(priced, request, epoch)
-            known = self.ledger.known(payer, items, cancellation)
-            if isinstance(known, Failing):
-                raise known.error()
+            releases = self.ledger.stored_releases(payer, items, cancellation)
+            if isinstance(releases, Failing):
+                raise releases.error()
             parts: Mapping[str, PricedMeasurement] = {keys[part.identity]: part for part in priced.measurements}
         else:
             parts = self.by_key(priced, request, epoch)
-            known = self.ledger.paid(payer, parts, cancellation)
-        request.receipt.note(known or ())
-        return {key: (parts[key], release) for key, release in (known or {}).items()}
+            releases = self.ledger.paid(payer, parts, cancellation)
+        request.receipt.note(releases or ())
+        return {key: (parts[key], release) for key, release in (releases or {}).items()}
 
     def by_key(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, PricedMeasurement]:
         """Return the measurements of a plan by what their releases are stored under, at every ε that they may pay."""
@@ -205,8 +203,8 @@ class Measuring:
             (part, *(part.paying(amount) for amount in plan.aim.amounts)) if plan.aim and is_declared(part) else (part,)
             for part in plan.measurements
         )
-        known = _Keys()
-        return {self._key(paid, request.asker, epoch, known): paid for one in paying for paid in one}
+        kept_keys = _Keys()
+        return {self._key(paid, request.asker, epoch, kept_keys): paid for parts in paying for paid in parts}
 
     def paid(self, keys: Iterable[str], request: Request) -> Mapping[str, bytes]:
         """Return those releases that are stored under some keys, and paid for."""
@@ -265,30 +263,30 @@ class Measuring:
         self, priced: PricedPlan, request: Request, epoch: int
     ) -> tuple[Mapping[str, str], Sequence[ChargeItem]]:
         """Return what each release is stored under, by identity, and what the ledger is asked for."""
-        parts, known = priced.measurements, _Keys()
-        keys = {part.identity: self._key(part, request.asker, epoch, known) for part in parts}
+        parts, kept_keys = priced.measurements, _Keys()
+        keys = {part.identity: self._key(part, request.asker, epoch, kept_keys) for part in parts}
         return keys, [ChargeItem(keys[part.identity], part.cost, part.note) for part in parts]
 
-    def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, known: _Keys) -> str:
-        """Return the key of a release: all that it depends on. Parts that several wait for are `known`, by object."""
-        if (found := known.get(id(part))) is not None:
-            return found[1]
+    def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, kept_keys: _Keys) -> str:
+        """Return the key of a release: all that it depends on. Those of parts that several wait for are in `kept_keys`."""
+        if (entry := kept_keys.get(id(part))) is not None:
+            return entry[1]
         kind, cost, print_ = self.policy.roles[asker.role].protects, part.cost, self.policy.fingerprint
         edition = self.engine.edition
         # An answer belongs to the very copy of the records that it was measured on, in any epoch of the ledger.
         whose = (self.ledger.identity, kind, print_, epoch, *(() if edition is None else (edition.name,)))
-        awaited = (self._key(one, asker, epoch, known) for one in part.read)
+        awaited = (self._key(awaited_part, asker, epoch, kept_keys) for awaited_part in part.read)
         parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity, *awaited)
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
-        known[id(part)] = part, hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-        return known[id(part)][1]
+        kept_keys[id(part)] = part, hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+        return kept_keys[id(part)][1]
 
 
-def read_draws(found: PaidReleases) -> Drawn:
+def read_draws(paid_releases: PaidReleases) -> Drawn:
     """Return what was released of each measurement."""
     draws: dict[str, tuple[Draw, ...]] = {}
-    for part, release in found.values():
+    for part, release in paid_releases.values():
         draw = (part.measurement, Release.from_bytes(release))
         draws[part.identity] = (*draws.get(part.identity, ()), draw)
     return {identity: Draws.of(*made) for identity, made in draws.items()}

@@ -63,28 +63,28 @@ class PlannedQuestions:
     def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""
         _ = asker
-        known = self.recall(text)
-        if known is None:
-            known = (ended_when_overdue(partial(self._question, text), cancellation),)
-            self._known.questions.keep(text, known)
-        return known[0]
+        kept = self.recall(text)
+        if kept is None:
+            kept = (ended_when_overdue(partial(self._question, text), cancellation),)
+            self._known.questions.keep(text, kept)
+        return kept[0]
 
     def _question(self, text: str) -> Question | None:
         if (own := profile_statement(text) or accounts_statement(text)) is not None:
             return Question(text, own)
-        found = asked_statement(text) if mentions(text, self._names, tokens_of(text)) else None
-        return None if found is None else Question(text, found)
+        asked = asked_statement(text) if mentions(text, self._names, tokens_of(text)) else None
+        return None if asked is None else Question(text, asked)
 
     def analyzed(self, request: Request) -> AnalyzedStatement | None:
         """Return what a statement asks of protected tables, bound by PostgreSQL; None where it asks nothing of them."""
-        known = self._known.analyzed(request)
-        if known is None:
+        kept = self._known.analyzed(request)
+        if kept is None:
             with self._deps.times.timed("bind"):
-                found, volatile = ended_when_overdue(partial(self._bound, request), request.cancellation)
-            known = (found,)
+                statement, volatile = ended_when_overdue(partial(self._bound, request), request.cancellation)
+            kept = (statement,)
             if not volatile:
-                self._known.keep_analyzed(request, known)
-        return known[0]
+                self._known.keep_analyzed(request, kept)
+        return kept[0]
 
     @nesting_refused()
     def _bound(self, request: Request) -> tuple[AnalyzedStatement | None, bool]:
@@ -93,19 +93,19 @@ class PlannedQuestions:
 
     def _reader(self, request: Request) -> BoundReader:
         shadow = self._deps.evaluator(request.settings, request.asker.user)
-        return BoundReader(shadow, [one.type for one in request.arguments])
+        return BoundReader(shadow, [argument.type for argument in request.arguments])
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:
         """Return what a statement measures and what it pays: the stages up to `price`, unless it is remembered."""
-        known = self._known.get(request)
-        if known is not None and (found := known.priced(request)) is not None:
-            return found
-        plan = None if known is None else known.plan
+        known_plan = self._known.get(request)
+        if known_plan is not None and (kept := known_plan.priced(request)) is not None:
+            return kept
+        plan = None if known_plan is None else known_plan.plan
         with self._deps.times.timed("plan"):
             priced, volatile = ended_when_overdue(partial(self._planned, analyzed, request, plan), request.cancellation)
         if not volatile:
-            self._known.keep(request, known, priced)
+            self._known.keep(request, known_plan, priced)
         return priced
 
     def _planned_for(self, text: str, request: Request) -> PricedPlan:
@@ -142,8 +142,8 @@ class PlannedQuestions:
                 tracked = planner.track(resolved, request.arguments)
                 plan = planner.measure(tracked)
             finally:
-                for one in resolved.queries:
-                    take_apart(one.nodes)
+                for query in resolved.queries:
+                    take_apart(query.nodes)
             volatile = planner.evaluator.volatile or is_moving(tokens_of(request.question.text) or ())
         return price(plan, role, settings, self._emitter), volatile
 

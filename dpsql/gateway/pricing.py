@@ -63,13 +63,13 @@ class PricedPlan:
         A measurement that two scopes share is made and paid once.
         """
         parts = [part for stage in self.stages() for scope in stage.scopes for part in scope.parts]
-        before = ((one, part) if (one := part.bound_by) else (part,) for part in parts)
+        before = ((search, part) if (search := part.bound_by) else (part,) for part in parts)
         return tuple({part.identity: part for each in before for part in each}.values())
 
     def stages(self) -> Iterator["PricedPlan"]:
         """Yield the inner queries, each before what waits for it, and then the statement itself."""
-        for one in self.inner:
-            yield from one.stages()
+        for inner in self.inner:
+            yield from inner.stages()
         yield self
 
 
@@ -80,13 +80,13 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
         Unsupported: the session's ε, or error, is none that the statement may have.
     """
     plans, aim = [scope.plan for stage in plan.stages() for scope in stage.scopes], session_aim(settings, role)
-    if aim is None or any(one.inner for one in plan.inner):  # what waits for what waits pays at once what it may
+    if aim is None or any(each.inner for each in plan.inner):  # what waits for what waits pays at once what it may
         epsilon = session_epsilon(settings, role, role.per_query.epsilon) if aim is None else aim.cap
         return _staged(plan, iter(shares(plans, epsilon, role, emitter)), role, settings)
-    plans = [_with_widths(one) for one in plans]
+    plans = [_with_widths(each) for each in plans]
     whole = shares(plans, aim.cap, role, emitter)
     distinct = {part.identity: part.measurement for scope in whole for part in scope.parts}
-    parts = max(sum(not isinstance(one, Searched) for one in distinct.values()), 1)
+    parts = max(sum(not isinstance(each, Searched) for each in distinct.values()), 1)
     steps = _steps(aim, max((part.cost.epsilon for scope in whole for part in scope.parts), default=aim.cap))
     looks = {
         error: max(equal_share(first_look(plans, error, aim.cap, aim.least), parts), aim.least)
@@ -102,8 +102,8 @@ def _staged(
     plan: StatementPlan, scopes: Iterator[PricedScope], role: Role, settings: Settings, aim: AimedPrice | None = None
 ) -> PricedPlan:
     """Return a plan with its inner queries; `scopes` are those of all stages in their order."""
-    inner = tuple(_staged(one, scopes, role, settings, aim) for one in plan.inner)
-    answers = [(_read_by(one, role, settings), one.measurements) for one in inner]
+    inner = tuple(_staged(inner_plan, scopes, role, settings, aim) for inner_plan in plan.inner)
+    answers = [(_read_by(inner_plan, role, settings), inner_plan.measurements) for inner_plan in inner]
     if not inner:
         return PricedPlan(plan, tuple(next(scopes) for _ in plan.scopes), aim)
     return PricedPlan(plan, tuple(waiting(next(scopes), answers) for _ in plan.scopes), aim, inner)
@@ -112,8 +112,8 @@ def _staged(
 def _read_by(inner: PricedPlan, role: Role, settings: Settings) -> str:
     """Return a text of all that an inner answer depends on, beside what is released."""
     read = [
-        (scope.types, one.plan.outputs, one.plan.hides_empty, one.plan.units)
-        for scope, one in zip(inner.plan.scopes, inner.scopes, strict=True)
+        (scope.types, priced_scope.plan.outputs, priced_scope.plan.hides_empty, priced_scope.plan.units)
+        for scope, priced_scope in zip(inner.plan.scopes, inner.scopes, strict=True)
     ]
     return repr(
         (

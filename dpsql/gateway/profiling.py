@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from dpsql.accounting.composition import compose, equal_share
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.errors import Unsupported
+from dpsql.errors import InternalError, Unsupported
 from dpsql.gateway.measuring import Measuring
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
@@ -23,8 +23,10 @@ from dpsql.policy.model import Policy, Role, Table
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedScope, outside_of, search_of
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
@@ -96,7 +98,7 @@ class Profiles:
             self._plans[role.name] = plan
         return plan
 
-    def known(self, request: Request) -> Profile:
+    def of(self, request: Request) -> Profile:
         """Return what the asker's role has paid for, and is stored: of this epoch alone."""
         role = self._policy.roles[request.asker.role]
         if self._policy.budgets[role.protects].profile is None:
@@ -133,15 +135,15 @@ def _scope(
     (scope,) = planned(every).scopes
     counted = scope.parts[0].measurement
     assert isinstance(counted, Sums)
-    found = []
+    searches = []
     if counted.bound.form is not Form.UNIQUE:
         ladder = counted.bound.up_to or 1 << max((table.expected_rows or _LADDER) - 1, 1).bit_length()
         further = replace(counted.bound, up_to=max(ladder, counted.bound.rows + 1))
         declared = counted.bound.rows if counted.bound.up_to is None else 1
-        found.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))
+        searches.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))
     names = [name for name in _bounded(table) if role.may_name(table.name, name)]
     columns = [Ref(0, table.name, name, table.columns[name]) for name in names]
-    return replace(scope, parts=(*found, *([outside_of(counted, columns, each, emitter)] if columns else [])))
+    return replace(scope, parts=(*searches, *([outside_of(counted, columns, each, emitter)] if columns else [])))
 
 
 def _bounded(table: Table) -> list[str]:
@@ -149,14 +151,24 @@ def _bounded(table: Table) -> list[str]:
 
 
 def with_profile(drawn: Mapping[str, Draws], priced: PricedPlan, profile: Profile) -> Mapping[str, Draws]:
-    """Return what was released, with what a declared C seems to take off."""
-    if not profile.tables:
-        return drawn
-    found = dict(drawn)
+    """Return what was released, with the rows that a C seems to take off: by a profile, and by how C was chosen."""
+    profiled = dict(drawn)
     for scope in priced.scopes:
         for part in scope.parts:
             bound, draws = part.measurement.bound, drawn.get(part.identity)
-            known = profile.of(bound.unit.table) if bound.once and bound.form is Form.REWEIGHT else None
-            if known is not None and draws is not None and draws.best[1].chosen is None:
-                found[part.identity] = draws.bounded_by(known)
-    return found
+            if draws is None or bound.form is not Form.REWEIGHT:
+                continue
+            searched = None if part.bound_by is None else drawn.get(part.bound_by.identity)
+            if searched is not None and draws.best[1].chosen is not None:
+                draws = draws.seen_by(ladder_of(searched))
+            table_profile = profile.of(bound.unit.table) if bound.once else None
+            profiled[part.identity] = draws if table_profile is None else draws.bounded_by(table_profile)
+    return profiled
+
+
+def ladder_of(searched: Draws) -> NoisyLadder:
+    """Return what was released of how many rows units have."""
+    search, release = searched.best
+    if not isinstance(search, RowsPerUnit):
+        raise InternalError
+    return NoisyLadder.of(search, release.numbers[0])

@@ -29,9 +29,9 @@ class Readiness:
         """Return what clients would hear instead of an answer; None if engine and ledger are ready."""
         with self._lock:
             if self._seen is None or self._clock() - self._seen[0] > _KEPT:
-                found = self._look()
+                trouble = self._look()
                 # Counted from the end of the check: an engine that hangs is not asked all the time.
-                self._seen = self._clock(), found
+                self._seen = self._clock(), trouble
             return self._seen[1]
 
     def _look(self) -> str | None:

@@ -22,7 +22,7 @@ from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, without_rows
 from dpsql.rewrite.syntax.whole.doomed import has_constants, may_fail, trials, trials_around
-from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.shadow.splice import shadow_literal
 
 _TRIED = '"_dpsql_tried"'
@@ -46,30 +46,35 @@ def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal 
         return None
     if statement.wrap is Wrap.EXPLAIN:
         return None
-    found = _of_wrap(text, statement)
+    rehearsed = _of_wrap(text, statement)
     inside = [
-        known.alone or every(query.tree, exp.Expr) for query, known in zip(statement.queries, asked.found, strict=True)
+        found_scopes.alone or every(query.tree, exp.Expr)
+        for query, found_scopes in zip(statement.queries, asked.found_scopes, strict=True)
     ]
-    nested = (query for query, known in zip(statement.queries, asked.found, strict=True) if not known.alone)
+    nested = (
+        query
+        for query, found_scopes in zip(statement.queries, asked.found_scopes, strict=True)
+        if not found_scopes.alone
+    )
     values = (trial for query in nested for trial in trials_of_values(query.tree, policy))
-    beside = [every(one.query.tree, exp.Expr) for one in statement.beside]
+    beside = [every(piece.query.tree, exp.Expr) for piece in statement.beside]
     constants = (trial for nodes in (*inside, *beside) for trial in trials(nodes))
     around = trials_around(statement.around) if statement.wrap in (Wrap.WRITE, Wrap.PARTS) else ()
     tried = tuple(dict.fromkeys((*constants, *around, *values, *trials_beside(statement, policy))))
-    if found is None and any(map(has_constants, inside)):
-        found = Rehearsal(f"EXPLAIN {text}")
+    if rehearsed is None and any(map(has_constants, inside)):
+        rehearsed = Rehearsal(f"EXPLAIN {text}")
     if not tried:
-        return found
-    return Rehearsal(tried[-1], trials=tried[:-1]) if found is None else replace(found, trials=tried)
+        return rehearsed
+    return Rehearsal(tried[-1], trials=tried[:-1]) if rehearsed is None else replace(rehearsed, trials=tried)
 
 
 def copied_as(statement: Statement) -> str | None:
     """Return the encoding that COPY is to write in, as a literal; None where it does not say."""
     if statement.wrap is not Wrap.COPY:
         return None
-    found = list(tokens(statement.around[-1]))
-    written = (value for word, value in itertools.pairwise(found) if word.word == "encoding")
-    return next((one.text if name(one) is None else shadow_literal(name(one) or "") for one in written), None)
+    words = list(tokens(statement.around[-1]))
+    written = (value for word, value in itertools.pairwise(words) if word.word == "encoding")
+    return next((token.text if name(token) is None else shadow_literal(name(token) or "") for token in written), None)
 
 
 def is_tried(asked: AnalyzedStatement) -> bool:
@@ -84,8 +89,8 @@ def is_tried(asked: AnalyzedStatement) -> bool:
     if statement.wrap in (Wrap.WRITE, Wrap.PARTS) or copied_as(statement) is not None:
         return True
     return any(
-        may_fail(known.alone or every(query.tree, exp.Expr))
-        for query, known in zip(statement.queries, asked.found, strict=True)
+        may_fail(found_scopes.alone or every(query.tree, exp.Expr))
+        for query, found_scopes in zip(statement.queries, asked.found_scopes, strict=True)
     )
 
 

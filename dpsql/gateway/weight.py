@@ -36,17 +36,17 @@ def _weight(level: Iterable[object], seen: set[int]) -> int:
     total, pending = 0, list(level)
     while pending:
         _learn(set(map(type, pending)) - _KNOWN)
-        fresh = {at: one for at, one in zip(map(id, pending), pending, strict=True) if type(one) not in _NOTHING}
+        fresh = {at: item for at, item in zip(map(id, pending), pending, strict=True) if type(item) not in _NOTHING}
         for at in fresh.keys() & seen:
             del fresh[at]
         seen.update(fresh)
         total += sum(map(sys.getsizeof, fresh.values()))
-        collections = cast("list[Collection[object]]", [one for one in fresh.values() if type(one) in _LONG])
-        long = [one for one in collections if len(one) >= 2 * _FEW]
-        for one in long:
-            del fresh[id(one)]
-            step = len(one) // _FEW
-            total += step * _weight(_sample(one, step), seen)
+        collections = cast("list[Collection[object]]", [item for item in fresh.values() if type(item) in _LONG])
+        long = [collection for collection in collections if len(collection) >= 2 * _FEW]
+        for large in long:
+            del fresh[id(large)]
+            step = len(large) // _FEW
+            total += step * _weight(_sample(large, step), seen)
         pending = gc.get_referents(*fresh.values())
     return total
 

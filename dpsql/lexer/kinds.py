@@ -32,10 +32,10 @@ def kind(reader: Reader) -> str | None:
     """
     word = reader.word
     if word not in ("create", "alter", "drop"):
-        found = _ONE_WORD.get(word)
-        if found is not None and word != "(":
+        statement_kind = _ONE_WORD.get(word)
+        if statement_kind is not None and word != "(":
             reader.take()
-        return found
+        return statement_kind
     reader.take()
     verb = word.upper()
     if word == "create":

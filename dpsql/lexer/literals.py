@@ -61,9 +61,9 @@ def value(token: Token, escape: str = "\\", *, conforming: bool = True) -> str |
 def _joined(token: Token, *, plain: bool) -> str:
     """Return what stands between the quotes of a literal's parts."""
     at, parts = _PREFIX.get(token.sort, 0), []
-    while found := _SEGMENT[plain].match(token.text, at):
-        parts.append(found[1])
-        join = _JOIN.match(token.text, found.end())
+    while segment := _SEGMENT[plain].match(token.text, at):
+        parts.append(segment[1])
+        join = _JOIN.match(token.text, segment.end())
         at = len(token.text) if join is None else join.end()
     return "".join(parts)
 
@@ -88,8 +88,8 @@ def _unescaped(text: str, escape: str, token: Token) -> str:
         raise SyntaxFailed("invalid Unicode escape character", position=token.start + 1)
     mark = re.escape(escape)
 
-    def character(found: re.Match[str]) -> str:
-        code = found[1].lstrip("+")
+    def character(match: re.Match[str]) -> str:
+        code = match[1].lstrip("+")
         return escape if code == escape else _character(code, token)
 
     try:

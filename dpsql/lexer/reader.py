@@ -49,10 +49,10 @@ class Reader:
 
     def skip(self, *words: str) -> bool:
         """Take the next token if it is one of these words; return whether it was."""
-        found = self.word in words and not self.is_at_end
-        if found:
+        is_next = self.word in words and not self.is_at_end
+        if is_next:
             self.take()
-        return found
+        return is_next
 
     def skip_parentheses(self) -> tuple[int, int] | None:
         """Take what stands in parentheses; return where their inside begins and ends, None if there are none."""

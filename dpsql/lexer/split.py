@@ -52,8 +52,8 @@ def statements(text: str) -> tuple[tuple[int, int], ...]:
 def _begin(text: str, at: int) -> int:
     """Return where the next token stands that is no semicolon."""
     for _ in range(MANY):
-        found = _ENDS.match(text, at)
-        at = skipped(text, at if found is None else found.end())
+        match = _ENDS.match(text, at)
+        at = skipped(text, at if match is None else match.end())
         if not text.startswith(";", at):
             return at
     raise too_odd()
@@ -62,8 +62,8 @@ def _begin(text: str, at: int) -> int:
 def _end(text: str, at: int) -> int:
     """Return where the statement ends that is read from `at` on."""
     for _ in range(MANY):
-        found = _RUN.match(text, at)
-        at = at if found is None else found.end()
+        match = _RUN.match(text, at)
+        at = at if match is None else match.end()
         if at == len(text) or text[at] == ";":
             return at
         if text.startswith("/*", at):

@@ -116,12 +116,12 @@ def tokens(text: str, *, conforming: bool = True) -> Iterator[Token]:
     find, size = _TOKEN[conforming].match, len(text)
     at = skipped(text, 0)
     while at < size:
-        found = find(text, at)
-        if found is None:
+        match = find(text, at)
+        if match is None:
             token = _quoted_by_dollars(text, at)
         else:
-            sort = _SORTS[found.lastgroup or ""]
-            end = found.end() if sort is not Sort.OPERATOR else at + _length(found[0])
+            sort = _SORTS[match.lastgroup or ""]
+            end = match.end() if sort is not Sort.OPERATOR else at + _length(match[0])
             token = Token(sort, text[at:end], at, end)
         yield token
         at = token.end
@@ -136,8 +136,8 @@ def skipped(text: str, at: int) -> int:
         SyntaxFailed: when a comment does not end.
     """
     while True:
-        found = _SKIPPED.match(text, at)
-        at = found.end() if found else at
+        match = _SKIPPED.match(text, at)
+        at = match.end() if match else at
         if not text.startswith("/*", at):
             return at
         at = comment_end(text, at)

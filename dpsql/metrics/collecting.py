@@ -117,8 +117,8 @@ def _health(sources: Sources) -> Iterator[Metric]:
         taken = engine.edition.taken.timestamp()
         yield _gauge("dpsql_snapshot_timestamp_seconds", "When the snapshot was begun.", (), [((), taken)])
     ends = {"listen": sources.listener.certificate_ends, "web": sources.page_certificate()}
-    known = [((address,), when.timestamp()) for address, when in ends.items() if when is not None]
-    yield _gauge("dpsql_certificate_end_timestamp_seconds", "When a certificate ends.", ("address",), known)
+    values = [((address,), when.timestamp()) for address, when in ends.items() if when is not None]
+    yield _gauge("dpsql_certificate_end_timestamp_seconds", "When a certificate ends.", ("address",), values)
 
 
 def _disks(sources: Sources) -> Iterator[Metric]:

@@ -38,25 +38,25 @@ def caption(source: Provenance, notes: Iterable[str] = ()) -> str:
 
 def notes(answer: PlottedAnswer, layout: Layout, grid: ValueGrid | None) -> list[str]:
     """Return what a reader of a picture has to know of its rows."""
-    found = []
+    lines = []
     if layout.margin is not None:
-        found.append("error bars hold about 95 %, cut off where the statistic can't be")
+        lines.append("error bars hold about 95 %, cut off where the statistic can't be")
     if missing := unanswered(answer, layout):
-        found.append(f"{missing:,} of {len(answer.rows):,} groups have no answer (NULL) and are not drawn")
+        lines.append(f"{missing:,} of {len(answer.rows):,} groups have no answer (NULL) and are not drawn")
     if None in answer.column(layout.x):
-        found.append("NULL is a group of its own")
+        lines.append("NULL is a group of its own")
     if grid is not None:
         for name, part in grid.split(answer, layout.x)[1].items():
             shown = ", ".join("NULL" if value is None else f"{value:,.6g}" for value in part.numbers(layout.y))
-            found.append(f"outside the range, {name}: {shown}")
-    return found
+            lines.append(f"outside the range, {name}: {shown}")
+    return lines
 
 
 def box_notes(answer: PlottedAnswer) -> list[str]:
     """Return what a reader of box plots has to know."""
     missing = sum(None in row[1:] for row in answer.rows)
-    found = ["whisker, quartile, median, quartile and whisker are the five columns of the answer"]
-    return [*found, f"{missing:,} categories lack a quantile (NULL)"] if missing else found
+    lines = ["whisker, quartile, median, quartile and whisker are the five columns of the answer"]
+    return [*lines, f"{missing:,} categories lack a quantile (NULL)"] if missing else lines
 
 
 def smoothing_note(share: float = SMOOTHING) -> str:

@@ -66,10 +66,10 @@ def density(
     )
 
 
-def distance(one: Density, other: Density) -> float:
+def distance(first: Density, other: Density) -> float:
     """Return the L1 distance of two curves over the same range: 0 if they are equal, 2 if nothing is shared."""
-    step = (one.x[-1] - one.x[0]) / len(one.x)
-    return step * sum(abs(a - b) for a, b in zip(one.y, other.y, strict=True))
+    step = (first.x[-1] - first.x[0]) / len(first.x)
+    return step * sum(abs(a - b) for a, b in zip(first.y, other.y, strict=True))
 
 
 def _centres(buckets: int, low: float, high: float) -> Floats:

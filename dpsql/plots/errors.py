@@ -40,8 +40,8 @@ def error_bars(answer: PlottedAnswer, layout: Layout, column: str, possible: Pos
 
 def labelled(values: Iterable[object]) -> tuple[object, ...]:
     """Return values of an axis: with a NULL among them all are labels, since no number stands for it."""
-    found = tuple(values)
-    return tuple(NULL_LABEL if value is None else str(value) for value in found) if None in found else found
+    listed = tuple(values)
+    return tuple(NULL_LABEL if value is None else str(value) for value in listed) if None in listed else listed
 
 
 def unanswered(answer: PlottedAnswer, layout: Layout) -> int:

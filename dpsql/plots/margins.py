@@ -40,13 +40,13 @@ def with_margins(statement: str) -> str | None:
         return None
     match trees:
         case [exp.Select() as tree] if not tree.args.get("distinct") and "dpsql.margin" not in statement.lower():
-            found = [(name, item.unalias()) for item in tree.selects if (name := _named(item))]
+            items = [(name, item.unalias()) for item in tree.selects if (name := _named(item))]
         case _:
             return None
-    names = [name for name, _ in found]
-    if not found or len(set(names)) < len(names):
+    names = [name for name, _ in items]
+    if not items or len(set(names)) < len(names):
         return None
-    margins = (exp.alias_(exp.func("dpsql.margin", item.copy()), f"{name}_margin", quoted=True) for name, item in found)
+    margins = (exp.alias_(exp.func("dpsql.margin", item.copy()), f"{name}_margin", quoted=True) for name, item in items)
     return tree.select(*margins).sql("postgres")
 
 

@@ -8,10 +8,10 @@ from dpsql.plots.charts import PRIVATE, RAW, dressed
 from dpsql.plots.page import Picture
 
 
-def audit_picture(found: Sequence[tuple[str, str, float, float]]) -> Picture:
-    """Return bars of what was proved, with marks at what was paid; `found` has person, question, paid and proved ε."""
-    names = [f"{question} ({person})" for person, question, _, _ in found]
-    paid, proved = [one[2] for one in found], [one[3] for one in found]
+def audit_picture(questions: Sequence[tuple[str, str, float, float]]) -> Picture:
+    """Return bars of what was proved, with marks at what was paid; `questions` have person, question, paid and proved ε."""
+    names = [f"{question} ({person})" for person, question, _, _ in questions]
+    paid, proved = [row[2] for row in questions], [row[3] for row in questions]
     figure = go.Figure()
     figure.add_bar(x=proved, y=names, orientation="h", name="proved by guesses (95 %)", marker_color=RAW)
     mark = {"symbol": "line-ns", "size": 14, "line": {"width": 3, "color": PRIVATE}}

@@ -18,8 +18,8 @@ _POINTS = 200
 
 def study_figure(study: Study) -> go.Figure:
     """Return both bounds of a study by ε, the requirement, and the ε that meet it."""
-    found = {"upper bound": study.epsilon_upper, "tight bound": study.epsilon_tight}
-    marks = {name: epsilon for name, epsilon in found.items() if math.isfinite(epsilon)}
+    bounds = {"upper bound": study.epsilon_upper, "tight bound": study.epsilon_tight}
+    marks = {name: epsilon for name, epsilon in bounds.items() if math.isfinite(epsilon)}
     epsilons = _grid(3 * max(marks.values(), default=1.0))
     risks = risk_curve(study, epsilons)
     return risk_curves(

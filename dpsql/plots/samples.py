@@ -77,15 +77,15 @@ def _real() -> tuple[Sample, ...]:
     """Return the real trips; there are 6,433 of them, for any larger choice."""
     return tuple(
         Sample(
-            name=f"real_{one['name']}",
-            title=f"{one['title']}, real",
-            unit=one["unit"],
-            low=one["low"],
-            high=one["high"],
+            name=f"real_{sample['name']}",
+            title=f"{sample['title']}, real",
+            unit=sample["unit"],
+            low=sample["low"],
+            high=sample["high"],
             group=REAL_TRIPS,
-            by_size={int(size): tuple(counts) for size, counts in one["counts"].items()},
+            by_size={int(size): tuple(counts) for size, counts in sample["counts"].items()},
         )
-        for one in json.loads(_REAL.read_text(encoding="utf-8"))
+        for sample in json.loads(_REAL.read_text(encoding="utf-8"))
     )
 
 

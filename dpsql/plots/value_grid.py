@@ -64,5 +64,5 @@ class ValueGrid:
     def counts(self, answer: PlottedAnswer, x: str, y: str) -> list[float]:
         """Return y of each bucket within the range; 0 where it has no row."""
         inside, _ = self.split(answer, x)
-        found = dict(zip(inside.numbers(x), inside.numbers(y), strict=True))
-        return [found.get(self.centre(number)) or 0.0 for number in range(1, self.number + 1)]
+        heights = dict(zip(inside.numbers(x), inside.numbers(y), strict=True))
+        return [heights.get(self.centre(number)) or 0.0 for number in range(1, self.number + 1)]

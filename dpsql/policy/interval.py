@@ -77,7 +77,7 @@ class Interval(HashedOnce):
         return Interval(low, other.high if _is_less(self.high, other.high) else self.high)
 
 
-def _is_less(one: Fraction, other: Fraction) -> bool:
+def _is_less(fraction: Fraction, other: Fraction) -> bool:
     """Return whether a number is less than another, without a look at what kinds of numbers they are, as `<` has it."""
-    (a, b), (c, d) = one.as_integer_ratio(), other.as_integer_ratio()
+    (a, b), (c, d) = fraction.as_integer_ratio(), other.as_integer_ratio()
     return a * d < c * b

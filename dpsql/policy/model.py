@@ -21,6 +21,8 @@ from dpsql.policy.view import View
 _CHARACTERS = re.compile(r"character\((\d+)\)")
 _LEAST = 1_000
 """The share of `per_query` that a measurement pays at least, unless the policy says otherwise."""
+CHOOSING = 5
+"""A measurement whose C is chosen pays one of so many equal parts for that, and the others for itself."""
 
 Value = bool | int | Fraction | str
 """A value of a domain. NULL is never one: `Column.nullable` says whether it can occur."""
@@ -41,8 +43,8 @@ UniqueKey = frozenset[str]
 
 def is_unique(columns: Iterable[str], keys: frozenset[UniqueKey]) -> bool:
     """Return whether no two rows have the same values in these columns: a key is among them."""
-    found = frozenset(columns)
-    return any(key <= found for key in keys)
+    named = frozenset(columns)
+    return any(key <= named for key in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ class Column(HashedOnce):
     @property
     def characters(self) -> int | None:
         """Return n of a char(n)."""
-        found = _CHARACTERS.fullmatch(self.declared)
-        return None if found is None else int(found[1])
+        match = _CHARACTERS.fullmatch(self.declared)
+        return None if match is None else int(match[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +286,8 @@ class Policy:
 
     def protects(self, name: str) -> bool:
         """Return whether a name is that of a table or a view with private rows."""
-        found = self.tables.get(name) or self.views.get(name)
-        return found is not None and not found.public
+        declared = self.tables.get(name) or self.views.get(name)
+        return declared is not None and not declared.public
 
     @property
     def has_previews(self) -> bool:

@@ -68,8 +68,8 @@ def with_key(text: str, name: str, key: str, value: str, written: str) -> str:
     spans, users = spans_of(text), _tree(text).get(_USERS, {})
     user = users.get(name) if isinstance(users, dict) else None
     if not isinstance(users, dict) or not isinstance(user, dict):
-        known = ", ".join(users) if isinstance(users, dict) else ""
-        raise ConfigError(f'there is no user "{name}"', hint=f"Users: {known or 'none'}.")
+        user_names = ", ".join(users) if isinstance(users, dict) else ""
+        raise ConfigError(f'there is no user "{name}"', hint=f"Users: {user_names or 'none'}.")
     there, around = spans.get((_USERS, name, key)), spans.get((_USERS, name))
     if there is not None:
         new = f"{text[: there.start]}{written}{text[there.end :]}"
@@ -89,12 +89,12 @@ def amount(text: str) -> Fraction:
         ConfigError: it is no such amount.
     """
     try:
-        found = Fraction(text)
+        number = Fraction(text)
     except (ValueError, ZeroDivisionError):
-        found = Fraction(0)
-    if found <= 0:
+        number = Fraction(0)
+    if number <= 0:
         raise ConfigError(f"--epsilon {text} is no amount", hint="It has to be more than 0.")
-    return found
+    return number
 
 
 def _written(user: Mapping[str, Tree]) -> WrittenUser:
@@ -119,6 +119,6 @@ def _checked(old: str, new: str, users: Mapping[str, Tree]) -> str:
     """Return the new text if it says what it should, and of all else what the old one said."""
     mistakes = Mistakes()
     document = parse_document(new, "the configuration", mistakes)
-    if document is None or mistakes.found or document.root != {**_tree(old), _USERS: users}:
+    if document is None or mistakes.gathered or document.root != {**_tree(old), _USERS: users}:
         raise ConfigError("users: is written in a way that can't be changed here", hint=_HINT)
     return new

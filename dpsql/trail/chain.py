@@ -52,13 +52,13 @@ def chained(fields: Mapping[str, object], before: Link) -> tuple[bytes, Link]:
 
 def read_line(raw: bytes) -> ChainedLine | None:
     """Return a line, without its end, if it is as it was written; else None."""
-    found = _LINE.fullmatch(raw)
-    if found is None or hashlib.sha256(found[1]).hexdigest() != found[2].decode():
+    match = _LINE.fullmatch(raw)
+    if match is None or hashlib.sha256(match[1]).hexdigest() != match[2].decode():
         return None
     try:
-        fields = json.loads(found[1] + b"}")
+        fields = json.loads(match[1] + b"}")
         return ChainedLine(
-            Link(int(fields.pop("line")), found[2].decode()), str(fields.pop("previous")), fields, len(raw)
+            Link(int(fields.pop("line")), match[2].decode()), str(fields.pop("previous")), fields, len(raw)
         )
     except (ValueError, TypeError, KeyError):
         return None

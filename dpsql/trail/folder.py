@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -49,8 +49,15 @@ def read_head(directory: Path) -> Head | None:
     """Return where a trail ended when it was written last; None where nothing tells."""
     try:
         with os.fdopen(open_private(directory / "head", os.O_RDONLY), "rb") as file:
-            return Head(**json.loads(file.read()))
-    except (OSError, ValueError, TypeError):
+            return _head_of(file.read())
+    except OSError:
+        return None
+
+
+def _head_of(written: bytes) -> Head | None:
+    try:
+        return Head(**json.loads(written))
+    except (ValueError, TypeError):
         return None
 
 
@@ -71,7 +78,7 @@ class TrailFolder:
     def add(self, lines: Sequence[Mapping[str, object]], today: date) -> tuple[int, ...]:
         """Add lines, which are on the disk once this returns, and return their sizes; where it raises, none is there."""
         with self._turn():
-            head = self._seen(read_head(self.directory))
+            head = self._seen(_head_of(os.pread(self._lock, 2 * _WIDTH, 0)))
             head = self._rotated(head, today)
             link, written = head.link, list[bytes]()
             for fields in lines:
@@ -121,7 +128,8 @@ class TrailFolder:
             os.close(opened)
 
     def _write_head(self, head: Head) -> None:
-        os.pwrite(self._lock, json.dumps(asdict(head)).ljust(_WIDTH).encode(), 0)
+        every = {"line": head.line, "hash": head.hash, "file": head.file, "size": head.size}
+        os.pwrite(self._lock, json.dumps(every).ljust(_WIDTH).encode(), 0)
 
     def _rotated(self, head: Head, today: date) -> Head:
         """Return the head for the next lines: another file on another day, or where one is large; days never go back."""
@@ -132,7 +140,7 @@ class TrailFolder:
 
     def _begun(self, head: Head, day: str) -> Head:
         """Return the head at the beginning of the day's next file."""
-        parts = [int(one.stem[11:]) for one in files_of(self.directory) if one.name.startswith(day)]
+        parts = [int(file.stem[11:]) for file in files_of(self.directory) if file.name.startswith(day)]
         return Head(head.line, head.hash, f"{day}-{max(parts, default=0) + 1:04d}.jsonl")
 
     def _seen(self, head: Head | None) -> Head:
@@ -161,9 +169,9 @@ class TrailFolder:
         _LOG.warning("the audit trail's head is gone: its last file tells where it ends")
         last = Head(BEGINNING.number, BEGINNING.hash, files[-1].name)
         for line in files[-1].read_bytes().splitlines(keepends=True):
-            found = read_line(line.removesuffix(b"\n"))
-            if found is not None and line.endswith(b"\n"):
-                last = Head(found.link.number, found.link.hash, files[-1].name)
+            last_line = read_line(line.removesuffix(b"\n"))
+            if last_line is not None and line.endswith(b"\n"):
+                last = Head(last_line.link.number, last_line.link.hash, files[-1].name)
         return self._begun(last, files[-1].name[:10])
 
     def _beyond(self, head: Head, files: Sequence[Path]) -> Head:
@@ -173,15 +181,15 @@ class TrailFolder:
             with path.open("rb") as file:
                 file.seek(at)
                 for line in file:
-                    found = read_line(line.removesuffix(b"\n"))
+                    following = read_line(line.removesuffix(b"\n"))
                     if not line.endswith(b"\n"):
                         _LOG.warning("half of a line at the end of %s was cut off: it was not finished", path.name)
                         os.truncate(path, at)
                         break
-                    if found is None or not found.follows(head.link):
+                    if following is None or not following.follows(head.link):
                         _LOG.error("the audit trail was changed: %s after line %d", path.name, head.line)
                         return self._begun(head, files[-1].name[:10])
                     at += len(line)
-                    head = Head(found.link.number, found.link.hash, path.name, at)
+                    head = Head(following.link.number, following.link.hash, path.name, at)
             head = Head(head.line, head.hash, path.name, at)
         return head

@@ -29,9 +29,9 @@ def newest_first(directory: Path) -> Iterator[ChainedLine]:
     """Yield the lines from the last one on; what was changed is left out."""
     for path in reversed(files_of(directory)):
         for raw in _backwards(path):
-            found = read_line(raw)
-            if found is not None:
-                yield found
+            chained = read_line(raw)
+            if chained is not None:
+                yield chained
 
 
 def examine_trail(directory: Path) -> TrailExamination:
@@ -39,34 +39,34 @@ def examine_trail(directory: Path) -> TrailExamination:
 
     It may be written meanwhile.
     """
-    head, found = read_head(directory), TrailExamination()
+    head, trail = read_head(directory), TrailExamination()
     for path in files_of(directory):
         for place, raw in enumerate(_forwards(path), start=1):
-            _examine(found, f"{path.name}, line {place}", read_line(raw), head)
-    if head is None and found.lines:
-        found.wrong.append("the file head is gone or damaged, which says where the trail ends")
-    if head is not None and head.line > found.last.number:
-        last = found.last.number or "gone, too"
-        found.wrong.append(f"the end is gone: there were {head.line:,} lines, and the last one is {last}")
-    return found
+            _examine(trail, f"{path.name}, line {place}", read_line(raw), head)
+    if head is None and trail.lines:
+        trail.wrong.append("the file head is gone or damaged, which says where the trail ends")
+    if head is not None and head.line > trail.last.number:
+        last = trail.last.number or "gone, too"
+        trail.wrong.append(f"the end is gone: there were {head.line:,} lines, and the last one is {last}")
+    return trail
 
 
-def _examine(found: TrailExamination, where: str, line: ChainedLine | None, head: Head | None) -> None:
+def _examine(trail: TrailExamination, where: str, line: ChainedLine | None, head: Head | None) -> None:
     """Take one more line into account."""
     if line is None:
-        found.wrong.append(f"{where} was changed")
-        found.changed = True
+        trail.wrong.append(f"{where} was changed")
+        trail.changed = True
         return
-    before, number = found.last.number, line.link.number
+    before, number = trail.last.number, line.link.number
     lost = number - before - 1
-    if found.lines and not line.follows(found.last) and not (found.changed and lost == 1):
+    if trail.lines and not line.follows(trail.last) and not (trail.changed and lost == 1):
         gone = f"lines {before + 1:,} to {number - 1:,} are gone before it" if lost > 0 else "it does not follow"
-        found.wrong.append(f"{where}: {gone}")
+        trail.wrong.append(f"{where}: {gone}")
     if head is not None and head.line == number and head.hash != line.link.hash:
-        found.wrong.append(f"{where} is another one than was written")
+        trail.wrong.append(f"{where} is another one than was written")
     releases = line.fields.get("releases")
-    found.releases.update(map(str, releases) if isinstance(releases, list) else ())
-    found.first, found.last, found.lines, found.changed = found.first or line, line.link, found.lines + 1, False
+    trail.releases.update(map(str, releases) if isinstance(releases, list) else ())
+    trail.first, trail.last, trail.lines, trail.changed = trail.first or line, line.link, trail.lines + 1, False
 
 
 def _forwards(path: Path) -> Iterator[bytes]:

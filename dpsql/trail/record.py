@@ -132,8 +132,8 @@ def _kept(text: str) -> str:
 def _kept_parameters(parameters: Sequence[str | None]) -> list[str | None]:
     """Return parameters as they can be written down; of very many the first ones, and the others' length and hash."""
     kept, left = list[str | None](), _LONGEST
-    for place, one in enumerate(parameters):
-        text = None if one is None else _kept(one)
+    for place, parameter in enumerate(parameters):
+        text = None if parameter is None else _kept(parameter)
         if text is not None and left <= 0:
             return [*kept, _others(parameters[place:])]
         kept.append(text)
@@ -143,6 +143,6 @@ def _kept_parameters(parameters: Sequence[str | None]) -> list[str | None]:
 
 def _others(parameters: Sequence[str | None]) -> str:
     """Return how parameters are known that are not kept."""
-    texts = ["" if one is None else presentable(one) for one in parameters]
+    texts = ["" if parameter is None else presentable(parameter) for parameter in parameters]
     whole = hashlib.sha256("\0".join(texts).encode()).hexdigest()
     return f"… ({len(texts)} more of {sum(map(len, texts))} characters, SHA-256 {whole})"

@@ -161,7 +161,7 @@ class AuditTrail:
                     return
                 continue
             try:
-                sizes = self._folder.add([one.record.fields() for one in lines], self.now().date())
+                sizes = self._folder.add([line.record.fields() for line in lines], self.now().date())
             except OSError as error:
                 self._keep(lines, error)
             else:
@@ -179,7 +179,7 @@ class AuditTrail:
                 _LOG.error("%d lines of the audit trail could not be written", len(self._waiting))
                 return []
             lines, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
-            self._hurry = any(one.written is not None for one in self._waiting)
+            self._hurry = any(line.written is not None for line in self._waiting)
             return lines
 
     def _look_for_room(self) -> None:
@@ -198,13 +198,13 @@ class AuditTrail:
         """Keep the lines that could not be written, and tell the threads that wait for them; they are tried again."""
         if not self._failing:
             _LOG.error("the audit trail can't be written, and no statement is taken until it can: %s", error)
-        kept = [one if one.written is None else _Waiting(one.record.unwritten(), None) for one in lines]
+        kept = [line if line.written is None else _Waiting(line.record.unwritten(), None) for line in lines]
         with self._turn:
             self._failing = True
             self._waiting = kept + self._waiting
-        for one in lines:
-            if one.written is not None:
-                one.written.set_exception(AuditFailed())
+        for waiting in lines:
+            if waiting.written is not None:
+                waiting.written.set_exception(AuditFailed())
 
     def _tell_counts(self, *, now: bool) -> None:
         """Add a line for each user of whom statements were counted."""
@@ -215,12 +215,12 @@ class AuditTrail:
 
     def _wrote(self, lines: list[_Waiting], sizes: Sequence[int]) -> None:
         with self._turn:
-            for one, size in zip(lines, sizes, strict=True):
-                if one.record.counts_only:
-                    self._allowance.take(one.record.user, size)
+            for line, size in zip(lines, sizes, strict=True):
+                if line.record.counts_only:
+                    self._allowance.take(line.record.user, size)
         if self._failing:
             _LOG.warning("the audit trail is written again")
             self._failing = False
-        for one in lines:
-            if one.written is not None:
-                one.written.set_result(None)
+        for line in lines:
+            if line.written is not None:
+                line.written.set_result(None)

@@ -47,8 +47,8 @@ def what_is_wrong(
 
     asked = ((place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,)))
     calls = (partial(numbers, place, plainly=plainly) for place, plainly in asked)
-    with closing(_in_order(calls, ground.at_once if len(sql) < _LARGE else 1)) as found:
-        return _first_wrong(measurement, places, found)
+    with closing(_in_order(calls, ground.at_once if len(sql) < _LARGE else 1)) as answers:
+        return _first_wrong(measurement, places, answers)
 
 
 def _in_order(calls: Iterable[Callable[[], MeasuredNumbers]], at_once: int) -> Generator[MeasuredNumbers, None, None]:
@@ -67,15 +67,15 @@ def _in_order(calls: Iterable[Callable[[], MeasuredNumbers]], at_once: int) -> G
 
 
 def _first_wrong(
-    measurement: Measured, places: Sequence[TrialPlace], found: Iterator[MeasuredNumbers]
+    measurement: Measured, places: Sequence[TrialPlace], answers: Iterator[MeasuredNumbers]
 ) -> tuple[TrialPlace, str | None]:
     whole = MeasuredNumbers(())
     for place in places:
         try:
-            numbers = next(found)
+            numbers = next(answers)
             if place.whole:
                 whole = numbers
-                wrong = None if whole.same(next(found)) else "the engine's optimizer changes the measured numbers"
+                wrong = None if whole.same(next(answers)) else "the engine's optimizer changes the measured numbers"
             else:  # the rest of a database comes after it
                 wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
         except (GroundFailed, InternalError) as failed:

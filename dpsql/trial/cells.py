@@ -139,9 +139,9 @@ def _around_zero(column: Column) -> bool:
 
 def _inside(low: Fraction, high: Fraction, column: Column, n: int) -> Fraction:
     """Return the n-th value between bounds, a multiple of the column's step where it has one."""
-    found = low + (high - low) * Fraction(n, _MANY)
+    point = low + (high - low) * Fraction(n, _MANY)
     step = column.step or (None if column.type.is_float or column.type is SqlType.NUMERIC else Fraction(1))
-    return found if step is None else min(max(found // step * step, low), high)
+    return point if step is None else min(max(point // step * step, low), high)
 
 
 def _text(value: Value | Fraction, column: Column) -> str:

@@ -67,19 +67,19 @@ def without_cast(tree: exp.Expr) -> exp.Expr:
 
 
 def column_bounds(
-    tree: exp.Expr, columns: Mapping[str, ColumnBounds], known: Mapping[exp.Expr, ColumnBounds] | None = None
+    tree: exp.Expr, columns: Mapping[str, ColumnBounds], told: Mapping[exp.Expr, ColumnBounds] | None = None
 ) -> ColumnBounds:
-    """Return between which values a number lies; `known` has what conditions say of parts of it.
+    """Return between which values a number lies; `told` has what conditions say of parts of it.
 
     CASE WHEN x > 1 AND x < 20 THEN (x - 1) * 108 WHEN x >= 20 THEN 2052 WHEN x IS NOT NULL THEN 0 END  →  from 0 to 2052
     """
-    tree, known = without_parens(tree), known or {}
-    found = _computed(tree, columns, known)
-    return found.within(known.get(tree, UNKNOWN)) if known else found
+    tree, told = without_parens(tree), told or {}
+    bounds = _computed(tree, columns, told)
+    return bounds.within(told.get(tree, UNKNOWN)) if told else bounds
 
 
 def _computed(
-    tree: exp.Expr, columns: Mapping[str, ColumnBounds], known: Mapping[exp.Expr, ColumnBounds]
+    tree: exp.Expr, columns: Mapping[str, ColumnBounds], told: Mapping[exp.Expr, ColumnBounds]
 ) -> ColumnBounds:
     match tree:
         case exp.Literal() | exp.Neg():
@@ -88,16 +88,18 @@ def _computed(
         case exp.Column() if tree.name in columns and not tree.table:
             return columns[tree.name]
         case exp.TryCast() | exp.Cast():
-            return _cast(column_bounds(tree.this, columns, known), tree.to.this.name, _constant(tree))
+            return _cast(column_bounds(tree.this, columns, told), tree.to.this.name, _constant(tree))
         case exp.Case() if tree.this is None:
             branches: list[tuple[exp.Expr, Mapping[exp.Expr, ColumnBounds]]] = [
-                (one.args["true"], {**known, **dict(_said(one.this))}) for one in tree.args["ifs"]
+                (branch.args["true"], {**told, **dict(_said(branch.this))}) for branch in tree.args["ifs"]
             ]
-            branches += [(tree.args.get("default") or exp.null(), known)]
-            parts = [column_bounds(one, columns, said) for one, said in branches if not isinstance(one, exp.Null)]
-            return ColumnBounds(min((one.low for one in parts), default=0), max((one.high for one in parts), default=0))
+            branches += [(tree.args.get("default") or exp.null(), told)]
+            parts = [column_bounds(value, columns, said) for value, said in branches if not isinstance(value, exp.Null)]
+            return ColumnBounds(
+                min((part.low for part in parts), default=0), max((part.high for part in parts), default=0)
+            )
         case exp.Add() | exp.Sub() | exp.Mul():
-            return _operated(tree, columns, known)
+            return _operated(tree, columns, told)
     return UNKNOWN
 
 
@@ -142,26 +144,26 @@ def _rounded(bounds: ColumnBounds) -> ColumnBounds:
 
 
 def _operated(
-    tree: exp.Add | exp.Sub | exp.Mul, columns: Mapping[str, ColumnBounds], known: Mapping[exp.Expr, ColumnBounds]
+    tree: exp.Add | exp.Sub | exp.Mul, columns: Mapping[str, ColumnBounds], told: Mapping[exp.Expr, ColumnBounds]
 ) -> ColumnBounds:
     """Return the bounds of a number to which a constant is added, or by which it is multiplied."""
-    number, of = _constant(tree.expression), column_bounds(tree.this, columns, known)
+    number, of = _constant(tree.expression), column_bounds(tree.this, columns, told)
     if number is None or of == UNKNOWN:
         return UNKNOWN
     ends = of.low, of.high
     match tree:
         case exp.Add():
-            found = [end + number for end in ends]
+            moved_ends = [end + number for end in ends]
         case exp.Sub():
-            found = [end - number for end in ends]
+            moved_ends = [end - number for end in ends]
         case _:
-            found = [end * number if number else number for end in ends]
-    return ColumnBounds(min(found), max(found))
+            moved_ends = [end * number if number else number for end in ends]
+    return ColumnBounds(min(moved_ends), max(moved_ends))
 
 
 def _said(condition: exp.Expr) -> Iterator[tuple[exp.Expr, ColumnBounds]]:
     """Yield what a condition that holds says of the numbers in it: NaN is above all numbers, so that `<` leaves it out."""
-    found: dict[exp.Expr, ColumnBounds] = {}
+    bounds_of: dict[exp.Expr, ColumnBounds] = {}
     condition = without_parens(condition)
     every = condition.flatten() if isinstance(condition, exp.And) else (condition,)
     for part in map(without_parens, every):
@@ -174,5 +176,5 @@ def _said(condition: exp.Expr) -> Iterator[tuple[exp.Expr, ColumnBounds]]:
         if low is not None or high is not None:
             of = without_parens(part.this)
             bounds = ColumnBounds(-inf if low is None else low, inf if high is None else high)
-            found[of] = found.get(of, UNKNOWN).within(bounds)
-    yield from found.items()
+            bounds_of[of] = bounds_of.get(of, UNKNOWN).within(bounds)
+    yield from bounds_of.items()

@@ -17,7 +17,7 @@ _LIST = re.compile(r"\(?0(?:, 0)+\)?")
 
 def form_of(measurement: Measured, sql: str) -> str:
     """Return a hash of a measurement's form."""
-    plain = _LIST.sub("0", _CONSTANT.sub(lambda found: found[1] or "0", sql))
+    plain = _LIST.sub("0", _CONSTANT.sub(lambda match: match[1] or "0", sql))
     how: tuple[object, ...] = (type(measurement).__name__, measurement.bound.form.name)
     if isinstance(measurement, Sums):
         blocks = [(block.norm.name, len(block.places)) for block in measurement.blocks]

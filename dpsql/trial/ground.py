@@ -73,13 +73,13 @@ class TrialPlace:
 
 def trial_places(records: Sequence[MadeUpRecords]) -> list[TrialPlace]:
     """Return all places: each database in full, and without each of some units; the first also without nobody's rows."""
-    found: list[TrialPlace] = []
-    for world, one in enumerate(records):
-        found.append(TrialPlace(f"w{world}", world, one.kind, whole=True))
-        if not any(place.kind == one.kind and place.unit is not None for place in found):
-            found.append(TrialPlace(f"w{world}_nobody", world, one.kind))
-        found += [TrialPlace(f"w{world}_{unit}", world, one.kind, unit) for unit in REMOVED]
-    return found
+    places: list[TrialPlace] = []
+    for world, record in enumerate(records):
+        places.append(TrialPlace(f"w{world}", world, record.kind, whole=True))
+        if not any(place.kind == record.kind and place.unit is not None for place in places):
+            places.append(TrialPlace(f"w{world}_nobody", world, record.kind))
+        places += [TrialPlace(f"w{world}_{unit}", world, record.kind, unit) for unit in REMOVED]
+    return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class TableNames:
         names = {**self.tables, **self.public}
         if not names:
             return TextOfPlaces((sql,), (), self)
-        found = re.split("(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + ")", sql)
-        return TextOfPlaces(tuple(found[::2]), tuple(found[1::2]), self)
+        pieces = re.split("(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + ")", sql)
+        return TextOfPlaces(tuple(pieces[::2]), tuple(pieces[1::2]), self)
 
 
 @dataclass(frozen=True, slots=True)

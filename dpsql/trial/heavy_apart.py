@@ -50,15 +50,15 @@ class HeavyApart:
             raise NotProvedError
         if parts is None:
             return self._row_by_row(weights) * self.norm.largest(())
-        for one in (parts, weights, inner_of(weights)):
-            see_that_it_is_plain(one)
+        for select in (parts, weights, inner_of(weights)):
+            see_that_it_is_plain(select)
         see_that_it_is_plain(self.select, joins=True)
         listed = self.marks.above(parts.args["from_"].this, self._needed)
         self._see_that_the_same_is_summed(parts, weights)
         by_v = {name for name, weight in self._weighed() if weight == "v"}
         inner = inner_of(weights)
         most, least, number = weight_of(projected(inner)["w"])
-        if not any(is_text(number, one) for one in ("n", "CAST(SUM(n) AS BIGINT)")) and not (
+        if not any(is_text(number, text) for text in ("n", "CAST(SUM(n) AS BIGINT)")) and not (
             is_text(number, f"CAST(least(sum(n), {_LONG}) AS BIGINT)")
         ):
             raise NotProvedError
@@ -73,7 +73,7 @@ class HeavyApart:
     @property
     def _needed(self) -> Collection[str]:
         """Return the columns that are read of rows."""
-        return {*self.keys, *(column for one in self.sums.values() for column in one.columns)}
+        return {*self.keys, *(column for summed in self.sums.values() for column in summed.columns)}
 
     def _row_by_row(self, weights: exp.Select) -> Fraction:
         """Return how many rows' worth a unit has where heavy units' rows are weighed one by one.
@@ -92,7 +92,7 @@ class HeavyApart:
             self.marks.above(self.select.args["from_"].this, self._needed),
             self.marks.above(counted, ()),
         }
-        grouped = is_by_first(weights, "hu") and [one.sql() for one in grouped_by(self.select)] == [*self.keys]
+        grouped = is_by_first(weights, "hu") and [key.sql() for key in grouped_by(self.select)] == [*self.keys]
         if not grouped or not is_text(number, "count(*)") or most != least * FULL_WEIGHT or least < max(listed):
             raise NotProvedError
         added = projected(self.select)
@@ -132,11 +132,11 @@ class HeavyApart:
         if any(Summed.of(own[name], columns) != summed for name, summed in self.sums.items()):
             raise NotProvedError
         added = list(projected(self.select).items())[: len(self.keys)]
-        by = [without_parens(one).sql() for one in grouped_by(parts)]
+        by = [without_parens(node).sql() for node in grouped_by(parts)]
         if by[0] != without_parens(own["u"]).sql() or by[0] not in ("u", "u | 0") or len(by) != 1 + len(self.keys):
             raise NotProvedError
-        for key, (name, one) in zip(self.keys, added, strict=True):
-            if name != key or not is_column(one, key) or not is_column(own.get(key), key) or key not in by:
+        for key, (name, column) in zip(self.keys, added, strict=True):
+            if name != key or not is_column(column, key) or not is_column(own.get(key), key) or key not in by:
                 raise NotProvedError
         if len(by) > 1 and not (
             is_by_first(inner) and is_text(projected(inner)["u" if "u" in projected(inner) else "hu"], "u")
@@ -147,13 +147,13 @@ class HeavyApart:
     def _see_what_is_joined(self, weights: exp.Select) -> None:
         """See that the sums of each unit's rows are passed on as they are, once, and nothing else is."""
         for select in (weights, inner_of(weights)):
-            if any(not is_column(one, name) for name, one in projected(select).items() if name in self.sums):
+            if any(not is_column(column, name) for name, column in projected(select).items() if name in self.sums):
                 raise NotProvedError
         passed = is_member(inner_of(weights).args["from_"].this, "p") and is_column(projected(weights)["hu"], "u")
         if not passed or len(self.select.expressions) != len(self.keys) + len(self.sums) or grouped_by(self.select):
             raise NotProvedError
         sources = [self.select.args["from_"].this, *(join.this for join in self.select.args.get("joins") or ())]
-        names = [name for one in sources for name in ("p", "h") if is_member(one, name)]
+        names = [name for source in sources for name in ("p", "h") if is_member(source, name)]
         joined = [join.args.get("on") for join in self.select.args.get("joins") or () if not join.side]
         both = names == ["p", "h"] and len(joined) == 1 and is_text(joined[0], "u = hu")
         if len(names) != len(sources) or not (names == ["h"] or both):
@@ -161,9 +161,9 @@ class HeavyApart:
 
     def _weighed(self) -> Iterator[tuple[str, str]]:
         """Yield which weight each sum has in what is added: of (w − W)·s it is w."""
-        added = [one for one in self.select.expressions if without_parens(one.unalias()).find(exp.Sub)]
-        for name, one in zip(self.sums, added, strict=True):
-            product = without_parens(one.unalias())
+        added = [output for output in self.select.expressions if without_parens(output.unalias()).find(exp.Sub)]
+        for name, difference in zip(self.sums, added, strict=True):
+            product = without_parens(difference.unalias())
             for weight in ("w", "v"):
                 if (
                     isinstance(product, exp.Mul)
@@ -185,9 +185,9 @@ class HeavyApart:
             f"greatest(w, CAST(least((CAST(w AS BIGINT) * {most} {sign} c), {FULL_WEIGHT}) AS {type_}))"
             for sign, type_ in (("//", "INTEGER"), ("/", "BIGINT"))
         ]
-        found, in_duckdb, in_postgres = projected(weights)["v"], *own
+        weight, in_duckdb, in_postgres = projected(weights)["v"], *own
         if not is_text(projected(inner)["c"], over_all) or not (
-            is_text(found, in_duckdb) or is_text(found, in_postgres, "postgres")
+            is_text(weight, in_duckdb) or is_text(weight, in_postgres, "postgres")
         ):
             raise NotProvedError
 

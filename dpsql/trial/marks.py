@@ -58,7 +58,7 @@ class HeavyMarks:
         if self.heavy is None:
             above = self._kept(plain)
         else:
-            marks = [one for one in every_condition(plain.this) if one.find(exp.Select)]
+            marks = [condition for condition in every_condition(plain.this) if condition.find(exp.Select)]
             if len(marks) != 1:
                 raise NotProvedError
             above = self._listed(marks[0]) if isinstance(marks[0], exp.In) else self._in_bits(marks[0])
@@ -79,7 +79,7 @@ class HeavyMarks:
         if listed is None or not is_text(listed, "SELECT u FROM heavy") or self.heavy is None:
             raise NotProvedError
         of = projected(self.heavy)["u"]
-        if mark.this != of or {one.sql() for one in of.find_all(exp.Column)} != {self.rows.unit}:
+        if mark.this != of or {column.sql() for column in of.find_all(exp.Column)} != {self.rows.unit}:
             raise NotProvedError
         self._see_rows(self.heavy)
         return listed_above(self.heavy)
@@ -87,14 +87,14 @@ class HeavyMarks:
     def _in_bits(self, mark: exp.Expr) -> int:
         """Return k of a list of units in two halves, each of which sets a bit."""
         places = list(mark.find_all(exp.BitwiseAnd))
-        lists = [one for one in (self.heavy or exp.Select()).find_all(exp.Subquery) if one.alias == "l"]
+        lists = [subquery for subquery in (self.heavy or exp.Select()).find_all(exp.Subquery) if subquery.alias == "l"]
         if len(places) != 1 or len(lists) != 1 or not places[0].expression.is_int or self.heavy is None:
             raise NotProvedError
         hashed, most = places[0].this.sql("postgres"), int(places[0].expression.name)
-        if {one.sql() for one in places[0].this.find_all(exp.Column)} != {self.rows.unit} or most % 32 != 31:
+        if {column.sql() for column in places[0].this.find_all(exp.Column)} != {self.rows.unit} or most % 32 != 31:
             raise NotProvedError
         bit, whole = self.heavy.copy(), _parsed(self.rows.unit)
-        next(one for one in bit.find_all(exp.Subquery) if one.alias == "l").replace(exp.to_table("l"))
+        next(subquery for subquery in bit.find_all(exp.Subquery) if subquery.alias == "l").replace(exp.to_table("l"))
         of_u = places[0].this.transform(lambda node: exp.column("u") if node == whole else node).sql("postgres")
         words = f"SELECT ({of_u} & {most}) >> 5 AS i, bit_or(1 << (({of_u} & 31) # 24)) AS b FROM l GROUP BY 1"  # noqa: S608  # only compared
         made = (
@@ -107,19 +107,19 @@ class HeavyMarks:
         halves = lists[0].this
         if not isinstance(halves, exp.Union) or halves.args.get("distinct"):
             raise NotProvedError
-        found = {
+        values = {
             self._half(half, f"{hashed} {which}") for half, which in ((halves.left, "< 0"), (halves.right, ">= 0"))
         }
-        if len(found) != 1:
+        if len(values) != 1:
             raise NotProvedError
-        return found.pop()
+        return values.pop()
 
     def _half(self, half: exp.Expr, which: str) -> int:
         """Return k of the units in one half of the list: those of which a condition holds that is of the unit alone."""
         inner = half.args["from_"].this.this if isinstance(half, exp.Select) else None
         if not isinstance(half, exp.Select) or not isinstance(inner, exp.Select):
             raise NotProvedError
-        halved = [one for one in every_condition(inner) if is_text(one, which, "postgres")]
+        halved = [condition for condition in every_condition(inner) if is_text(condition, which, "postgres")]
         if len(halved) != 1 or not is_text(projected(inner)["u"], self.rows.unit, "postgres"):
             raise NotProvedError
         above = listed_above(half)
@@ -131,13 +131,15 @@ class HeavyMarks:
         if any(inner.args.get(part) for part in _NOT_IN_HALVES):
             raise NotProvedError
         rows = inner.copy()
-        next(one for one in every_condition(rows) if is_text(one, which, "postgres")).replace(exp.true())
+        next(condition for condition in every_condition(rows) if is_text(condition, which, "postgres")).replace(
+            exp.true()
+        )
         self._see_rows(rows, grouped=False)
         return above
 
     def _see_rows(self, listed: exp.Select, *, grouped: bool = True) -> None:
         """See that rows are counted for the list that hold all those that are summed."""
-        tables = " ".join(one.sql() for one in (listed.args["from_"], *(listed.args.get("joins") or ())))
+        tables = " ".join(clause.sql() for clause in (listed.args["from_"], *(listed.args.get("joins") or ())))
         more = conditions_of(listed) - {"TRUE"}
         if tables != self.rows.text or not more <= self.rows.conditions or (grouped and not is_by_first(listed)):
             raise NotProvedError
@@ -153,7 +155,7 @@ class HeavyMarks:
         if kept is None or not self.rows.once:
             raise NotProvedError
         own, names = kept.rows, (kept.rows.number, kept.rows.spread, kept.rows.count)
-        conditions = [one for one in every_condition(heavy_rows.this) if _is_of(one, own.count)]
+        conditions = [condition for condition in every_condition(heavy_rows.this) if _is_of(condition, own.count)]
         if len(conditions) != 1 or not isinstance(conditions[0], exp.GT) or not conditions[0].expression.is_int:
             raise NotProvedError
         more = int(conditions[0].expression.name)
@@ -163,12 +165,12 @@ class HeavyMarks:
         if sum(_is_of(text, name) for text in self.rows.definitions.values() for name in names):
             raise NotProvedError
         conditions[0].replace(_parsed(f"{count} <= {more}"))
-        tables = [one for one in heavy_rows.find_all(exp.Table) if one.alias == "s0"]
-        if [one.sql() for one in tables] != [f"{own.table} AS s0"]:
+        tables = [kept_table for kept_table in heavy_rows.find_all(exp.Table) if kept_table.alias == "s0"]
+        if [kept_table.sql() for kept_table in tables] != [f"{own.table} AS s0"]:
             raise NotProvedError
         for table in tables:
             table.replace(exp.alias_(_parsed(f"SELECT 1 FROM {own.in_full}").args["from_"].this, "s0", table=True))  # noqa: S608  # only compared
-        units = [one for one in heavy_rows.find_all(exp.Column) if one.name in (own.number, own.spread)]
+        units = [column for column in heavy_rows.find_all(exp.Column) if column.name in (own.number, own.spread)]
         if len(units) != 1:
             raise NotProvedError
         units[0].replace(_parsed(f"s0.{quoted(kept.unit)}"))

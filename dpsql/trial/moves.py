@@ -79,14 +79,14 @@ def _of_buckets(measurement: Histogram, declared: Mapping[KeyRow, int], rows: Se
     A group that is `declared` twice is released twice, and each time a unit moves it.
     """
     groups, last = measurement.groups, measurement.number - 1
-    found: Counter[KeyRow] = Counter()
+    counts: Counter[KeyRow] = Counter()
     for *cells, bucket, weight in rows:
         key: KeyRow = tuple(k.returned(cell) for k, cell in zip(groups.keys, cells, strict=True))
         shown = key if declared else groups.show(key)
         times = declared.get(key, 0) if declared else 1
         if shown is not None and bucket is not None and times:
-            found[*shown, min(max(whole_number(bucket), 0), last)] += whole_number(weight) * times
-    return MeasuredNumbers([(number,) for number in found.values()], list(found))
+            counts[*shown, min(max(whole_number(bucket), 0), last)] += whole_number(weight) * times
+    return MeasuredNumbers([(number,) for number in counts.values()], list(counts))
 
 
 def _of_outermost(measurement: Histogram, rows: Sequence[EngineRow]) -> MeasuredNumbers:
@@ -99,19 +99,19 @@ def _of_outermost(measurement: Histogram, rows: Sequence[EngineRow]) -> Measured
     for bucket, weight in rows:
         if bucket is not None:
             counted[min(max(whole_number(bucket), 0), last)] += whole_number(weight)
-    found: dict[KeyRow, int] = {}
+    numbers: dict[KeyRow, int] = {}
     for bucket in sorted(counted, reverse=bool(measurement.points[0])):
         if counted[bucket] and reached < most:
             reached = min(reached + counted[bucket], most)
-            found[bucket,] = reached
-    return MeasuredNumbers([(number,) for number in found.values()], list(found))
+            numbers[bucket,] = reached
+    return MeasuredNumbers([(number,) for number in numbers.values()], list(numbers))
 
 
-def _outermost_moved(measurement: Histogram, one: MeasuredNumbers, other: MeasuredNumbers) -> int:
+def _outermost_moved(measurement: Histogram, numbers: MeasuredNumbers, other: MeasuredNumbers) -> int:
     """Return by how much a unit's rows are at most more than without it; beyond the claim where they are fewer."""
     sign = -1 if measurement.points[0] else 1
     sides = [
-        sorted((sign * int(key[0] or 0), number) for key, (number,) in side.by_key.items()) for side in (one, other)
+        sorted((sign * int(key[0] or 0), number) for key, (number,) in side.by_key.items()) for side in (numbers, other)
     ]
 
     def reached(side: list[tuple[int, int]], bucket: int) -> int:
@@ -132,11 +132,11 @@ def claim_of(measurement: Measured) -> int:
             return measurement.bound.mass
 
 
-def moved_by(measurement: Measured, one: MeasuredNumbers, other: MeasuredNumbers) -> int:
+def moved_by(measurement: Measured, numbers: MeasuredNumbers, other: MeasuredNumbers) -> int:
     """Return how far apart two databases' numbers are, in the norm of the measurement's noise; `other` lacks a unit."""
     if isinstance(measurement, Histogram) and measurement.told_apart is not None:
-        return _outermost_moved(measurement, one, other)
-    return sum(_norm(measurement, moved) for moved in one.moved(other))
+        return _outermost_moved(measurement, numbers, other)
+    return sum(_norm(measurement, moved) for moved in numbers.moved(other))
 
 
 def _norm(measurement: Measured, moved: Numbers) -> int:

@@ -44,10 +44,10 @@ def open_trial(
 
     `cluster` says how the owner of the PostgreSQL that dpsql runs connects to one of its databases; `file` keeps what passed.
     """
-    found = None if mode is TrialMode.OFF else _ground_of(engine, cluster)
-    if found is None:
+    ground = None if mode is TrialMode.OFF else _ground_of(engine, cluster)
+    if ground is None:
         return None
-    prepare, language, edition = found
+    prepare, language, edition = ground
     rows, declared = public
     emitter = Emitter(engine.dialect, declared, engine.named, engine.kept)
     about = f"dpsql {version('dpsql')} {_source()}, {edition}"
@@ -77,8 +77,8 @@ def _ground_of(
 @cache
 def _source() -> str:
     """Return a hash of the files that write statements and try them: a checkout may change while its version stays."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for room in _TRIED:
         for file in sorted((Path(__file__).parent.parent / room).rglob("*.py")):
-            found.update(file.read_bytes())
-    return found.hexdigest()
+            digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -50,8 +50,10 @@ class PostgresGround:
             with psycopg.connect(dsn(_DATABASE)) as connection:
                 # The last but one serves nobody any more; those of the process before never will.
                 old = f"{_OURS}{number - 2}_%" if number else f"{_OURS}%"
-                found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE %s", (old,)).fetchall()
-                for (schema,) in found:
+                schemas = connection.execute(
+                    "SELECT nspname FROM pg_namespace WHERE nspname LIKE %s", (old,)
+                ).fetchall()
+                for (schema,) in schemas:
                     connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))
                 self._make(connection, self.names.prefix)
         except psycopg.Error as error:

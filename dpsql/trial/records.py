@@ -129,10 +129,10 @@ class _Maker:
         numbers = rows_of_each_unit(bound.max_rows, self.world)
         if frozenset(bound.columns) in self._keys(table):
             numbers = (1,) * len(numbers)
-        found: list[MadeUpUnit] = [unit for unit, number in enumerate(numbers) for _ in range(number)]
-        found += [None] * (_NOBODYS if self._has_nobodys(bound) else 0)
-        draw.shuffle(found)
-        return found
+        units: list[MadeUpUnit] = [unit for unit, number in enumerate(numbers) for _ in range(number)]
+        units += [None] * (_NOBODYS if self._has_nobodys(bound) else 0)
+        draw.shuffle(units)
+        return units
 
     def _has_nobodys(self, bound: UnitBound) -> bool:
         """Return whether rows of nobody are there; where units are named, in the first database only.
@@ -146,33 +146,33 @@ class _Maker:
         cells = CellPool.of(column, self._pointed_to(column), self._found_elsewhere(column), draw, nulls=nulls)
         styles, share = _STYLES[self.world], _DIRTY[self.world]
         seen: Counter[MadeUpUnit] = Counter()
-        found: list[MadeUpCell] = []
+        made_up_cells: list[MadeUpCell] = []
         for owner in owners:
             style = styles[owner] if owner is not None and owner < len(styles) else Style.ALIKE
-            found.append(cells.cell(len(styles) if owner is None else owner, seen[owner], style, draw, share))
+            made_up_cells.append(cells.cell(len(styles) if owner is None else owner, seen[owner], style, draw, share))
             seen[owner] += 1
-        return found
+        return made_up_cells
 
     def _found_elsewhere(self, column: Column) -> Sequence[MadeUpCell]:
         """Return what stands in public tables and may be compared with a column that does not point there."""
         if column.values is not None or column.references is not None:
             return ()
-        found: dict[MadeUpCell, None] = {}
+        made_up_cells: dict[MadeUpCell, None] = {}
         for table in self.policy.tables.values():
             for other in table.columns.values() if table.public else ():
                 if other.type.is_text == column.type.is_text and other.type.is_number == column.type.is_number:
                     some = self.public[table.name][other.name][:_PUBLIC]
-                    found |= {format_value(value, other.type): None for value in some if value is not None}
-        return [*found]
+                    made_up_cells |= {format_value(value, other.type): None for value in some if value is not None}
+        return [*made_up_cells]
 
     def _pointed_to(self, column: Column) -> Sequence[MadeUpCell]:
         target = column.references
         if target is None or target.further:
             return ()
         if target.public:
-            found = self.policy.tables[target.table].columns[target.column]
+            target_column = self.policy.tables[target.table].columns[target.column]
             keys = self.public.get(target.table, {}).get(target.column, ())[:_KEYS]
-            return [format_value(key, found.type) for key in keys if key is not None]
+            return [format_value(key, target_column.type) for key in keys if key is not None]
         return [cell for cell in self._cells(target.table, target.column) if cell is not None]
 
     def _cells(self, table: str, column: str) -> Sequence[MadeUpCell]:
@@ -203,9 +203,9 @@ class _Maker:
                 theirs.setdefault(owner, []).append(tuple(row[place] for place in places))
         own: list[MadeUpUnit] = []
         for n, unit in enumerate(owners[kind]):
-            found = theirs.get(unit)
-            key = draw.choice(found) if found else tuple(draw.choice(_NOWHERE[self.world]) for _ in bound.columns)
-            own.append(unit if found else next((o for o, keys in theirs.items() if key in keys), None))
+            own_keys = theirs.get(unit)
+            key = draw.choice(own_keys) if own_keys else tuple(draw.choice(_NOWHERE[self.world]) for _ in bound.columns)
+            own.append(unit if own_keys else next((o for o, keys in theirs.items() if key in keys), None))
             for name, cell in zip(bound.columns, key, strict=True):
                 cells[name][n] = cell
         owners[kind] = own
@@ -257,10 +257,10 @@ class _Maker:
         kept: list[int] = []
         keys = [key for key in self._keys(table) if key <= cells.keys()]
         for n in range(len(next(iter(cells.values()), []))):
-            found = [(key, tuple(cells[name][n] for name in sorted(key))) for key in keys]
-            found = [one for one in found if None not in one[1]]
-            if not any(seen[one] for one in found):
-                seen.update(found)
+            keyed = [(key, tuple(cells[name][n] for name in sorted(key))) for key in keys]
+            complete = [pair for pair in keyed if None not in pair[1]]
+            if not any(seen[pair] for pair in complete):
+                seen.update(complete)
                 kept.append(n)
         return kept
 

@@ -91,26 +91,28 @@ class _Reading:
         called = {
             name
             for name in _called(final)
-            if any(f'"{name}"()' in one.rows.overlap for one in self.tables.kept.values())
+            if any(f'"{name}"()' in kept.rows.overlap for kept in self.tables.kept.values())
         }
         see_that_it_is_known(final, lambda table: self._owner(table) is None, called)
         ctes = {cte.alias: self.select(cte.this) for cte in final.ctes}
         source = final.args["from_"].this if "from_" in final.args else None
-        keys = [one for one in final.expressions if not _is_sum(one)]
+        keys = [output for output in final.expressions if not _is_sum(output)]
         if not isinstance(source, exp.Subquery) or any(key.find(exp.AggFunc) for key in keys):
             raise NotProvedError
         see_that_it_is_plain(final, joins="h" in ctes and not isinstance(source.this, exp.Union))
         if isinstance(source.this, exp.Union):
             return self._apart(final, source.this, ctes, measurement)
         rows = self.rows(source, distinct="h" in ctes)
-        sums = {str(n): Summed.of(one, rows.columns) for n, one in enumerate(final.expressions) if _is_sum(one)}
-        if any(one.weight != ("w" if ctes else "") for one in sums.values()):
+        sums = {
+            str(n): Summed.of(output, rows.columns) for n, output in enumerate(final.expressions) if _is_sum(output)
+        }
+        if any(summed.weight != ("w" if ctes else "") for summed in sums.values()):
             raise NotProvedError
         return self._mass(final, ctes, rows) * RowNorm(measurement.reader(), measurement.blocks, sums).largest(())
 
     def _apart(self, final: exp.Select, both: exp.Union, ctes: Mapping[str, exp.Select], measurement: Sums) -> Fraction:
         """Return how far a unit moves the sums where heavy units' rows are weighed apart."""
-        outputs = [summed_column(one) for one in final.expressions if _is_sum(one)]
+        outputs = [summed_column(output) for output in final.expressions if _is_sum(output)]
         full, heavy = self.select(both.left), self.select(both.right)
         see_that_it_is_plain(full)
         if both.args.get("distinct"):
@@ -146,16 +148,16 @@ class _Reading:
     def _in_full(self, full: exp.Select, outputs: Sequence[str]) -> tuple[RowsRead, dict[str, Summed]]:
         """Return the rows that are summed in full, and what each output sums."""
         rows = self.rows(full.args["from_"].this)
-        found = {}
-        for name, one in projected(full).items():
+        sums = {}
+        for name, column in projected(full).items():
             if name in outputs:
-                product = without_parens(one)
+                product = without_parens(column)
                 if not isinstance(product, exp.Mul) or not is_text(product.this, str(FULL_WEIGHT)):
                     raise NotProvedError
-                found[name] = Summed.of(product.expression, rows.columns)
-        if list(found) != list(outputs):
+                sums[name] = Summed.of(product.expression, rows.columns)
+        if list(sums) != list(outputs):
             raise NotProvedError
-        return rows, found
+        return rows, sums
 
     def rows(self, source: exp.Expr, unit: str = "u", also: str = "", *, distinct: bool = False) -> RowsRead:
         """Return the rows of a subquery; nothing but public rows may stand beside the unit's own.
@@ -171,8 +173,8 @@ class _Reading:
         own = projected(select)
         below = self._by_unit(inner, own.get(unit)) or self.rows(inner)
         names = own if not select.is_star else {name: exp.column(name) for name in ("u", *below.columns)}
-        columns = {name: column_bounds(one, below.columns) for name, one in names.items() if name != "u"}
-        made = {n: _defined(one, below.definitions) for n, one in names.items()}
+        columns = {name: column_bounds(column, below.columns) for name, column in names.items() if name != "u"}
+        made = {n: _defined(column, below.definitions) for n, column in names.items()}
         if not is_text(names.get("u"), below.named) or select.args.get("group") or select.args.get("distinct"):
             raise NotProvedError
         return RowsRead(
@@ -203,14 +205,16 @@ class _Reading:
             raise NotProvedError
         if apart and len(own) > 1 and not distinct:
             raise NotProvedError
-        columns = {n: column_bounds(one, {}) for n, one in own.items() if n not in (unit, also)}
-        tables = " ".join(one.sql() for one in (select.args["from_"], *(select.args.get("joins") or ())))
+        columns = {n: column_bounds(column, {}) for n, column in own.items() if n not in (unit, also)}
+        tables = " ".join(clause.sql() for clause in (select.args["from_"], *(select.args.get("joins") or ())))
         named = own[unit].sql()
-        known = conditions_of(select) | (frozenset({ONE_ROW}) if grouped or (apart and len(own) == 1) else frozenset())
-        if not _is_asked(named, known):
+        conditions = conditions_of(select) | (
+            frozenset({ONE_ROW}) if grouped or (apart and len(own) == 1) else frozenset()
+        )
+        if not _is_asked(named, conditions):
             raise NotProvedError
         once = all(map(self._adds_none, select.args.get("joins") or ()))
-        return RowsRead(tables, known, named, columns, {n: one.sql() for n, one in own.items()}, once=once)
+        return RowsRead(tables, conditions, named, columns, {n: column.sql() for n, column in own.items()}, once=once)
 
     def _adds_none(self, join: exp.Join) -> bool:
         """Return whether a join makes no two rows of one: it is of a public table, by numbers that this has once each."""
@@ -241,9 +245,9 @@ class _Reading:
             raise NotProvedError
         beside = (
             table
-            for one in (*others, *joins, select.args.get("where"))
-            if one is not None
-            for table in one.find_all(exp.Table)
+            for clause in (*others, *joins, select.args.get("where"))
+            if clause is not None
+            for table in clause.find_all(exp.Table)
         )
         if any(self._owner(table) is not None for table in beside):
             raise NotProvedError
@@ -267,7 +271,7 @@ class _Reading:
 
 def _defined(tree: exp.Expr, below: Mapping[str, str]) -> str:
     """Return how a column is computed, with those that it is computed of in their places."""
-    columns = [one.name for one in tree.find_all(exp.Column)]
+    columns = [column.name for column in tree.find_all(exp.Column)]
     return f"{tree.sql()} of {[below.get(name, '') for name in columns]}"
 
 
@@ -287,4 +291,4 @@ def _is_sum(output: exp.Expr) -> bool:
 
 
 def _called(tree: exp.Expr) -> set[str]:
-    return {one.name for one in tree.find_all(exp.Anonymous)}
+    return {call.name for call in tree.find_all(exp.Anonymous)}

@@ -103,12 +103,12 @@ class SparkGround:
 
 def _micros(cell: MadeUpCell) -> int | None:
     """Return how long a span is, in microseconds; None of what has months, or is none."""
-    found = _DAYS.fullmatch(cell or "")
-    if found is None:
+    match = _DAYS.fullmatch(cell or "")
+    if match is None:
         return None
-    days, hours, minutes, seconds, rest = (int(part or 0) for part in found.groups()[1:])
+    days, hours, minutes, seconds, rest = (int(part or 0) for part in match.groups()[1:])
     micros = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 10**6 + rest
-    return -micros if found[1] else micros
+    return -micros if match[1] else micros
 
 
 def _cast(text: str, type_: str) -> str:

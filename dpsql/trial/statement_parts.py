@@ -74,12 +74,12 @@ def see_that_it_is_known(tree: exp.Expr, is_public: Callable[[exp.Table], bool],
     """
     for node in tree.walk():
         if isinstance(node, exp.Select):
-            known = node is tree or (
+            accepted = node is tree or (
                 "with_" not in _given(node) and (_is_in_place(node) or _is_beside(node, is_public))
             )
         else:
-            known = _is_known(node, called)
-        if not known or _given(node) - _PARTS.get(type(node), _given(node)):
+            accepted = _is_known(node, called)
+        if not accepted or _given(node) - _PARTS.get(type(node), _given(node)):
             raise NotProvedError
 
 
@@ -148,15 +148,18 @@ def listed_above(heavy: exp.Select) -> int:
 
 def projected(select: exp.Select) -> dict[str, exp.Expr]:
     """Return what a SELECT's columns are, by their names."""
-    return {one.alias_or_name: one.unalias() for one in select.expressions}
+    return {output.alias_or_name: output.unalias() for output in select.expressions}
 
 
 def every_condition(select: exp.Expr) -> list[exp.Expr]:
     """Return what WHERE asks, of a SELECT and of those that it is made of."""
-    found = [
-        one for where in select.find_all(exp.Where) for one in where.this.flatten() if isinstance(where.this, exp.And)
+    conditions = [
+        condition
+        for where in select.find_all(exp.Where)
+        for condition in where.this.flatten()
+        if isinstance(where.this, exp.And)
     ]
-    return found or [where.this for where in select.find_all(exp.Where)]
+    return conditions or [where.this for where in select.find_all(exp.Where)]
 
 
 def conditions_of(select: exp.Select) -> frozenset[str]:
@@ -165,18 +168,18 @@ def conditions_of(select: exp.Select) -> frozenset[str]:
     if where is None:
         return frozenset()
     parts = where.this.flatten() if isinstance(where.this, exp.And) else (where.this,)
-    return frozenset(without_parens(one).sql() for one in parts)
+    return frozenset(without_parens(condition).sql() for condition in parts)
 
 
 def names_in(tree: exp.Expr) -> set[str]:
     """Return the names of the columns in an expression."""
-    return {one.name for one in tree.find_all(exp.Column)}
+    return {column.name for column in tree.find_all(exp.Column)}
 
 
 def is_by_first(select: exp.Select, name: str = "") -> bool:
     """Return whether rows are grouped by the first column alone, perhaps one of this name."""
     group = select.args.get("group")
-    if group is None or [one.sql() for one in group.expressions] != ["1"]:
+    if group is None or [element.sql() for element in group.expressions] != ["1"]:
         return False
     return not name or select.expressions[0].alias_or_name == name
 

@@ -37,8 +37,8 @@ class TrialSubject:
         """Take the facts of an engine that has just been opened, and whose SQL the parser knows by this name."""
         types, unique, names, kept = {}, {}, {}, {}
         for name, table in policy.tables.items():
-            found = engine.columns(name)
-            types[name] = {column: found[column] for column in table.columns}
+            stored_types = engine.columns(name)
+            types[name] = {column: stored_types[column] for column in table.columns}
             unique[name] = engine.unique_keys(name)
             names[name], kept[name] = engine.named(name), engine.kept(name)
         records = made_up_records(policy, public, unique)

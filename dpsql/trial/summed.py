@@ -60,7 +60,7 @@ class Summed:
             return cls((), (), only)
         if not isinstance(tree, exp.Sum):
             raise NotProvedError
-        factors = [_column(one) for one in _factors(tree.this)]
+        factors = [_column(factor) for factor in _factors(tree.this)]
         names = tuple(sorted(name for name in factors if name not in ("w", "v")))
         if len(names) > 2 or len(names) < len(factors) - 1 or any(name not in columns for name in names):
             raise NotProvedError
@@ -107,23 +107,23 @@ class RowNorm:
         for place in range(len(factors[0])):
             if len({second[i] for i, row in enumerate(factors) if row[place]}) > 1:
                 raise NotProvedError
-        bounds = {name: bound for one in every for name, bound in zip(one.columns, one.bounds, strict=True)}
-        squared = {one.columns[0] for one in every if len(one.columns) > 1 and len(set(one.columns)) == 1}
+        bounds = {name: bound for summed in every for name, bound in zip(summed.columns, summed.bounds, strict=True)}
+        squared = {summed.columns[0] for summed in every if len(summed.columns) > 1 and len(set(summed.columns)) == 1}
         if not all(bound.is_known for bound in bounds.values()) or (squared and len(bounds) > 1):
             raise NotProvedError
-        if squared and len({one.only for one in every}) > 1:
+        if squared and len({summed.only for summed in every}) > 1:
             raise NotProvedError  # what turns where depends on which of them a row is in
         points = {name: [int(bound.low), int(bound.high)] for name, bound in bounds.items()}
         for name in squared:
             points[name] += _turns(factors, every, self.blocks, bounds[name])
-        found = Fraction(0)
+        most = Fraction(0)
         for values in product(*([None, *some] for some in points.values())):
             for kept in self._kept():
                 moved = self._moved(dict(zip(points, values, strict=True)), kept, factors)
                 if squared and any(b.norm is Norm.TOTAL and moved[i] < 0 for b in self.blocks for i in b.places):
                     raise NotProvedError  # the sum of their sizes need not be largest where it is looked for
-                found = max(found, _norm(moved, self.blocks))
-        return found
+                most = max(most, _norm(moved, self.blocks))
+        return most
 
     def is_nothing_at(self, column: str, value: int, of: Collection[str]) -> bool:
         """Return whether what a row adds to the coordinates that are made of some sums is 0 at a column's value."""
@@ -142,10 +142,10 @@ class RowNorm:
     def _kept(self) -> Sequence[Collection[str]]:
         """Return which of the conditions of FILTER a row may fulfil together: of `f = 0` and `f = 1` one."""
         apart: dict[str, list[str]] = {}
-        for one in self.sums.values():
-            of = _COMPARED.fullmatch(one.only)
-            if one.only and one.only not in (own := apart.setdefault(of[1] if of else one.only, [])):
-                own.append(one.only)
+        for summed in self.sums.values():
+            of = _COMPARED.fullmatch(summed.only)
+            if summed.only and summed.only not in (own := apart.setdefault(of[1] if of else summed.only, [])):
+                own.append(summed.only)
         if len(apart) > _MOST_CONDITIONS:
             raise NotProvedError
         return [set(filter(None, chosen)) for chosen in product(*(["", *own] for own in apart.values()))]
@@ -153,7 +153,7 @@ class RowNorm:
     def _moved(
         self, row: Mapping[str, int | None], kept: Collection[str], factors: Sequence[Sequence[int]]
     ) -> Sequence[int]:
-        numbers = [_term(one, row) if not one.only or one.only in kept else 0 for one in self.sums.values()]
+        numbers = [_term(summed, row) if not summed.only or summed.only in kept else 0 for summed in self.sums.values()]
         return [sum(n * of[place] for n, of in zip(numbers, factors, strict=True)) for place in range(len(factors[0]))]
 
 
@@ -163,22 +163,25 @@ def _turns(
     """Return the values around which a coordinate, or the total of some, turns: of a·x² + b·x + c that is −b/2a."""
     groups = [[place] for place in range(len(factors[0]))]
     groups += [list(block.places) for block in blocks if block.norm is Norm.TOTAL]
-    found: list[int] = []
+    turns: list[int] = []
     for places in groups:
         a, b = (
             sum(
-                row[place] for one, row in zip(every, factors, strict=True) for place in places if len(one.columns) == n
+                row[place]
+                for summed, row in zip(every, factors, strict=True)
+                for place in places
+                if len(summed.columns) == n
             )
             for n in (2, 1)
         )
         if a:
-            found += [turn for turn in (-b // (2 * a), -b // (2 * a) + 1) if bounds.low <= turn <= bounds.high]
-    return found
+            turns += [turn for turn in (-b // (2 * a), -b // (2 * a) + 1) if bounds.low <= turn <= bounds.high]
+    return turns
 
 
-def _term(one: Summed, row: Mapping[str, int | None]) -> int:
+def _term(summed: Summed, row: Mapping[str, int | None]) -> int:
     number = 1
-    for name in one.columns:
+    for name in summed.columns:
         value = row.get(name)
         number = 0 if value is None else number * value
     return number

@@ -64,12 +64,12 @@ class TriedForms:
                 size = os.fstat(opened).st_size
                 if size < self._read:  # begun anew
                     self._read = 0
-                found = os.pread(opened, size - self._read, self._read)
+                more = os.pread(opened, size - self._read, self._read)
             finally:
                 os.close(opened)
         except OSError as failed:
             _LOG.warning("what passed its trial can't be read: %s", failed)
             return
-        whole = found[: len(found) // _LINE * _LINE]
+        whole = more[: len(more) // _LINE * _LINE]
         self._read += len(whole)
         self._passed.update(line for line in whole.decode("ascii", "replace").splitlines() if len(line) == _LINE - 1)

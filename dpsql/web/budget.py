@@ -79,8 +79,10 @@ class KnownLine:
 async def budget_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page."""
     bars, whole, asked, count = await asyncio.to_thread(_read, context.site, visitor)
-    known = await _profile(context.site, visitor)
-    return context.page(request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count, known=known)
+    profile = await _profile(context.site, visitor)
+    return context.page(
+        request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count, known=profile
+    )
 
 
 async def _profile(site: Site, visitor: Visitor) -> list[KnownLine]:
@@ -106,8 +108,8 @@ def _known(of: object, what: object, value: object, margin: object) -> KnownLine
 async def charges(_: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return each visible role's charges over time, added up."""
     site = context.site
-    found = [await asyncio.to_thread(_series, site, role) for role in visible(site.policy, visitor.role)]
-    return JSONResponse({"roles": [series for series in found if series["times"]]})
+    every_series = [await asyncio.to_thread(_series, site, role) for role in visible(site.policy, visitor.role)]
+    return JSONResponse({"roles": [series for series in every_series if series["times"]]})
 
 
 def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[ExpensiveStatement], int]:

@@ -36,8 +36,8 @@ class PageContext:
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
         """Return a page; every form on it gets the visitor's token."""
-        known = {"visitor": visitor, "token": self.sessions.token(request), "dataset": self.site.policy.dataset}
-        return _TEMPLATES.TemplateResponse(request, template, {**known, **values}, status_code=status)
+        always = {"visitor": visitor, "token": self.sessions.token(request), "dataset": self.site.policy.dataset}
+        return _TEMPLATES.TemplateResponse(request, template, {**always, **values}, status_code=status)
 
     async def form(self, request: Request) -> dict[str, str]:
         """Return the fields of a form whose token was made for this visitor.

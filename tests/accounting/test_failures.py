@@ -105,19 +105,19 @@ def test_unlocking_opens_the_account_and_is_written_down(opened: Opened) -> None
 @pytest.mark.usefixtures("unclaimed")
 def test_what_failed_is_no_release_of_another(opened: Opened) -> None:
     """Of two processes that measured at once one failed: the release of the other is what everybody has from then on."""
-    with opened() as one, opened() as two:
+    with opened() as first, opened() as two:
         items = [item_of("a")]
-        with one.open_statement(patient(9), "", items) as good, two.open_statement(patient(9, "b"), "", items) as bad:
+        with first.open_statement(patient(9), "", items) as good, two.open_statement(patient(9, "b"), "", items) as bad:
             good.store("a", b"noisy")
             bad.fail("a", ENGINE)
-        assert ask(one, patient(9, "b"), *items) == {"a": b"noisy"}
+        assert ask(first, patient(9, "b"), *items) == {"a": b"noisy"}
         with (
-            one.open_statement(patient(9), "", [item_of("c")]) as good,
+            first.open_statement(patient(9), "", [item_of("c")]) as good,
             two.open_statement(patient(9, "b"), "", [item_of("c")]) as bad,
         ):
             bad.fail("c", ENGINE)
             assert good.store("c", b"noisy") == b"noisy"
-        with one.open_statement(patient(9), "", [item_of("c")]) as statement:
+        with first.open_statement(patient(9), "", [item_of("c")]) as statement:
             assert (statement.failed, statement.stored) == (Failing.ENGINE, {})
 
 

@@ -76,10 +76,12 @@ def test_no_adaptive_choice_of_charges_passes_the_filter(unit: str, total: tuple
 def test_a_budget_that_is_spent_is_within_it_by_the_loss_distribution(epsilon: str, total: tuple[str, str]) -> None:
     """As dp-accounting composes randomized responses, exactly; where ε adds up it would be beyond its ε."""
     budget, spent, number = _zcdp(*total), identity(value_discretization_interval=1e-4), count()
-    one = from_randomized_response(2 / (1 + math.exp(float(Fraction(epsilon)))), 2, value_discretization_interval=1e-4)
+    answer = from_randomized_response(
+        2 / (1 + math.exp(float(Fraction(epsilon)))), 2, value_discretization_interval=1e-4
+    )
     asked = _charge(budget, Privacy(Fraction(epsilon)))
     while asked is not None:
-        spent, asked = spent.compose(one), _charge(asked, Privacy(Fraction(epsilon)))
+        spent, asked = spent.compose(answer), _charge(asked, Privacy(Fraction(epsilon)))
         next(number)
     many = next(number)
     assert spent.get_delta_for_epsilon(float(budget.total.epsilon)) <= float(budget.total.delta)

@@ -72,5 +72,5 @@ def test_only_ledgers_issue_charges() -> None:
     """No other module of the product calls `issue` of privacy_loss.py."""
     package = Path(dpsql.__file__).parent
     calls = re.compile(r"(?<!def )\bissue\(")
-    found = {str(path.relative_to(package)) for path in package.rglob("*.py") if calls.search(path.read_text())}
-    assert found == {"accounting/sql/ledger.py"}
+    issuing = {str(path.relative_to(package)) for path in package.rglob("*.py") if calls.search(path.read_text())}
+    assert issuing == {"accounting/sql/ledger.py"}

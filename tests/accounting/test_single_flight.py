@@ -73,42 +73,42 @@ def test_refused_statement_leaves_nobody_waiting(ledger: SqlLedger) -> None:
 @pytest.mark.usefixtures("unclaimed")
 def test_a_release_that_came_too_late_is_forgotten(opened: Opened) -> None:
     """Two processes measured at once: both are given the release that was stored first, and have paid for it once."""
-    with opened() as one, opened() as two:
+    with opened() as early, opened() as two:
         first, second = account_of("first"), account_of("second")
         with (
-            one.open_statement(first, "", [item_of("a")]) as kept,
+            early.open_statement(first, "", [item_of("a")]) as kept,
             two.open_statement(second, "", [item_of("a")]) as late,
         ):
             assert kept.store("a", b"kept") == b"kept"
             assert late.store("a", b"late") == b"kept"
-        assert spent(one, second) == (Fraction("0.4"), Fraction("0.8"))
-        assert ask(one, second, item_of("a")) == {"a": b"kept"}
-        assert spent(one, second) == (Fraction("0.4"), Fraction("0.8"))
+        assert spent(early, second) == (Fraction("0.4"), Fraction("0.8"))
+        assert ask(early, second, item_of("a")) == {"a": b"kept"}
+        assert spent(early, second) == (Fraction("0.4"), Fraction("0.8"))
 
 
 @pytest.mark.usefixtures("unclaimed")
 def test_what_depends_on_a_release_is_kept_beside_that_one_only(opened: Opened) -> None:
     """Numbers for keys that one process has found are never stored beside the keys that another has found."""
-    with opened() as one, opened() as two:
+    with opened() as first, opened() as two:
         items, rich = [item_of("keys"), item_of("numbers")], account_of("second", total="9", dataset="90")
-        with one.open_statement(account_of("first"), "", items) as slow:
+        with first.open_statement(account_of("first"), "", items) as slow:
             assert slow.store("keys", b"found by one") == b"found by one"
-            one.advance("the epoch ends while it measures")
+            first.advance("the epoch ends while it measures")
             with two.open_statement(rich, "", [item_of("keys")]) as other:
                 other.store("keys", b"found by two")
             numbers = slow.store("numbers", b"for keys of one", ("keys", b"found by one"))
         assert numbers == b"for keys of one"
-        assert ask(one, rich, *items, store=False) == {"keys": b"found by two", "numbers": None}
-        with one.open_statement(rich, "", items) as statement:
+        assert ask(first, rich, *items, store=False) == {"keys": b"found by two", "numbers": None}
+        with first.open_statement(rich, "", items) as statement:
             statement.store("numbers", b"for keys of two", ("keys", b"found by two"))
-        assert ask(one, rich, *items)["numbers"] == b"for keys of two"
+        assert ask(first, rich, *items)["numbers"] == b"for keys of two"
 
 
 def test_who_waits_for_another_process_need_not_be_able_to_pay(opened: Opened) -> None:
     """The last ε is what the first has paid; the second is told the same, though there is none left."""
     account = account_of(total="0.4")
-    with opened() as one, opened() as two, ThreadPoolExecutor(1) as pool:
-        with one.open_statement(account, "", [item_of("a")]) as statement:
+    with opened() as first, opened() as two, ThreadPoolExecutor(1) as pool:
+        with first.open_statement(account, "", [item_of("a")]) as statement:
             other = pool.submit(ask, two, account, item_of("a"))
             with pytest.raises(BudgetExhausted):
                 ask(two, account, item_of("b", "0.1"))

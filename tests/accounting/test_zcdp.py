@@ -60,10 +60,10 @@ def test_epsilon_is_that_of_dp_accounting(rho: float, delta: Fraction) -> None:
     """Which has a list of orders: what it finds is a little more, and never less."""
     accountant = RdpAccountant()
     accountant.compose(ZCDpEvent(rho))
-    known = accountant.get_epsilon(float(delta))
+    theirs = accountant.get_epsilon(float(delta))
     ours = float(epsilon_of(Fraction(rho), delta))
-    assert ours <= known * (1 + 1e-9)
-    assert ours >= known * 0.9 - 0.01
+    assert ours <= theirs * (1 + 1e-9)
+    assert ours >= theirs * 0.9 - 0.01
 
 
 @given(_EPSILONS)

@@ -31,8 +31,8 @@ def served() -> Iterator[Site]:
         schemas = place.path / "schemas"
         schemas.mkdir()
         for file in (configured_schemas := _schemas(text)).glob("*.yaml"):
-            found = file.read_text(encoding="utf-8").replace("metered fare in dollars", _LURE)
-            (schemas / file.name).write_text(found, encoding="utf-8")
+            changed = file.read_text(encoding="utf-8").replace("metered fare in dollars", _LURE)
+            (schemas / file.name).write_text(changed, encoding="utf-8")
         config.write_text(text.replace(str(configured_schemas), str(schemas)), encoding="utf-8")
         with serving(config) as site:
             yield site

@@ -24,7 +24,7 @@ async def solved(call: Call, refused: type[Exception], statement: str, epsilon: 
     for _ in range(_TRIES):
         try:
             plan = await call("plan", statement=statement, epsilon=epsilon)
-            assert all(one["half_width_95"] is not None for one in plan["margins"])
+            assert all(output["half_width_95"] is not None for output in plan["margins"])
             return await call("ask", statement=statement, epsilon=epsilon), statement
         except refused as failed:
             told = str(failed)
@@ -32,10 +32,10 @@ async def solved(call: Call, refused: type[Exception], statement: str, epsilon: 
         if most is not None:
             epsilon = most[1].rstrip(".")
             continue
-        found = next(_rewritten(statement, told), None)
-        if found is None or found == statement:
+        rewritten = next(_rewritten(statement, told), None)
+        if rewritten is None or rewritten == statement:
             raise GaveUpError(f"{statement}: {told}")
-        statement = found
+        statement = rewritten
     raise GaveUpError(statement)
 
 

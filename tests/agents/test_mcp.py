@@ -94,9 +94,9 @@ async def over_http(url: str, user: str, password: str) -> AsyncIterator[tuple[C
     """Give an agent that brings a log-in with each request."""
     async with (
         httpx2.AsyncClient(auth=(user, password), timeout=60) as client,
-        agent(streamable_http_client(url, http_client=client)) as found,
+        agent(streamable_http_client(url, http_client=client)) as opened,
     ):
-        yield found
+        yield opened
 
 
 def test_an_agent_finds_its_way_over_standard_input(served: Site, lure: str) -> None:
@@ -111,9 +111,9 @@ def test_an_agent_finds_its_way_over_standard_input(served: Site, lure: str) -> 
                 "plan",
             ]
             assert "differential privacy" in (client.instructions or "")
-            found = {table["name"]: table for table in (await call("describe"))["tables"]}
-            assert (found["trips"]["kind"], found["zones"]["kind"]) == ("protected", "public")
-            columns = {column["name"]: column for column in found["trips"]["columns"]}
+            tables = {table["name"]: table for table in (await call("describe"))["tables"]}
+            assert (tables["trips"]["kind"], tables["zones"]["kind"]) == ("protected", "public")
+            columns = {column["name"]: column for column in tables["trips"]["columns"]}
             assert columns["fare"] == {
                 "name": "fare",
                 "type": "double precision",
@@ -123,7 +123,7 @@ def test_an_agent_finds_its_way_over_standard_input(served: Site, lure: str) -> 
             }
             assert columns["payment_type"]["values"] == ["cash", "credit card"]
             assert columns["payment_type"]["values_left_out"] == 0
-            assert found["trips"]["references"] == ["FOREIGN KEY (pickup_zone) REFERENCES zones(zone_id)"]
+            assert tables["trips"]["references"] == ["FOREIGN KEY (pickup_zone) REFERENCES zones(zone_id)"]
             planned = await call("plan", statement=f"{COUNT} WHERE fare > 20;")
             assert planned["epsilon"] == "1000"
             assert planned["margins"][0]["output"] == "count(*)"
@@ -137,7 +137,7 @@ def test_an_agent_finds_its_way_over_standard_input(served: Site, lure: str) -> 
             (page,) = (await client.read_resource("dpsql://sql")).contents
             assert isinstance(page, TextResourceContents)
             assert page.text.startswith("# The SQL that is answered")
-            assert {str(one.uri) for one in (await client.list_resources()).resources} == {
+            assert {str(resource.uri) for resource in (await client.list_resources()).resources} == {
                 "dpsql://sql",
                 "dpsql://errors",
             }

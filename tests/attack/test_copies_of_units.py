@@ -31,13 +31,13 @@ SHARED = (
 @pytest.mark.parametrize("sql", SINGLE)
 def test_a_public_copy_of_units_is_no_key(sql: str, role: str, wide: Engines) -> None:
     """The column that a join equates with the unit, and every other that names each of its rows, is refused."""
-    one = wide["duckdb"]
+    duck = wide["duckdb"]
     with pytest.raises(AccessDenied, match="would show single individuals"):
-        measurements(sql, one.policy, one.world, one.engine, role)
+        measurements(sql, duck.policy, duck.world, duck.engine, role)
 
 
 @pytest.mark.parametrize("sql", SHARED)
 def test_what_units_share_is_a_key(sql: str, wide: Engines) -> None:
     """An attribute of a unit that many have is a key, and so is the name of what is no unit."""
-    one = wide["duckdb"]
-    assert measurements(sql, one.policy, one.world, one.engine)
+    duck = wide["duckdb"]
+    assert measurements(sql, duck.policy, duck.world, duck.engine)

@@ -62,12 +62,12 @@ def _released(part: Measurement, answer: Sequence[EngineRow], entropy: Entropy) 
 
 def _numbers(wide: Wide, sql: str) -> Sequence[tuple[int, int]]:
     """Return for each measurement how many cells it has, and how many of them can be told apart by the engine's groups."""
-    found = []
+    numbers = []
     for part in measurements(sql, wide.policy, wide.world, wide.engine):
         grouped = part.groups.grouped
         returned = {tuple(k.returned(c) for k, c in zip(part.groups.keys, cells, strict=True)) for cells in grouped}
-        found.append((len(grouped), len(returned)))
-    return found
+        numbers.append((len(grouped), len(returned)))
+    return numbers
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
@@ -81,10 +81,10 @@ def test_no_group_of_the_engine_is_released_twice(sql: str, dialect: str, wide: 
 @pytest.mark.parametrize("sql", ATTACKS, ids=range(len(ATTACKS)))
 def test_a_unit_moves_what_is_released_by_no_more_than_claimed(sql: str, dialect: str, wide: Engines) -> None:
     """The cells together, as they are released and not as the engine returns them, move by the claim at most."""
-    one = wide[dialect]
+    setting = wide[dialect]
     rows = _near()
-    for part in measurements(sql, one.policy, one.world, one.engine):
-        measured = Measured.of(part, one.engine, one.world)
+    for part in measurements(sql, setting.policy, setting.world, setting.engine):
+        measured = Measured.of(part, setting.engine, setting.world)
         assert max(measured.moves("visits", rows, "person")) <= measured.claim
 
 
@@ -92,20 +92,20 @@ def test_a_unit_moves_what_is_released_by_no_more_than_claimed(sql: str, dialect
 @pytest.mark.parametrize("sql", ATTACKS, ids=range(len(ATTACKS)))
 def test_whether_a_group_has_rows_makes_no_error(sql: str, dialect: str, wide: Engines) -> None:
     """With rows in one such group, in all and in none, a release comes out, and it has a line for each group."""
-    one = wide[dialect]
-    parts = measurements(sql, one.policy, one.world, one.engine)
+    setting = wide[dialect]
+    parts = measurements(sql, setting.policy, setting.world, setting.engine)
     for rows in ([], [plain("person", 1, place=LARGE)], [plain("person", 1, place=LARGE + 1)], _near()):
-        one.engine.fill("visits", rows)
+        setting.engine.fill("visits", rows)
         for part in parts:
-            answer = Measured.of(part, one.engine, one.world).rows()
+            answer = Measured.of(part, setting.engine, setting.world).rows()
             entropy = random.Random(1).randbytes  # noqa: S311  (noise of a test)
             assert len(_released(replace(part, epsilon=Fraction(1)), answer, entropy)) == len(part.groups.grouped)
 
 
 def test_no_histogram_is_too_large(wide: Engines) -> None:
     """However many rows are in a bucket, and whichever bucket the engine says, a histogram comes out that can be added up."""
-    one = wide["duckdb"]
-    (part,) = measurements("SELECT median(iv) FROM visits", one.policy, one.world, one.engine)
+    setting = wide["duckdb"]
+    (part,) = measurements("SELECT median(iv) FROM visits", setting.policy, setting.world, setting.engine)
     assert isinstance(part, Histogram)
     for answer in ([(3, str(2**63))], [(3, str(2**62)), (3, str(2**62))], [(99, "5"), (-1, "5")]):
         histogram = exact_buckets(part, answer, None).histogram

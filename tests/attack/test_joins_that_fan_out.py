@@ -39,23 +39,23 @@ ALSO = (SMALL + "JOIN by_dbl p ON p.key = m.dbl", SMALL + "JOIN by_moment p ON p
 @pytest.mark.parametrize("sql", ONCE + MANY + ALSO, ids=range(len(ONCE + MANY + ALSO)))
 def test_no_unit_counts_more_often_than_claimed(sql: str, dialect: str, wide: Engines) -> None:
     """One row of one person, whatever it is joined with, moves nothing further than is claimed."""
-    one = wide[dialect]
+    setting = wide[dialect]
     rows = [
         plain("member", n, place=place, fav=place, num=num, dbl=float(LARGE), txt=KEYS["txt"][n], iv=3)
         for n, (place, num) in enumerate(zip(KEYS["big"], KEYS["num"], strict=True))
     ]
-    (part,) = measurements(sql, one.policy, one.world, one.engine)
-    measured = Measured.of(part, one.engine, one.world)
+    (part,) = measurements(sql, setting.policy, setting.world, setting.engine)
+    measured = Measured.of(part, setting.engine, setting.world)
     assert 0 < max(measured.moves("members", rows, "member")) <= measured.claim
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_what_matches_once_is_not_weighed(dialect: str, wide: Engines) -> None:
     """Nothing is lost where the comparison is exact; elsewhere the joined rows are weighed."""
-    one = wide[dialect]
+    setting = wide[dialect]
 
     def form(sql: str) -> Form:
-        (part,) = measurements(sql, one.policy, one.world, one.engine)
+        (part,) = measurements(sql, setting.policy, setting.world, setting.engine)
         return part.bound.form
 
     assert {form(sql) for sql in ONCE} == {Form.UNIQUE}

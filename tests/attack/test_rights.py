@@ -139,10 +139,10 @@ def test_nothing_is_read_off_what_was_told_of_all_rows(asking: dict[str, Client]
     """Neither the owner's answers nor, under the same question, those of other rows are the role's."""
     owner, client = asking["owner"], asking["in_part"]
     client.ledger.advance("new records")
-    for one in (owner, client):
-        before = one.charges
-        one.ask(FREE_OF_OTHERS)
-        assert one.charges == before + 1
+    for asker in (owner, client):
+        before = asker.charges
+        asker.ask(FREE_OF_OTHERS)
+        assert asker.charges == before + 1
     assert _number(owner, FOLLOWS) > _number(client, FOLLOWS) > 0
 
 
@@ -160,8 +160,8 @@ def test_what_a_role_was_told_before_it_had_a_condition_is_of_other_rows(world: 
         ledger = until.enter_context(quick_ledger(noon))
         owner, connection = (until.enter_context(world.connect(user)) for user in ("dpsql_owner", "ana"))
         before, after = (
-            Client(world.gateway(dirty, ledger, policy=one), ledger, connection, owner, Asker("ana", "in_part"))
-            for one in (free, policy)
+            Client(world.gateway(dirty, ledger, policy=rights), ledger, connection, owner, Asker("ana", "in_part"))
+            for rights in (free, policy)
         )
         every = before.ask(FREE_OF_OTHERS).rows
         assert after.ask(FREE_OF_OTHERS).rows != every
@@ -193,20 +193,20 @@ def test_a_profile_is_of_what_a_role_is_told_of(world: World, dirty: Memory, rec
         ledger = until.enter_context(quick_ledger(noon))
         owner, connection = (until.enter_context(world.connect(user)) for user in ("dpsql_owner", "ana"))
         gateway = world.gateway(dirty, ledger, policy=policy)
-        known = {}
+        told = {}
         for role in ("owner", "in_part", "columns"):
             client = Client(gateway, ledger, connection, owner, Asker("ana", role))
             assert client.ask(KNOWN).rows == []
             client.ask("SELECT dpsql.take_profile()")
-            known[role] = {(column, what): value for column, what, value in client.ask(KNOWN).rows}
+            told[role] = {(column, what): value for column, what, value in client.ask(KNOWN).rows}
     table = world.policy.tables["rides"]
     for role, rows in (
         ("owner", [row for row in records["rides"] if row["rider"] is not None]),
         ("in_part", [row for row in records["rides"] if row["rider"] is not None and holds(table, row)]),
     ):
-        assert known[role][None, "number of rows"] == pytest.approx(len(rows), rel=0.02)
-        assert ("tip", "share of values below the bounds") in known[role]
-    columns = {column for column, _ in known["columns"]}
+        assert told[role][None, "number of rows"] == pytest.approx(len(rows), rel=0.02)
+        assert ("tip", "share of values below the bounds") in told[role]
+    columns = {column for column, _ in told["columns"]}
     assert columns == {None, "fare", "day", "seats"}
 
 
@@ -220,7 +220,9 @@ def part(world: World) -> Policy:
 
 
 def _measured(sql: str, policy: Policy, world: World, engine: Filled) -> Sequence[Measured]:
-    return [Measured.of(one, engine, world) for one in measurements(sql, policy, world, engine, "in_part")]
+    return [
+        Measured.of(measurement, engine, world) for measurement in measurements(sql, policy, world, engine, "in_part")
+    ]
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
@@ -233,14 +235,14 @@ def test_other_rows_move_nothing_and_units_no_more_than_claimed(
     measured = _measured(sql, policy, world, tiny[dialect])
     for rows in databases(table, "rider", 3, sql):
         assert all(
-            max(moved) <= one.claim
-            for one, *moved in zip(measured, *moves_of_each(measured, "rides", rows, "rider"), strict=True)
+            max(moved) <= moving.claim
+            for moving, *moved in zip(measured, *moves_of_each(measured, "rides", rows, "rider"), strict=True)
         )
         tiny[dialect].fill("rides", rows)
-        whole = [one.exact() for one in measured]
+        whole = [measured_part.exact() for measured_part in measured]
         tiny[dialect].fill("rides", [row for row in rows if holds(table, row)])
-        for one, before in zip(measured, whole, strict=True):
-            assert one.distance(before, one.exact()) == 0
+        for each, before in zip(measured, whole, strict=True):
+            assert each.distance(before, each.exact()) == 0
 
 
 def test_a_condition_that_is_forgotten_is_noticed(

@@ -82,7 +82,7 @@ def test_a_part_of_a_key_would_move_it_too_far(
 
     def are_equal(self: EqualColumns, index: int, names: Sequence[str], other: int, others: Sequence[str]) -> bool:
         pairs = zip(names, others, strict=True)
-        return any((one.source, one.name) == (other, b) for a, b in pairs for one in self.to(index, a))
+        return any((ref.source, ref.name) == (other, b) for a, b in pairs for ref in self.to(index, a))
 
     monkeypatch.setattr(EqualColumns, "are_equal", are_equal)
     shop = shops[dialect]

@@ -95,11 +95,11 @@ def test_rows_that_lack_what_is_grouped_by_do_not_fail(
     columns = {**table.columns, "paid": replace(table.columns["paid"], nullable=False)}
     policy = replace(policy, tables={**policy.tables, "rides": replace(table, columns=columns)})
     row = Maker(1).row(table) | {"rider": 1, "tip": 35.0, "paid": "card"}
-    found, parts = [], measurements(f"SELECT paid, {asked} GROUP BY paid", policy, world, engine)
+    exact, parts = [], measurements(f"SELECT paid, {asked} GROUP BY paid", policy, world, engine)
     for rows in ([row], [row, row | {"paid": None}, row | {"paid": "neither" * 100}]):
         engine.fill("rides", rows)
-        found.append([Measured.of(part, engine, world).exact() for part in parts])
-    assert found[0] == found[1]
+        exact.append([Measured.of(part, engine, world).exact() for part in parts])
+    assert exact[0] == exact[1]
     for whole in (f"sum({ALONE}::bigint) FROM rides", f"count(*) FROM rides WHERE {ALONE}::bigint < 5"):
         with pytest.raises(MissingBounds):
             measurements(f"SELECT paid, {whole} GROUP BY paid", policy, world, engine)

@@ -64,10 +64,10 @@ def _exact(parts: Sequence[Measured], table: str, rows: Sequence[Row]) -> list[E
 @pytest.mark.parametrize(("role", "table", "sql"), CASES, ids=range(len(CASES)))
 def test_no_order_of_rows_changes_what_is_kept(role: str, table: str, sql: str, plan: str, plans: Engines) -> None:
     """−0 and 0, 1.0 and 1.00: by hash or by sort, on several threads and with workers, the same rows are kept."""
-    one, rows = plans[plan], _rows(table)
+    setting, rows = plans[plan], _rows(table)
     orders = [rows, rows[::-1], *(random.Random(n).sample(rows, len(rows)) for n in range(3))]  # noqa: S311  (an order)
-    asked = measurements(sql.format(table=table), one.policy, one.world, one.engine, role)
-    parts = [Measured.of(part, one.engine, one.world) for part in asked]
+    asked = measurements(sql.format(table=table), setting.policy, setting.world, setting.engine, role)
+    parts = [Measured.of(part, setting.engine, setting.world) for part in asked]
     first, *others = [_exact(parts, table, order) for order in orders]
     assert any(any(map(any, exact.values())) for exact in first)
     assert all(other == first for other in others)
@@ -77,12 +77,12 @@ def test_no_order_of_rows_changes_what_is_kept(role: str, table: str, sql: str, 
 @pytest.mark.parametrize(("role", "table", "sql"), CASES, ids=range(len(CASES)))
 def test_no_unit_moves_what_others_keep(role: str, table: str, sql: str, plan: str, plans: Engines) -> None:
     """A unit that comes first, or last, with either zero, changes nothing but by its own rows."""
-    one, rows = plans[plan], _rows(table)
-    for part in measurements(sql.format(table=table), one.policy, one.world, one.engine, role):
-        measured = Measured.of(part, one.engine, one.world)
+    setting, rows = plans[plan], _rows(table)
+    for part in measurements(sql.format(table=table), setting.policy, setting.world, setting.engine, role):
+        measured = Measured.of(part, setting.engine, setting.world)
         for extra in (0.0, -0.0):
             first = [plain(UNITS[table], 99, dbl=extra, g=extra, big=n) for n in range(3)]
-            one.engine.fill(table, [*first, *rows])
+            setting.engine.fill(table, [*first, *rows])
             whole = measured.exact()
-            one.engine.fill(table, rows)
+            setting.engine.fill(table, rows)
             assert measured.distance(whole, measured.exact()) <= measured.claim

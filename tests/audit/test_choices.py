@@ -95,8 +95,8 @@ def run(policy: Policy, world: World, new_client: NewClient, tmp_path: Path) -> 
     mass = part.bound.mass
 
     def histogram(canaries: Sequence[int]) -> Sequence[int]:
-        one = replace(MEDIAN, days=1)
-        fill(engine, one, canaries)
+        one_day = replace(MEDIAN, days=1)
+        fill(engine, one_day, canaries)
         return next(iter(Measured.of(part, engine, world).exact().values()))
 
     laws = [law(histogram(canaries), float(MEDIAN.epsilon), mass) for canaries in ([], [0])]

@@ -85,9 +85,9 @@ def full_weight_for_each_key(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("mutant", [threshold_of_one_key, full_weight_for_each_key])
 def test_wrong_searches_by_units_are_caught(mutant: Break, shown: Shown) -> None:
     """A threshold for one of forty keys, and forty keys at full weight, show more."""
-    found = shown(DISTINCT, MANY, MANY, mutant)
+    rates = shown(DISTINCT, MANY, MANY, mutant)
     gaussian_selection.selection.cache_clear()
-    assert at_least(found, FEW, float(DELTA)) < FALSE_ALARM
+    assert at_least(rates, FEW, float(DELTA)) < FALSE_ALARM
 
 
 Gap = Callable[..., float]
@@ -105,11 +105,11 @@ def gap(policy: Policy, new_client: NewClient, monkeypatch: pytest.MonkeyPatch) 
         epsilon, delta, most = Fraction(1), Fraction(1, 20), MANY
         role = replace(policy.roles["explorer"], per_query=Privacy(epsilon, delta))
         bounded = replace(with_rows(policy, "rides", "passenger", most), roles={"explorer": role})
-        found = gaussian_selection.selection(epsilon, delta, most)
+        chosen = gaussian_selection.selection(epsilon, delta, most)
         # The loss passes ε where the noise passes εσ²/W − W/2: as many others as leave that much to the threshold.
         weight = full_weight(most)
         others = more + round(
-            (found.least - weight - (epsilon * found.sigma**2 / weight - Fraction(weight, 2))) / weight
+            (chosen.least - weight - (epsilon * chosen.sigma**2 / weight - Fraction(weight, 2))) / weight
         )
         engine, there = Memory(bounded), np.random.default_rng(8).random(UNITS) < 0.5
         crowd = f"SELECT 1000000 + k * 100 + n, k FROM range({UNITS}) AS t (k), range({others}) AS s (n)"

@@ -110,7 +110,7 @@ CASES = [
 class Audit:
     """A client of an engine, and an attack at some ε."""
 
-    one: Wide
+    wide: Wide
     client: Client
     watched: Watched
     attack: Attack
@@ -135,7 +135,7 @@ class Audit:
         unit = "member" if table == "members" else "person"
         canary = [plain(unit, 999, **self.attack.canary)] * self.attack.times
         rows = [*_others(self, unit), *(canary if there else [])]
-        self.one.engine.fill(table, rows)
+        self.wide.engine.fill(table, rows)
         self.client.ledger.advance("the next round")
         self.client.ledger.unlock(self.client.asker.role)  # a failure would close it
         asked, paid = self.watched.runs, self.client.charges
@@ -149,33 +149,33 @@ class Audit:
 
 
 @contextmanager
-def auditing(name: str, epsilon: Fraction, one: Wide) -> Iterator[Audit]:
+def auditing(name: str, epsilon: Fraction, setting: Wide) -> Iterator[Audit]:
     """Open a client whose role pays ε a statement."""
-    attack, watched = ATTACKS[name], Watched(one.engine)
+    attack, watched = ATTACKS[name], Watched(setting.engine)
     roles = {
         n: replace(role, per_query=Privacy(epsilon, role.per_query.delta and DELTA), budget=RoleBudget(_MUCH))
-        for n, role in one.policy.roles.items()
+        for n, role in setting.policy.roles.items()
     }
     with (
         quick_ledger(noon) as ledger,
-        one.world.connect(attack.user, "wide") as session,
-        one.world.connect("dpsql_owner", "wide") as owner,
+        setting.world.connect(attack.user, "wide") as session,
+        setting.world.connect("dpsql_owner", "wide") as owner,
     ):
         noise = random.Random(name).randbytes  # noqa: S311  (noise of an audit)
-        gateway = one.gateway(
+        gateway = setting.gateway(
             ledger,
             noise,
             lambda _: watched,
-            policy=replace(one.policy, roles=roles, budgets={"passenger": DatasetBudget(_MUCH)}),
+            policy=replace(setting.policy, roles=roles, budgets={"passenger": DatasetBudget(_MUCH)}),
         )
         client = Client(gateway, ledger, session, owner, Asker(attack.user, USERS[attack.user]))
-        yield Audit(one, client, watched, attack, epsilon)
+        yield Audit(setting, client, watched, attack, epsilon)
 
 
 def _others(audit: Audit, unit: str) -> list[Row]:
     others = list(audit.attack.others)
     if audit.attack.at_threshold:
-        (part,) = measurements(audit.attack.sql, audit.one.policy, audit.one.world, audit.one.engine, "explorer")
+        (part,) = measurements(audit.attack.sql, audit.wide.policy, audit.wide.world, audit.wide.engine, "explorer")
         assert isinstance(part, Sums)
         rule = selection_rule(replace(part, epsilon=audit.epsilon, delta=DELTA))
         assert isinstance(rule, FromCount)

@@ -29,7 +29,7 @@ _FOUND = Found(
     {part.title: part for part in map(_part, (DUCKDB, POSTGRES))},
     {"5 units": replace(_part(DUCKDB), title="5 units")},
     [Added("a count", 12.3, 10.2, 2.14, 4.0)],
-    [Rate(64, 2, 24.4, 3100.0, (0.1, 2.5), "2024-05-17")],
+    [Rate(64, 2, 24.4, 3100.0, (0.1, 2.5), "2024-05-17", [8.94, 2, 0.5], [0.9, 0.2, 0.3])],
 )
 _PAGE = page(_FOUND)
 
@@ -51,7 +51,7 @@ def test_growth_questions_and_sessions_are_told() -> None:
     """Ratios with the machine's load; what is added in milliseconds."""
     assert "| a count | 12.3 | 10.2 | 2.1 | 4.0 |" in _PAGE
     assert "| 5 units | COUNT, SUM, AVG by zone | 123 | 3.00 |  | 1.5 | 2024-05-16 |" in _PAGE
-    assert "| 2 | 64 | 24 | 3,100 | 0.1 to 2.5 | 2024-05-17 |" in _PAGE
+    assert "| 2 | 64 | 24 | 8.9 + 2.0 + 0.5 | 3,100 | 0.9 + 0.2 + 0.3 | 0.1 to 2.5 | 2024-05-17 |" in _PAGE
 
 
 def test_what_was_measured_before_is_kept(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_units_and_groups_are_as_many_as_are_asked_for(tmp_path: Path) -> None:
     for kind, type_ in ((SPARSE, "bigint"), (TEXT, "text")):
         records = Records(1_000, 10, kind, (3,))
         records.write(tmp_path / f"{kind}.duckdb")
-        with duckdb.connect(tmp_path / f"{kind}.duckdb") as found:
+        with duckdb.connect(tmp_path / f"{kind}.duckdb") as connection:
             counted = "count(*), count(DISTINCT passenger_id), count(DISTINCT cell_3), min(typeof(passenger_id))"
-            row = found.execute(f"SELECT {counted} FROM taxi").fetchone()
+            row = connection.execute(f"SELECT {counted} FROM taxi").fetchone()
         assert row == (1_000, 10, 3, {"bigint": "BIGINT", "text": "VARCHAR"}[type_])
         assert records.declared["taxi"]["columns"]["passenger_id"] == {"type": type_}
         assert records.declared["taxi"]["columns"]["cell_3"]["values"] == [0, 1, 2]

@@ -57,7 +57,10 @@ def visit(
         page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         # What is broken off since the page is left, such as its icon, has not failed.
-        page.on("requestfailed", lambda one: complaints.append(one.url) if one.failure != "net::ERR_ABORTED" else None)
+        page.on(
+            "requestfailed",
+            lambda request: complaints.append(request.url) if request.failure != "net::ERR_ABORTED" else None,
+        )
         page.goto("/login")
         page.get_by_label("Name").fill(user)
         page.get_by_label("Password").fill(running.passwords[user])

@@ -23,8 +23,10 @@ LOOKS: Mapping[str, Mapping[str, object]] = {
 def violations(page: Page) -> list[str]:
     """Return what axe-core finds, with the elements; its script comes in beside the page's policy, not through it."""
     page.evaluate(f"() => {{ {AXE.read_text(encoding='utf-8')} }}")
-    found = page.evaluate("async () => (await axe.run()).violations")
-    return [f"{one['id']}: {', '.join(node['html'][:120] for node in one['nodes'])}" for one in found]
+    violated = page.evaluate("async () => (await axe.run()).violations")
+    return [
+        f"{violation['id']}: {', '.join(node['html'][:120] for node in violation['nodes'])}" for violation in violated
+    ]
 
 
 @pytest.fixture
@@ -38,35 +40,35 @@ def axe() -> None:
 def test_axe_finds_no_violation(visit: Visit, look: str, complaints: list[str]) -> None:
     """On every page, with a charge to show, with an error and at an address that there is not."""
     page = visit("olga", "explore", **LOOKS[look])
-    found = {"explore": violations(page)}
+    by_step = {"explore": violations(page)}
     for step in ("buckets", "worlds", "noise", "smoothing", "roles", "yours"):
         page.locator(f"[data-go={step}]").click()
         page.locator(f"#{step}.now").wait_for()
-        found[step] = violations(page)
+        by_step[step] = violations(page)
     page.locator("#ask").click()
     page.locator("#after", has_text="harged").wait_for()
-    found["asked"] = violations(page)
+    by_step["asked"] = violations(page)
     for path in ("choose", "budget"):
         page.goto(f"/{path}")
         page.wait_for_selector("body[data-done]")
-        found[path] = violations(page)
+        by_step[path] = violations(page)
     page.goto("/choose")
     page.wait_for_selector("body[data-done]")
     page.locator("#stay_unit").select_option("months")
     page.locator("#period").select_option("day")
     page.locator("#milestones tr.bad").wait_for()
-    found["renewing"] = violations(page)
+    by_step["renewing"] = violations(page)
     page.get_by_text("What others have published with").click()
     page.locator("#questions").fill("SELECT count(*) FROM rides; SELECT 1 FROM rides")
     page.locator("#explain").click()
     page.locator("#planned tbody tr").nth(1).wait_for()
-    found["planned"] = violations(page)
+    by_step["planned"] = violations(page)
     page.locator("#rows").fill("many")
     page.locator("#quality-error", has_text="rows must be").wait_for()
-    found["mistaken"] = violations(page)
+    by_step["mistaken"] = violations(page)
     page.goto("/nothing")
-    found["nothing"] = violations(page)
-    assert found == {key: [] for key in found}
+    by_step["nothing"] = violations(page)
+    assert by_step == {key: [] for key in by_step}
     complaints.clear()
 
 
@@ -84,7 +86,7 @@ def test_axe_would_find_one(visit: Visit) -> None:
     """A button without a name, so that the tests above can fail."""
     page = visit("ana")
     page.evaluate("document.querySelector('main').append(document.createElement('button'))")
-    assert any(found.startswith("button-name") for found in violations(page))
+    assert any(violation.startswith("button-name") for violation in violations(page))
 
 
 @pytest.mark.parametrize("path", ["explore", "choose", "budget"])

@@ -193,12 +193,12 @@ def test_distance_falls_with_epsilon(visit: Visit) -> None:
     """A hundredfold ε brings the lines together, by far more than one draw varies."""
     page = visit("ana")
     _go(page, "smoothing")
-    found = []
+    distances = []
     for epsilon in ("0.01", "0.1", "1", "10"):
         _set(page, epsilon)
-        found.append(float(page.locator("#distance").inner_text()))
-    assert found == sorted(found, reverse=True)
-    assert found[0] > 20 * found[3]
+        distances.append(float(page.locator("#distance").inner_text()))
+    assert distances == sorted(distances, reverse=True)
+    assert distances[0] > 20 * distances[3]
 
 
 def test_a_range_is_read_with_the_pointer(visit: Visit) -> None:

@@ -36,8 +36,8 @@ def shown(chromium: "Browser", path: Path, width: int) -> "tuple[Page, list[str]
 
 def labels(page: "Page") -> list[str]:
     """Return the labels of the x axis."""
-    found: list[str] = page.locator(".xaxislayer-above text").all_text_contents()
-    return found
+    texts: list[str] = page.locator(".xaxislayer-above text").all_text_contents()
+    return texts
 
 
 @pytest.mark.parametrize("width", _WIDTHS)
@@ -58,15 +58,15 @@ def test_what_is_outside_stands_beside_the_buckets(chromium: "Browser", tmp_path
     figure = histogram(ROWS, buckets=ValueGrid(0, 30, 3), possible=Possible(0.0))
     write_page([Picture(figure)], "Fares", tmp_path / "fares.html")
     page, _ = shown(chromium, tmp_path / "fares.html", width)
-    found = labels(page)
-    assert {"below 0", "from 30 on", "NULL"} <= set(found)
+    read_labels = labels(page)
+    assert {"below 0", "from 30 on", "NULL"} <= set(read_labels)
     places = [box for text in page.locator(".xaxislayer-above text").all() if (box := text.bounding_box())]
     boxes = sorted(places, key=lambda box: box["x"])
-    lefts = dict(zip(found, [box["x"] for box in places], strict=True))
+    lefts = dict(zip(read_labels, [box["x"] for box in places], strict=True))
     assert lefts["below 0"] < lefts["0"] < lefts["30"] < lefts["from 30 on"]
     upright = [box for box in boxes if box["width"] > box["height"]]
     if len(upright) == len(boxes):
-        assert all(one["x"] + one["width"] <= two["x"] for one, two in itertools.pairwise(boxes))
+        assert all(left_box["x"] + left_box["width"] <= two["x"] for left_box, two in itertools.pairwise(boxes))
     page.close()
 
 

@@ -81,7 +81,7 @@ def test_noise_has_the_law_of_answers(visit: Visit) -> None:
     page = visit("ana")
     many = 200_000
     for scale in (0.3, 1.0, 7.5):
-        found = page.evaluate(
+        counts = page.evaluate(
             """async ([scale, many]) => { const { noise } = await import("/static/noise.js"); const found = {};
                for (let i = 0; i < many; i += 1) { const z = noise((i + 0.5) / many, scale); found[z] = (found[z] ?? 0) + 1; }
                return found; }""",
@@ -90,7 +90,7 @@ def test_noise_has_the_law_of_answers(visit: Visit) -> None:
         ratio = math.exp(-1 / scale)
         for z in range(-20, 21):
             law = (1 - ratio) / (1 + ratio) * ratio ** abs(z)
-            assert abs(found.get(str(z), 0) / many - law) <= 2 / many
+            assert abs(counts.get(str(z), 0) / many - law) <= 2 / many
 
 
 def test_uniform_numbers_are_uniform(visit: Visit) -> None:
@@ -131,14 +131,14 @@ def test_lines_are_those_of_the_density(visit: Visit, smoothing: float) -> None:
     page = visit("ana")
     raw = samples()["fare"].counts
     told = [count + (-1) ** i * (i % 13) for i, count in enumerate(raw)]
-    one, other, apart = page.evaluate(
+    first, other, apart = page.evaluate(
         """async ([one, other, width, total]) => { const n = await import("/static/noise.js");
            const weights = n.kernel(100, width, 240); const [a, b] = [one, other].map((c) => n.smooth(weights, c, total));
            return [[...a], [...b], n.apart(a, b)]; }""",
         [list(raw), told, smoothing, SIZE],
     )
     expected = [density(counts, 0, SAMPLE_BUCKETS, smoothing=smoothing) for counts in (raw, told)]
-    for line, curve in zip((one, other), expected, strict=True):
+    for line, curve in zip((first, other), expected, strict=True):
         assert line == pytest.approx([SIZE * y for y in curve.y])
     assert apart == pytest.approx(distance(*expected), rel=0.01)
 
@@ -156,7 +156,7 @@ def test_the_band_holds_95_of_100(visit: Visit) -> None:
 def test_levels_are_those_of_the_product(visit: Visit) -> None:
     """ε of the three roles, for drivers of 10,000 trips."""
     page = visit("ana")
-    found = page.evaluate(
+    epsilons = page.evaluate(
         """async () => { const { facts, multiples } = await import("/static/story.js");
            const { uniforms } = await import("/static/noise.js");
            const data = await (await fetch("/explore/story")).json();
@@ -167,7 +167,7 @@ def test_levels_are_those_of_the_product(visit: Visit) -> None:
         level_epsilon(level, [OutputKind.COUNT], contribution=40, rows=Fraction(10_000, 100), cap=None)
         for level in NoiseLevel
     ]
-    assert found == pytest.approx([float(epsilon) for epsilon in wanted])
+    assert epsilons == pytest.approx([float(epsilon) for epsilon in wanted])
 
 
 def test_the_first_paint_takes_less_than_200_kb(visit: Visit) -> None:

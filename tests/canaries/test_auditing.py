@@ -40,10 +40,10 @@ def test_the_first_person(engine: str, config: Config, monkeypatch: pytest.Monke
     """Every question is asked, of each engine, and pays what it is to pay; a few seconds prove nothing that is wrong."""
     monkeypatch.setattr(auditing, "_FEWEST", 4)
     asked = [*questions_of(config.policy, "passenger")]
-    found = [*islice(_audit(config, 0.01, ENGINES[engine]), len(asked) + 1)]
-    assert [one.question for one in found] == [*asked, ALL]
-    assert [one.paid for one in found] == pytest.approx([1.0] * len(asked) + [len(asked)])
-    assert not any(one.broken for one in found)
+    questions = [*islice(_audit(config, 0.01, ENGINES[engine]), len(asked) + 1)]
+    assert [question.question for question in questions] == [*asked, ALL]
+    assert [question.paid for question in questions] == pytest.approx([1.0] * len(asked) + [len(asked)])
+    assert not any(question.broken for question in questions)
 
 
 @pytest.mark.slow
@@ -51,4 +51,4 @@ def test_half_the_noise_is_found_out(config: Config, monkeypatch: pytest.MonkeyP
     """An eighth, so that two minutes suffice."""
     right = Sums.scale.fget  # type: ignore[attr-defined]  # a property
     monkeypatch.setattr(Sums, "scale", property(lambda sums: right(sums) // 8))
-    assert any(one.broken for one in islice(_audit(config, 2), 12))
+    assert any(question.broken for question in islice(_audit(config, 2), 12))

@@ -30,10 +30,10 @@ def _guessed(epsilon: float, seed: int, rounds: int = ROUNDS) -> Guesses:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_no_more_is_proved_than_there_is(epsilon: float) -> None:
     """And of ε ≥ 1 more than half of it."""
-    found = _guessed(epsilon, 1)
-    assert found.epsilon(0.95) <= epsilon
-    assert found.epsilon(0.95) >= (epsilon / 2 if epsilon >= 1 else 0)
-    assert found.breaks(epsilon) > 1e-6
+    guesses = _guessed(epsilon, 1)
+    assert guesses.epsilon(0.95) <= epsilon
+    assert guesses.epsilon(0.95) >= (epsilon / 2 if epsilon >= 1 else 0)
+    assert guesses.breaks(epsilon) > 1e-6
 
 
 def test_too_little_noise_is_proved() -> None:

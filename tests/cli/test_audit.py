@@ -26,7 +26,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = TrailFolder(place_of_trail(load(path, {})))
     first, second = record("SELECT 'first'\x1b[2J"), replace(record("SELECT 'second'"), user="bob")
     late = replace(record("SELECT 'third'"), time=NOON + timedelta(days=1))
-    folder.add([one.fields() for one in (first, second)], NOON.date())
+    folder.add([written.fields() for written in (first, second)], NOON.date())
     folder.add([late.fields()], late.time.date())
     folder.close()
     return path

@@ -76,7 +76,7 @@ def test_the_files_are_yaml_for_the_loader(duckdb_file: Path, tmp_path: Path) ->
     RUN.invoke(app, ["init", str(duckdb_file), "--directory", str(tmp_path)])
     mistakes = Mistakes()
     document = parse_document((tmp_path / "people.yaml").read_text(), "people.yaml", mistakes)
-    assert mistakes.found == []
+    assert mistakes.gathered == []
     assert document is not None
     assert document.root["table"] == "people"
 

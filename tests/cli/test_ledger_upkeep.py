@@ -136,7 +136,7 @@ def test_a_newest_copy_is_put_back(config: Path, tmp_path: Path) -> None:
     place.write_bytes(b"broken" * 1000)
     done = _run(config, "restore", str(copy))
     assert done.exit_code == 0, done.output
-    assert [one.read_bytes()[:6] for one in place.parent.glob(f"{place.name}.before-*Z")] == [b"broken"]
+    assert [put_aside.read_bytes()[:6] for put_aside in place.parent.glob(f"{place.name}.before-*Z")] == [b"broken"]
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     with open_ledger(load(config, {})) as ledger:
         assert len(ledger.entries(None, 10)) == 2

@@ -91,11 +91,11 @@ def words(server: psycopg.Connection[tuple[object, ...]]) -> list[str]:
 def drawn(path: Path) -> tuple[Sequence[Any], str]:
     """Return the traces of the picture in a page, and the text under it."""
     text = path.read_text(encoding="utf-8")
-    found = re.search(r"Plotly\.newPlot\(\s*\"[^\"]+\",\s*(\[.*?\]),\s*\{\"template\"", text, re.DOTALL)
-    assert found
+    data = re.search(r"Plotly\.newPlot\(\s*\"[^\"]+\",\s*(\[.*?\]),\s*\{\"template\"", text, re.DOTALL)
+    assert data
     caption = re.search(r"<figcaption>(.*?)</figcaption>", text)
     assert caption
-    return json.loads(found[1]), unescape(caption[1])
+    return json.loads(data[1]), unescape(caption[1])
 
 
 def run(

@@ -39,8 +39,8 @@ columns:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """2,000 riders with five rides each, of which one has a fare above the bounds."""
-    for one in (tmp_path, *tmp_path.parents[:2]):
-        one.chmod(0o711)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o711)
     with duckdb.connect(str(tmp_path / "rides.duckdb")) as connection:
         connection.execute(
             "CREATE TABLE rides AS SELECT (i // 5)::INTEGER AS rider, (i % 7)::INTEGER AS driver, "
@@ -62,12 +62,12 @@ def test_it_tells_what_the_owner_needs(place: Path) -> None:
     """For what, and from whom, before; and then how many rows there are, what max_rows takes off, what is beyond."""
     code, out, err = _run(place, ", profile: 40", "--yes", "--json")
     assert "rider: at most ε = 40, once an epoch, from the data set's budget and from owner, poor" in err
-    known = {(row["column_name"], row["what"]): row["value"] for row in json.loads(out)["rider"]}
-    assert known[None, "number of rider units"] == pytest.approx(2_000, rel=0.02)
-    assert known[None, "number of rows"] == pytest.approx(10_000, rel=0.02)
-    assert known[None, "share of rows cut by max_rows: 3"] == pytest.approx(0.4, abs=0.02)
-    assert known["fare", "share of values above the bounds"] == pytest.approx(0.2, abs=0.01)
-    assert known["fare", "share of values below the bounds"] == pytest.approx(0, abs=0.01)
+    told = {(row["column_name"], row["what"]): row["value"] for row in json.loads(out)["rider"]}
+    assert told[None, "number of rider units"] == pytest.approx(2_000, rel=0.02)
+    assert told[None, "number of rows"] == pytest.approx(10_000, rel=0.02)
+    assert told[None, "share of rows cut by max_rows: 3"] == pytest.approx(0.4, abs=0.02)
+    assert told["fare", "share of values above the bounds"] == pytest.approx(0.2, abs=0.01)
+    assert told["fare", "share of values below the bounds"] == pytest.approx(0, abs=0.01)
     # One of the roles can't pay so much: the other has it, and the command says so.
     assert code == 1
     assert 'role "poor"' in err
@@ -114,8 +114,8 @@ def test_units_with_one_row_have_their_say(place: Path) -> None:
     with duckdb.connect(str(place / "rides.duckdb")) as connection:
         connection.execute("INSERT INTO rides SELECT 10000 + i, 0, 90 FROM range(3000) AS r(i)")
     code, out, _ = _run(place, ", profile: 40", "--yes", "--json", "--unit", "rider")
-    known = {(row["column_name"], row["what"]): row["value"] for row in json.loads(out)["rider"]}
+    told = {(row["column_name"], row["what"]): row["value"] for row in json.loads(out)["rider"]}
     assert code == 1  # one role can't pay
-    assert known[None, "number of rider units"] == pytest.approx(5_000, rel=0.02)
-    assert known[None, "number of rows"] == pytest.approx(13_000, rel=0.02)
-    assert known["fare", "share of values above the bounds"] == pytest.approx((2_000 * 0.2 + 3_000) / 5_000, abs=0.01)
+    assert told[None, "number of rider units"] == pytest.approx(5_000, rel=0.02)
+    assert told[None, "number of rows"] == pytest.approx(13_000, rel=0.02)
+    assert told["fare", "share of values above the bounds"] == pytest.approx((2_000 * 0.2 + 3_000) / 5_000, abs=0.01)

@@ -36,7 +36,7 @@ def test_a_line_is_right_for_the_configuration(tmp_path: Path) -> None:
     assert done.exit_code == 0
     mistakes = Mistakes()
     document = parse_document(done.stdout, "-", mistakes)
-    assert mistakes.found == []
+    assert mistakes.gathered == []
     assert document is not None
     entry = document.root["ana: no"]
     assert isinstance(entry, dict)
@@ -127,8 +127,8 @@ def test_a_server_lets_in_whom_it_is_told_to(tmp_path: Path) -> None:
     """A user is added, spends a share of the role's budget, and is disabled in the midst of a session."""
     place = tmp_path / "served"
     place.mkdir(mode=0o711)
-    for one in (tmp_path, *tmp_path.parents[:2]):
-        one.chmod(0o711)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o711)
     config = configure(place)
 
     def changed(*words: str) -> None:

@@ -61,8 +61,8 @@ def test_parameters_need_no_space(here: Site, condition: str, values: tuple[int,
 
 def test_statements_about_a_table_are_passed_on(here: Site) -> None:
     """Its name in a literal, in syntax that only PostgreSQL knows, reads no row."""
-    found = _rows(here, "SELECT '{int}'::regtype[]::text, relname FROM pg_class WHERE relname = 'trips'")
-    assert found == [("{integer}", "trips")]
+    rows = _rows(here, "SELECT '{int}'::regtype[]::text, relname FROM pg_class WHERE relname = 'trips'")
+    assert rows == [("{integer}", "trips")]
 
 
 def test_rows_are_refused(here: Site) -> None:

@@ -40,7 +40,7 @@ def test_django_groups_by_units_of_time(matrix: Site) -> None:
     told = times(_DJANGO, matrix)
     assert len(told) == 3
     for answered, plain in told.values():
-        assert [found for found in answered if found[1]] == plain
+        assert [cells for cells in answered if cells[1]] == plain
 
 
 def test_page_is_current() -> None:
@@ -56,8 +56,8 @@ def test_drivers_over_others_are_drivers() -> None:
 
 def test_exceptions_are_of_drivers_and_steps() -> None:
     """An exception whose driver or step is gone goes as well."""
-    known = {(driver.name, step.name) for driver in DRIVERS for step in STEPS}
-    assert set(EXCEPTIONS) <= known
+    steps = {(driver.name, step.name) for driver in DRIVERS for step in STEPS}
+    assert set(EXCEPTIONS) <= steps
 
 
 _RIGHT = {

@@ -231,8 +231,8 @@ def test_what_postgresql_does_is_answered(
     for each in before:
         session.execute(each.encode())
     session.execute(statement.encode())
-    ((found,),) = session.execute(look.encode()).fetchall()
-    assert int.from_bytes(found) if isinstance(found, bytes) else found == TRIPS
+    ((answer,),) = session.execute(look.encode()).fetchall()
+    assert int.from_bytes(answer) if isinstance(answer, bytes) else answer == TRIPS
 
 
 def test_a_statement_after_begin_in_one_message_is_inside(here: Site) -> None:

@@ -104,4 +104,6 @@ def test_notices_come_before_the_end_of_their_statement(
         with connection.cursor(binary=binary) as cursor:
             cursor.execute(statement.encode())
         connection.execute(b"DROP TABLE IF EXISTS found")
-    assert len([one for one in notices if "may be empty" in one]) == (0 if statement.startswith("EXPLAIN") else 2)
+    assert len([notice for notice in notices if "may be empty" in notice]) == (
+        0 if statement.startswith("EXPLAIN") else 2
+    )

@@ -27,8 +27,8 @@ def session(here: Site, request: pytest.FixtureRequest) -> Iterator[psycopg.Conn
 
 
 def _charges(session: psycopg.Connection) -> int:
-    (found,) = session.execute("SELECT count(*) FROM dpsql.charges").fetchone() or (0,)
-    return int(found)
+    (number,) = session.execute("SELECT count(*) FROM dpsql.charges").fetchone() or (0,)
+    return int(number)
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -79,10 +79,10 @@ def test_views_of_rows_show_columns_and_are_not_read(session: psycopg.Connection
     assert told == [
         "rows are protected: this view shows its columns, and no statement may read it; write its query in WITH instead"
     ]
-    found = session.execute(
+    columns = session.execute(
         "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'v'::regclass AND attnum > 0"
     ).fetchall()
-    assert found == [("fare", "double precision"), ("paid", "text")]
+    assert columns == [("fare", "double precision"), ("paid", "text")]
     for asked in (
         "SELECT * FROM v",
         "SELECT count(*) FROM v",

@@ -35,7 +35,7 @@ def test_drivers_read_made_up_rows(previewed: Site) -> None:
         assert rows == simple == given == read
         assert len(rows) == 3
         assert len(told) == 4
-        assert all("are made up from its declaration" in (one or "") for one in told)
+        assert all("are made up from its declaration" in (notice or "") for notice in told)
         assert session.execute("SELECT epsilon_spent FROM dpsql.budget").fetchall() == [(0,)]
         assert session.execute("SELECT count(*) FROM trips").fetchall() == [(TRIPS,)]
 
@@ -44,10 +44,10 @@ def test_tables_say_that_rows_are_made_up(previewed: Site, here: Site) -> None:
     """In the comment, which tools and language models read; not where nobody sees such rows, nor of public tables."""
     for site, said in ((previewed, True), (here, False)):
         with psycopg.connect(site.dsn, autocommit=True) as session:
-            found = session.execute(
+            comments = session.execute(
                 "SELECT obj_description('trips'::regclass), obj_description('zones'::regclass)"
             ).fetchone()
-        assert ["made up" in str(one) for one in found or ()] == [said, False]
+        assert ["made up" in str(comment) for comment in comments or ()] == [said, False]
 
 
 def test_sqlalchemy_shows_sample_rows_as_language_models_get_them(previewed: Site) -> None:

@@ -72,11 +72,11 @@ def test_fetched_columns_come_from_where_they_come_from(
 def _fetched(site: Site, factory: type[psycopg.Cursor], query_: str, fetch: str) -> list[object]:
     with psycopg.connect(site.dsn, cursor_factory=factory) as session:
         session.execute(f"DECLARE c CURSOR FOR {query_}".encode())
-        found = [_places(session.execute(fetch.encode())) for _ in range(2)]
+        places = [_places(session.execute(fetch.encode())) for _ in range(2)]
         session.execute("DECLARE d BINARY CURSOR FOR SELECT payment_type, count(*) FROM trips GROUP BY 1")
         binary = session.execute("FETCH d").pgresult
         assert binary is not None
-        return [*found, [binary.fformat(place) for place in range(2)]]
+        return [*places, [binary.fformat(place) for place in range(2)]]
 
 
 def _places(cursor: psycopg.Cursor) -> list[tuple[bytes | None, int, bool]]:

@@ -75,8 +75,8 @@ def test_a_plan_may_be_json(here: Site, plain: Site) -> None:
     node = plan[0]["Plan"]
     assert node["Node Type"] == "Private Answer"
     assert any("noisy sums of trips" in line for line in node["Details"])
-    assert [one["Tables"] for one in node["Measurements"]] == [["trips"]] * 2
-    told = [(one["Output"], one["Unit"], one["Margin"] >= 0) for one in node["Outputs"]]
+    assert [measurement["Tables"] for measurement in node["Measurements"]] == [["trips"]] * 2
+    told = [(output["Output"], output["Unit"], output["Margin"] >= 0) for output in node["Outputs"]]
     assert told == [("count(*)", None, True), ("median(fare)", "ranks", True)]
     assert any(f"ε = {node['Epsilon']}" in line for line in node["Details"])
     assert json.dumps(plan)
@@ -105,9 +105,9 @@ def _texts(value: object) -> object:
     """Return a value of JSON with everything that is no list or object as text; what is empty is no list."""
     match value:
         case dict():
-            return {name: _texts(one) for name, one in value.items()}
+            return {name: _texts(item) for name, item in value.items()}
         case list() if value:
-            return [_texts(one) for one in value]
+            return [_texts(item) for item in value]
         case str():
             return value
         case _:
@@ -120,16 +120,16 @@ def test_a_plan_may_be_yaml_and_xml(here: Site, plain: Site) -> None:
     query = f"SELECT {outputs} FROM trips WHERE fare < 40 AND '<&\"' <> 'x' GROUP BY 1"
     with psycopg.connect(here.dsn) as asked, psycopg.connect(plain.dsn) as beside:
         asked.execute(f"EXPLAIN {query}".encode())  # the first time it says how long the statement was tried
-        ((found,),) = asked.execute(f"EXPLAIN (VERBOSE, FORMAT JSON) {query}".encode()).fetchall()
+        ((explained,),) = asked.execute(f"EXPLAIN (VERBOSE, FORMAT JSON) {query}".encode()).fetchall()
         texts = {}
         for name in ("YAML", "XML"):
             ask = f"EXPLAIN (VERBOSE, FORMAT {name}) {query}".encode()
             cursor = asked.execute(ask)
             ((texts[name],),) = cursor.fetchall()
             assert _columns(cursor) == _columns(beside.execute(ask))
-    assert YAML(typ="safe").load(texts["YAML"]) == found
+    assert YAML(typ="safe").load(texts["YAML"]) == explained
     (plan,) = ET.fromstring(texts["XML"]).iter(f"{_SPACE}Plan")  # noqa: S314 # our own
-    assert _value(plan) == _texts(found[0]["Plan"])
+    assert _value(plan) == _texts(explained[0]["Plan"])
 
 
 def test_budgets_are_tables_like_others(here: Site) -> None:

@@ -60,10 +60,10 @@ def test_several_rows_of_something_else_cost_nothing(session: psycopg.Connection
 
 def test_one_row_of_something_else_is_a_value(session: psycopg.Connection) -> None:
     """With parameters, too, and where it is looked up for each group."""
-    one = (
+    query = (
         "SELECT count(*) > 0, (SELECT n FROM kept WHERE g = %s), (SELECT borough FROM zones WHERE zone = %s) FROM trips"
     )
-    assert session.execute(one, ("cheque", "none of them")).fetchone() == (True, 2, None)
+    assert session.execute(query, ("cheque", "none of them")).fetchone() == (True, 2, None)
     each = "SELECT payment_type, (SELECT max(n) FROM kept WHERE g = {}payment_type) FROM trips GROUP BY 1"
     assert ("cash", 1) in session.execute(each.format("trips.").encode()).fetchall()
     assert ("cash", 1) in session.execute(each.format("").encode()).fetchall()

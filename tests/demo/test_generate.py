@@ -58,13 +58,13 @@ def test_most_values_are_within_the_declared_bounds(made: Path) -> None:
 
 def test_dirt(made: Path) -> None:
     """There are NULLs, NaNs, undeclared payments and unknown zones; refunds are below zero."""
-    (found,) = _ask(
+    (holds,) = _ask(
         made,
         "SELECT count(*) FILTER (WHERE payment_type IS NULL) > 0, count(*) FILTER (WHERE isnan(trip_distance)) > 0,"
         " count(*) FILTER (WHERE payment_type = 'dispute') > 0, count(*) FILTER (WHERE pickup_zone = 999) > 0,"
         " count(*) FILTER (WHERE fare < 0) > 0, bool_and(NOT isinf(trip_distance)) FROM trips",
     )
-    assert found == (True,) * 6
+    assert holds == (True,) * 6
 
 
 def test_some_ride_more_often_than_the_bound(made: Path) -> None:

@@ -59,13 +59,13 @@ _BY_CHANCE = 0.025
 class Remembering(Watched):
     """An engine whose answers are remembered: the same trips are counted in each epoch, with other noise."""
 
-    known: dict[str, Rows] = field(default_factory=dict)
+    remembered: dict[str, Rows] = field(default_factory=dict)
 
     def run(self, prepared: PreparedMeasurements, sql: str, charge: Charge, cancellation: Cancellation) -> Rows:
         """Ask once."""
-        if sql not in self.known:
-            self.known[sql] = Watched.run(self, prepared, sql, charge, cancellation)
-        return self.known[sql]
+        if sql not in self.remembered:
+            self.remembered[sql] = Watched.run(self, prepared, sql, charge, cancellation)
+        return self.remembered[sql]
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +96,8 @@ def engine(demo: Path) -> Iterator[Remembering]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "epsilon"),
-    [(one, each) for one in CELLS for each in (Fraction(1), Fraction(1, 10)) if (one, each) not in _UNCOVERED],
-    ids=lambda one: str(one) if isinstance(one, Fraction) else " where ".join(one),
+    [(cell, each) for cell in CELLS for each in (Fraction(1), Fraction(1, 10)) if (cell, each) not in _UNCOVERED],
+    ids=lambda value: str(value) if isinstance(value, Fraction) else " where ".join(value),
 )
 def test_the_truth_is_within_the_margin(
     cell: tuple[str, str],
@@ -115,9 +115,9 @@ def test_the_truth_is_within_the_margin(
     errors, margins = [], []
     for _ in range(_ANSWERS):
         client.ledger.advance("another")
-        ((found, margin),) = client.ask(f"SELECT {asked}, dpsql.margin({asked}) FROM trips WHERE {where}").rows
-        if found is not None:  # a median of too few rows for the ε
-            errors.append(abs(float(str(found)) - float(exact)))
+        ((answer, margin),) = client.ask(f"SELECT {asked}, dpsql.margin({asked}) FROM trips WHERE {where}").rows
+        if answer is not None:  # a median of too few rows for the ε
+            errors.append(abs(float(str(answer)) - float(exact)))
             margins.append(float(str(margin)))
     assert len(errors) > _ANSWERS / 2
     covered = np.mean(np.array(errors) <= np.array(margins))

@@ -39,8 +39,8 @@ class Followed:
 @contextmanager
 def hospital_server(place: Path) -> Iterator[Postgres]:
     """Run a PostgreSQL with the hospital's database, in a directory that the shadow's account can enter."""
-    for one in (place, *place.parents[:2]):
-        one.chmod(0o711)
+    for parent in (place, *place.parents[:2]):
+        parent.chmod(0o711)
     server = clusters.start(place / "server")
     try:
         with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:

@@ -82,8 +82,8 @@ def statements(block: Block) -> list[str]:
 
 
 def _blocks(page: Path) -> Iterator[Block]:
-    for number, found in enumerate(_FENCE.finditer(text(page)), start=1):
-        yield Block(page.relative_to(ROOT).as_posix(), number, tuple(found[2].split()), dedent(found[3]))
+    for number, fence in enumerate(_FENCE.finditer(text(page)), start=1):
+        yield Block(page.relative_to(ROOT).as_posix(), number, tuple(fence[2].split()), dedent(fence[3]))
 
 
 def _anchor(heading: str) -> str:

@@ -8,8 +8,10 @@ import ast
 import re
 import sys
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.docs.pages import PAGES, ROOT, missing_links, text
@@ -41,8 +43,16 @@ INSTEAD: Mapping[str, str] = {
     r"is there (?:no|for)": "there is no",
 }
 """Words that are read twice, and others in their place."""
+IDLE = frozenset({"one", "found", "known"})
+"""Names that do not say what a thing is: a measurement, a column, a row."""
+MOST_IDLE = 50
+"""How often each of them may stand in all modules together."""
 _WORDS = {re.compile(rf"\b(?:{word})\b", re.IGNORECASE): other for word, other in INSTEAD.items()}
+_ANY_WORD = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
 _NO_NOUN = re.compile(r"^(?:What|Who|Whose|Whom|Which)\b(?!.*\?$)")
+_NAMING = ("id", "arg", "attr", "name", "asname")
+"""The parts of Python's syntax that are names."""
+_COMMENT = re.compile(r"^[^\"']*# (?!noqa|type)|  # (?!noqa|type)", re.MULTILINE)
 _FENCE = re.compile(r"^ *```")
 _MARK = re.compile(r"^ *(?:[-*] |\d+\. |> |#+ )?")
 _SPAN = re.compile(r"`[^`]*`(?:, `[^`]*`)*")
@@ -95,18 +105,33 @@ def of_module(file: Path) -> Iterator[Finding]:
 
 def _docstrings(file: Path) -> Iterator[tuple[int, str]]:
     """Yield the paragraphs of all docstrings, those of fields among them: the module's first one at line 1."""
-    for node in ast.walk(ast.parse(text(file))):
+    for node in _nodes(file):
         match node:
             case ast.Expr(value=ast.Constant(value=str(whole))):
                 for number, paragraph in enumerate(whole.split("\n\n")):
                     yield node.lineno + number, " ".join(paragraph.split())
 
 
+@cache
+def _nodes(file: Path) -> Sequence[ast.AST]:
+    return [*ast.walk(ast.parse(text(file)))]
+
+
 def _comments(file: Path) -> Iterator[tuple[int, str]]:
+    if not _COMMENT.search(text(file)):
+        return
     with file.open("rb") as source:
         for token in tokenize.tokenize(source.readline):
             if token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type")):
                 yield token.start[0], token.string.lstrip("# ")
+
+
+def idle_names(files: Iterable[Path]) -> Iterator[str]:
+    """Yield the names that say nothing and stand in the files too often."""
+    nodes = (node for file in files for node in _nodes(file))
+    times = Counter(name for node in nodes for part in _NAMING if (name := getattr(node, part, None)) in IDLE)
+    for name in sorted(name for name in times if times[name] > MOST_IDLE):
+        yield f"dpsql: the name {name} {times[name]} times, of {MOST_IDLE}: say what the thing is"
 
 
 def _said(sentence: str, *, heading: bool) -> Iterator[str]:
@@ -116,9 +141,9 @@ def _said(sentence: str, *, heading: bool) -> Iterator[str]:
         yield f"a sentence of {len(words)} words, of {LONGEST_SENTENCE}: {begins} …"
     if _NO_NOUN.search(sentence) and not heading:
         yield f"a sentence whose subject is no noun: {begins} …"
-    for word, other in _WORDS.items():
-        if found := word.search(sentence):
-            yield f"“{found[0]}”, better: {other}: {begins} …"
+    for word, other in _WORDS.items() if _ANY_WORD.search(sentence) else ():
+        if match := word.search(sentence):
+            yield f"“{match[0]}”, better: {other}: {begins} …"
 
 
 def _prose(whole: str) -> Iterator[tuple[int, str]]:
@@ -158,13 +183,14 @@ def _plain(line: str) -> str:
 
 
 def _checked() -> int:
-    """Print what is wrong on the pages, and in modules; and links that lead nowhere."""
+    """Print what is wrong on the pages, in modules and with their names; and links that lead nowhere."""
     held = [finding for page in PAGES for finding in findings(page)]
     held += [finding for file in (ROOT / "dpsql").rglob("*.py") for finding in of_module(file)]
     lost = [f"{page.relative_to(ROOT)}: {link} leads nowhere" for page in PAGES for link in missing_links(page)]
-    for said in (*held, *lost):
+    idle = [*idle_names((ROOT / "dpsql").rglob("*.py"))]
+    for said in (*held, *lost, *idle):
         sys.stdout.write(f"{said}\n")
-    return 1 if held or lost else 0
+    return 1 if held or lost or idle else 0
 
 
 if __name__ == "__main__":

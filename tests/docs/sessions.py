@@ -39,8 +39,8 @@ Psql = Callable[[list[str]], list[str]]
 
 def sessions() -> dict[Path, list[Block]]:
     """Return the sessions of each page that has some."""
-    found = {page: [block for block in blocks("psql") if ROOT / block.page == page] for page in PAGES}
-    return {page: shown for page, shown in found.items() if shown}
+    by_page = {page: [block for block in blocks("psql") if ROOT / block.page == page] for page in PAGES}
+    return {page: shown for page, shown in by_page.items() if shown}
 
 
 def typed(session: str) -> list[str]:

@@ -23,7 +23,7 @@ def test_every_capability_has_its_test() -> None:
     missing = [
         f"{file}::{test}"
         for _, _, file, test in ROWS
-        if not any(f"def {test}(" in found.read_text(encoding="utf-8") for found in ROOT.rglob(f"test_{file}.py"))
+        if not any(f"def {test}(" in path.read_text(encoding="utf-8") for path in ROOT.rglob(f"test_{file}.py"))
     ]
     assert missing == []
     assert f"{len(ROWS)} things" in SECTION
@@ -39,9 +39,9 @@ def test_every_place_is_there(place: str) -> None:
         assert all(f"{number} · " in page for number in re.findall("[0-9]", step[2] or ""))
         assert f'"{step[3]}")' in page or not step[3]
     elif name := re.fullmatch(r"`dpsql((?:\.\w+)+)`", place):
-        found: object = import_module("dpsql")
+        member: object = import_module("dpsql")
         for part in name[1].split(".")[1:]:
-            found = _member(found, part)
+            member = _member(member, part)
     else:
         assert re.fullmatch(r"`dpsql [a-z -]+`|\[[^\]]+\]\([^)]+\)", place)
 

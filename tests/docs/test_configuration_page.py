@@ -59,9 +59,9 @@ def test_every_setting_is_named_with_its_default(path: str, field: FieldInfo) ->
 
 def test_nothing_else_is_named() -> None:
     """A setting that is gone goes from the page; mappings may have a row of their own."""
-    known = {path for path, _ in EVERY}
-    inner = {path.rsplit(".", n)[0] for path in known for n in range(1, 4)}
-    assert sorted(set(ROWS) - known - inner) == []
+    named = {path for path, _ in EVERY}
+    inner = {path.rsplit(".", n)[0] for path in named for n in range(1, 4)}
+    assert sorted(set(ROWS) - named - inner) == []
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_examples_of_views_are_right(block: Block, demo: Path) -> None:
 @pytest.mark.parametrize("block", blocks("yaml", "table"), ids=str)
 def test_examples_of_tables_are_right(block: Block, demo: Path) -> None:
     """Together with the demo's other tables, and the other examples."""
-    names = [str(YAML(typ="safe", pure=True).load(one.text)["table"]) for one in blocks("yaml", "table")]
-    for name, one in zip(names, blocks("yaml", "table"), strict=True):
-        (demo.parent / "schemas" / f"{name}.yaml").write_text(one.text, encoding="utf-8")
+    names = [str(YAML(typ="safe", pure=True).load(each.text)["table"]) for each in blocks("yaml", "table")]
+    for name, example in zip(names, blocks("yaml", "table"), strict=True):
+        (demo.parent / "schemas" / f"{name}.yaml").write_text(example.text, encoding="utf-8")
     assert str(YAML(typ="safe", pure=True).load(block.text)["table"]) in load(demo).policy.tables

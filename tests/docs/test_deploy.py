@@ -39,22 +39,25 @@ def _yaml(path: Path) -> list[Any]:
 def _locked(name: str) -> Mapping[str, tuple[Requirement, int]]:
     """Return what a lock file names, with how many hashes it has."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    found: dict[str, tuple[Requirement, int]] = {}
+    locked: dict[str, tuple[Requirement, int]] = {}
     for entry in re.split(r"\n(?=[a-zA-Z0-9])", text.strip()):
         requirement = Requirement(entry.split(" \\\n")[0])
-        found[canonicalize_name(requirement.name)] = requirement, str(entry).count("--hash=sha256:")
-    return found
+        locked[canonicalize_name(requirement.name)] = requirement, str(entry).count("--hash=sha256:")
+    return locked
 
 
 @pytest.mark.parametrize(("file", "extras"), [("requirements.lock", ()), ("requirements-all.lock", _EXTRAS)])
 def test_the_locks_have_all_that_is_needed(file: str, extras: tuple[str, ...]) -> None:
     """Each in one version, which the project takes, with hashes; and no index is named."""
     locked = _locked(file)
-    needed = [*_PROJECT["dependencies"], *(one for extra in extras for one in _PROJECT["optional-dependencies"][extra])]
-    for one in map(Requirement, needed):
-        (pinned, _) = locked[canonicalize_name(one.name)]
+    needed = [
+        *_PROJECT["dependencies"],
+        *(need for extra in extras for need in _PROJECT["optional-dependencies"][extra]),
+    ]
+    for requirement in map(Requirement, needed):
+        (pinned, _) = locked[canonicalize_name(requirement.name)]
         (version,) = pinned.specifier
-        assert (version.operator, one.specifier.contains(version.version)) == ("==", True), one
+        assert (version.operator, requirement.specifier.contains(version.version)) == ("==", True), requirement
     assert [name for name, (_, hashes) in locked.items() if not hashes] == []
     assert "://" not in (ROOT / file).read_text(encoding="utf-8")
 
@@ -95,8 +98,8 @@ def test_the_wheel_is_whole(installed: Path) -> None:
     """Its command runs, from its own files: templates, the demo, what agents read."""
     where = "import dpsql; print(dpsql.__file__)"
     run = [sys.executable, "-c", where]
-    found = subprocess.run(run, cwd="/", env=_of_the_wheel(installed), capture_output=True, text=True, check=True)  # noqa: S603
-    assert found.stdout.startswith(str(installed))
+    done = subprocess.run(run, cwd="/", env=_of_the_wheel(installed), capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.startswith(str(installed))
     run = [sys.executable, str(installed / "bin" / "dpsql"), "--version"]
     said = subprocess.run(run, cwd="/", env=_of_the_wheel(installed), capture_output=True, text=True, check=True)  # noqa: S603
     assert said.stdout == f"dpsql {_PROJECT['version']}\n"
@@ -119,7 +122,7 @@ def test_the_wheel_has_the_demo_inside(installed: Path, tmp_path: Path) -> None:
         lines = []
         for line in demo.stdout:
             lines.append(line)
-            if line.startswith("connect: ") and sum(one.startswith("connect: ") for one in lines) == 3:
+            if line.startswith("connect: ") and sum(other.startswith("connect: ") for other in lines) == 3:
                 break
         demo.send_signal(signal.SIGINT)
         demo.stdout.read()
@@ -133,15 +136,15 @@ def test_the_dockerfile_is_right() -> None:
     done = subprocess.run([hadolint, _DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False)  # noqa: S603
     assert (done.returncode, done.stdout) == (0, "")
     copied = re.findall(r"^COPY (?!--from)(\S+) ", _DOCKERFILE, re.MULTILINE)
-    assert [one for one in copied if not (ROOT / one).exists()] == []
+    assert [path for path in copied if not (ROOT / path).exists()] == []
     assert re.findall(r"^USER (\S+)$", _DOCKERFILE, re.MULTILINE) == ["10001"]
 
 
 def test_its_sign_of_life_is_one(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The very program, asked of a server that runs and of a port where none does."""
     place = tmp_path_factory.mktemp("healthy")
-    for one in (place, *place.parents[:2]):
-        one.chmod(0o711)
+    for parent in (place, *place.parents[:2]):
+        parent.chmod(0o711)
     code = re.search(r'"-c", "(.*)"\]', _DOCKERFILE)
     assert code
     config = configure(place)
@@ -158,8 +161,8 @@ def test_its_sign_of_life_is_one(tmp_path_factory: pytest.TempPathFactory) -> No
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
     """A server with what compose.yaml's has after its first start."""
     place = tmp_path_factory.mktemp("database")
-    for one in (place, *place.parents[:2]):
-        one.chmod(0o711)
+    for parent in (place, *place.parents[:2]):
+        parent.chmod(0o711)
     server = clusters.start(place / "server")
     try:
         with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
@@ -202,7 +205,7 @@ def test_the_services_hold_together() -> None:
     for service in services.values():
         assert "privileged" not in service
         mounted = [volume.split(":")[0] for volume in service.get("volumes", ())]
-        assert [one for one in mounted if one not in compose["volumes"] and not (_DEPLOY / one).exists()] == []
+        assert [path for path in mounted if path not in compose["volumes"] and not (_DEPLOY / path).exists()] == []
         assert set(service["networks"]) <= set(compose["networks"])
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
     assert (_DEPLOY / services["dpsql"]["build"]["context"] / services["dpsql"]["build"]["dockerfile"]).is_file()

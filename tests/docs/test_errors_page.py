@@ -96,11 +96,11 @@ def _reasons() -> Sequence[tuple[str, ast.expr]]:
 @cache
 def _rules() -> Mapping[str, set[str]]:
     """Return the code of every rule with the files whose refusals bear it."""
-    found: dict[str, set[str]] = {}
+    files_of: dict[str, set[str]] = {}
     for file, reason in _reasons():
         if isinstance(reason, ast.Constant):
-            found.setdefault(str(reason.value), set()).add(file)
-    return found
+            files_of.setdefault(str(reason.value), set()).add(file)
+    return files_of
 
 
 CODES = sorted({code for source in texts().values() for code in re.findall(r'\bbecause="([^"]+)"', source)})

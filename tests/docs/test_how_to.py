@@ -63,6 +63,6 @@ def test_it_is_what_is_meant_and_never_fails(added: Function) -> None:
         rows = connection.execute(
             f"SELECT b, a, {emitted} FROM (VALUES {values}) AS x(b), (VALUES {values}) AS y(a)"
         ).fetchall()
-    for base, number, found in rows:
+    for base, number, expected in rows:
         defined = base is not None and number is not None and base > 0 and base != 1 and number > 0
-        assert found == (pytest.approx(math.log(number, base)) if defined else None)
+        assert expected == (pytest.approx(math.log(number, base)) if defined else None)

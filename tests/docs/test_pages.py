@@ -33,8 +33,8 @@ def _commands() -> Iterator[list[str]]:
     """Yield the words after `dpsql` wherever the pages call it."""
     for block in (*blocks("console"), *blocks("sh")):
         for line in block.text.replace("\\\n", " ").splitlines():
-            if found := re.match(r"(?:\$ )?(?:\.venv/bin/)?dpsql (.+)", line):
-                yield shlex.split(found[1], comments=True)
+            if match := re.match(r"(?:\$ )?(?:\.venv/bin/)?dpsql (.+)", line):
+                yield shlex.split(match[1], comments=True)
     for page in PAGES:
         yield from (words.split()[1:] for words in code(page) if re.fullmatch(r"dpsql [a-z-][^…]*", words))
 
@@ -50,8 +50,8 @@ def test_commands_exist(words: tuple[str, ...]) -> None:
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         assert rest[0] in command.commands
         command = command.commands[rest.pop(0)]
-    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)} | {"--help"}
-    assert {word for word in rest if re.match(r"--?[a-z]", word)} <= known
+    options = {name for option in command.params for name in (*option.opts, *option.secondary_opts)} | {"--help"}
+    assert {word for word in rest if re.match(r"--?[a-z]", word)} <= options
 
 
 def test_make_targets_exist() -> None:
@@ -113,10 +113,14 @@ def test_what_is_to_be_installed_is_installed_from_a_checkout() -> None:
     """No index has a package of our name: whoever has dpsql has its source, whose extras pip knows."""
     extras = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
     sources = [file for file in (ROOT / "dpsql").rglob("*") if file.suffix in {".py", ".html", ".js", ".yaml"}]
-    said = [one for file in (*PAGES, *sources) for one in re.findall(r"pip install (?:-\S+ )*'([^']+)'", text(file))]
-    assert "dpsql" not in {one.partition("[")[0] for one in said}
+    said = [
+        requirement
+        for file in (*PAGES, *sources)
+        for requirement in re.findall(r"pip install (?:-\S+ )*'([^']+)'", text(file))
+    ]
+    assert "dpsql" not in {requirement.partition("[")[0] for requirement in said}
     assert (
-        {one for one in said if one.startswith(".")}
+        {requirement for requirement in said if requirement.startswith(".")}
         == {".[mcp]", ".[metrics]", ".[plots]", ".[png]", ".[spark]"}
         <= {f".[{name}]" for name in extras}
     )

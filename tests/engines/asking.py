@@ -21,5 +21,5 @@ def asked(
     engine: Engine, sql: str, charge: Charge, *, timeout: float = 30.0, cancellation: Cancellation | None = None
 ) -> Sequence[EngineRow]:
     """Return the rows of a statement in which `{t}` stands for the table t."""
-    text = re.sub(r"\{(\w+)\}", lambda found: engine.named(found[1]), sql)
+    text = re.sub(r"\{(\w+)\}", lambda match: engine.named(match[1]), sql)
     return run(engine, text, charge, timeout=timeout, cancellation=cancellation)

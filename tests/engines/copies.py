@@ -36,9 +36,9 @@ def copying(
     roles: Mapping[str, Role] = {},
 ) -> Config:
     """Return a configuration whose copy is in `directory`; without an engine the records are in a DuckDB file there."""
-    found: Mapping[str, Table] = {one.name: one for one in tables}
+    by_name: Mapping[str, Table] = {each.name: each for each in tables}
     return Config(
-        policy=Policy("taxi", found, roles, {}, fingerprint),
+        policy=Policy("taxi", by_name, roles, {}, fingerprint),
         engine=engine or DuckDbFile(directory / "records.duckdb"),
         listen=Listen("127.0.0.1", 0),
         shadow=EmbeddedShadow(directory / "shadow"),

@@ -183,18 +183,18 @@ def check(engines: Engines, exprs: Sequence[Expr], *, nested: bool = False) -> N
 
     Not so where they are nested: intervals are exact, and a step function of a rounded value may be one step beyond.
     """
-    found = {}
+    columns_of = {}
     for dialect in DIALECTS:
         texts = [text for expr in exprs for text in texts_of(expr, dialect)]
-        found[dialect] = engines.ask(dialect, texts)
+        columns_of[dialect] = engines.ask(dialect, texts)
     for index, expr in enumerate(exprs):
-        duck, kept, pg, kept_too = (found[d][2 * index + k] for d in (DUCKDB, POSTGRES) for k in (0, 1))
+        duck, kept, pg, kept_too = (columns_of[d][2 * index + k] for d in (DUCKDB, POSTGRES) for k in (0, 1))
         assert kept == kept_too, expr
-        known = facts(expr, {ref: DECLARED.one(ref) for ref in refs(expr)})
-        claimed = _Claim.of(replace(known, interval=None, values=None) if nested else known)
+        expr_facts = facts(expr, {ref: DECLARED.facts_of(ref) for ref in refs(expr)})
+        claimed = _Claim.of(replace(expr_facts, interval=None, values=None) if nested else expr_facts)
         for row, (a, b) in enumerate(zip(duck, pg, strict=True)):
             assert alike(a, b), (expr, row, a, b)
-            assert not kept[row] or claimed.holds(a), (expr, row, a, known)
+            assert not kept[row] or claimed.holds(a), (expr, row, a, expr_facts)
 
 
 def alike(a: object, b: object) -> bool:
@@ -211,22 +211,22 @@ def alike(a: object, b: object) -> bool:
 class _Claim:
     """What is known of an expression's values, with ends as numbers that are quickly compared with."""
 
-    known: Facts
+    facts: Facts
     low: float
     high: float
 
     @classmethod
-    def of(cls, known: Facts) -> "_Claim":
+    def of(cls, facts_: Facts) -> "_Claim":
         """Compute the ends once for all rows."""
-        if known.interval is None:
-            return cls(known, 0.0, 0.0)
-        slack = 1e-9 * max(float(known.interval.magnitude), 1e-100)
-        return cls(known, float(known.interval.low) - slack, float(known.interval.high) + slack)
+        if facts_.interval is None:
+            return cls(facts_, 0.0, 0.0)
+        slack = 1e-9 * max(float(facts_.interval.magnitude), 1e-100)
+        return cls(facts_, float(facts_.interval.low) - slack, float(facts_.interval.high) + slack)
 
     def holds(self, value: Any) -> bool:
         """Return whether a value is one of those that there may be."""
         if value is None:
-            return self.known.nullable
-        if self.known.interval is None or isinstance(value, str):
-            return self.known.values is None or value in self.known.values
+            return self.facts.nullable
+        if self.facts.interval is None or isinstance(value, str):
+            return self.facts.values is None or value in self.facts.values
         return self.low <= float(value) <= self.high

@@ -49,8 +49,8 @@ def test_another_version_is_refused(engine: str, version: str, caplog: pytest.Lo
     """The message names it, those that are admitted, and the setting; with that it passes, and the log warns."""
     with pytest.raises(ConfigError, match=re.escape(f"engine: {engine} {version} is not admitted")) as refused:
         see_that_it_is_admitted((engine, version), unverified=False)
-    for one in ADMITTED:
-        assert one.engine != engine or one.version in str(refused.value.hint)
+    for admission in ADMITTED:
+        assert admission.engine != engine or admission.version in str(refused.value.hint)
     assert "unverified: true" in str(refused.value.hint)
     assert not caplog.records
     see_that_it_is_admitted((engine, version), unverified=True)
@@ -111,4 +111,4 @@ def test_the_page_has_what_is_admitted() -> None:
     rows = [
         [cell.strip(" `") for cell in line.strip("|").split("|")][:4] for line in page.splitlines() if "| 20" in line
     ]
-    assert rows == [[one.engine, one.version, one.day, one.by] for one in ADMITTED]
+    assert rows == [[admission.engine, admission.version, admission.day, admission.by] for admission in ADMITTED]

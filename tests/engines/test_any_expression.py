@@ -125,7 +125,7 @@ EXPRESSIONS = st.deferred(lambda: _EXPRESSIONS)
 def _computable(expr: Expr) -> bool:
     """Return whether planning lets the expression pass; its refusals are no part of this test."""
     try:
-        bounded(expr, facts(expr, {ref: DECLARED.one(ref) for ref in refs(expr)}))
+        bounded(expr, facts(expr, {ref: DECLARED.facts_of(ref) for ref in refs(expr)}))
         Emitter(POSTGRES, DECLARED).sql(expr)
     except DpsqlError:
         return False
@@ -143,8 +143,8 @@ def test_what_planning_lets_pass_never_fails(engines: Engines, exprs: list[Expr]
     check(engines, exprs, nested=True)
     for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
-        known = [bounded(e, facts(e, {ref: DECLARED.one(ref) for ref in refs(e)})) for e in exprs]
-        texts = [stepped(emitter, e, interval, 2048) for e, interval in zip(exprs, known, strict=True)]
+        intervals = [bounded(e, facts(e, {ref: DECLARED.facts_of(ref) for ref in refs(e)})) for e in exprs]
+        texts = [stepped(emitter, e, interval, 2048) for e, interval in zip(exprs, intervals, strict=True)]
         for values in engines.ask(dialect, texts):
             assert all(0 <= value <= 2048 for value in values if value is not None)
 

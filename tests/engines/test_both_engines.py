@@ -22,8 +22,8 @@ NUMBERS = "CREATE TABLE numbers AS SELECT i FROM generate_series(1, 3000) AS g (
 @pytest.fixture(params=["duck", "postgres"])
 def make(request: pytest.FixtureRequest) -> Make:
     """Give each engine in turn."""
-    found: Make = request.getfixturevalue(request.param)
-    return found
+    made: Make = request.getfixturevalue(request.param)
+    return made
 
 
 def _run(engine: Engine, sql: str, charge: Charge, timeout: float = 30.0) -> list[list[object]]:

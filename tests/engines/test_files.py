@@ -183,12 +183,12 @@ def test_what_a_file_brings_along_is_never_called(tmp_path: Path, charge: Charge
 def test_what_was_accepted_before_a_failure_is_not_accepted_unseen(folder: Path, charge: Charge) -> None:
     """DuckDB may take nothing more: what it does not take must not be paid for."""
     engine = DuckDb({"t": TableFile(folder / "t*.parquet", TYPES)})
-    known = f"SELECT a FROM {engine.named('t')}"
-    assert _ask(engine, known, charge) == [(1,), (2,)]
+    statement = f"SELECT a FROM {engine.named('t')}"
+    assert _ask(engine, statement, charge) == [(1,), (2,)]
     engine._connection.execute("DROP VIEW t")
     with pytest.raises(EngineFailed):
         _ask(engine, "SELECT error('it breaks') FROM range(1)", charge)
-    with pytest.raises(EngineNotReady), engine.ready([known], timeout=30, cancellation=Cancellation()):
+    with pytest.raises(EngineNotReady), engine.ready([statement], timeout=30, cancellation=Cancellation()):
         pytest.fail("it was accepted")
     assert engine.is_current()
 

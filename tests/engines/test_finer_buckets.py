@@ -14,7 +14,7 @@ NUMBER = 128
 GRIDS = [
     (REF[name], interval)
     for name in ("x", "xn", "wide", "xv", "r", "n", "m", "i", "b")
-    for interval in (DECLARED.one(REF[name]).interval, Interval.of(-1, 1), Interval.of(0, 7))
+    for interval in (DECLARED.facts_of(REF[name]).interval, Interval.of(-1, 1), Interval.of(0, 7))
     if interval is not None
 ]
 

@@ -57,8 +57,8 @@ def test_heavy_rows_are_kept_as_they_are(tmp_path: Path, kind: str, charge: Char
     with closing(_opened(tmp_path, kind)) as engine:
         assert run(engine, _LISTED, charge) == _HEAVY
         assert run(engine, _NUMBERS, charge) == [(1, 30), (5, 10)]
-        found = engine._connection.execute('DESCRIBE kept.main."t by who"').fetchall()
-        assert [name for name, *_ in found] == ["who", "x", "dpsql 1", "dpsql 2", "dpsql 3"]
+        columns = engine._connection.execute('DESCRIBE kept.main."t by who"').fetchall()
+        assert [name for name, *_ in columns] == ["who", "x", "dpsql 1", "dpsql 2", "dpsql 3"]
         assert engine.columns("t").keys() >= {"who", "x"}
         assert engine.columns("t by who") == {}
 
@@ -190,12 +190,12 @@ def _out_of_memory(*_: object) -> int:
 def test_what_is_kept_is_seen_by_its_rows_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Not by the statement's text, which the policy decides, nor by what is logged: of no heavy units and of many."""
     few = "SELECT 'u' || n AS who, CAST(n AS INTEGER) AS x FROM range(40) AS r (n)"
-    found = []
+    states = []
     for name, rows in (("few", few), ("many", _ROWS)):
         (tmp_path / name).mkdir()
         with closing(_opened(tmp_path / name, "duckdb", rows)) as engine:
-            found.append((engine.kept("t"), engine.is_current()))
-    assert found[0] == found[1]
+            states.append((engine.kept("t"), engine.is_current()))
+    assert states[0] == states[1]
     assert caplog.text == ""
 
 
@@ -249,5 +249,5 @@ def test_rows_are_kept_by_each_column_that_names_units(tmp_path: Path, charge: C
 def test_what_is_kept_has_room(counts: list[tuple[int, int]], most: int, extent: Extent | None) -> None:
     """All rows where most are heavy, else the heavy ones; of too many those of the units with most."""
     policy = copying(Path(), None, _T).policy
-    (one,) = row_keepers(policy, lambda name: name, heavy_rows_of(policy))
-    assert one.extent(counts, most) == extent
+    (keeper,) = row_keepers(policy, lambda name: name, heavy_rows_of(policy))
+    assert keeper.extent(counts, most) == extent

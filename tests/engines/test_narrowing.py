@@ -30,7 +30,7 @@ _CONSTANTS = st.sampled_from(
 
 def _known(expr: Expr) -> Facts | None:
     try:
-        return facts(expr, {ref: DECLARED.one(ref) for ref in refs(expr)})
+        return facts(expr, {ref: DECLARED.facts_of(ref) for ref in refs(expr)})
     except DpsqlError:
         return None
 
@@ -42,9 +42,9 @@ def _values(engines: Engines, expr: Expr) -> list[Any]:
 def _constant(data: st.DataObject, engines: Engines, expr: Expr) -> Const:
     """Return a constant to compare an expression with: one of its values, or another."""
     numbers = [float(v) for v in _values(engines, expr) if isinstance(v, (int, float))]
-    found = sorted({number for number in numbers if math.isfinite(number)})
-    if data.draw(st.booleans()) and found:
-        value = data.draw(st.sampled_from(found))
+    finite = sorted({number for number in numbers if math.isfinite(number)})
+    if data.draw(st.booleans()) and finite:
+        value = data.draw(st.sampled_from(finite))
         return Const(data.draw(st.sampled_from([Fraction(value), Fraction(repr(value))])), DOUBLE)
     return Const(Fraction(data.draw(_CONSTANTS)), SqlType.NUMERIC)
 
@@ -74,13 +74,13 @@ def test_rows_that_pass_are_within_what_a_condition_says(engines: Engines, data:
     except DpsqlError:
         assume(False)
         return
-    known = None if env is None else facts(expr, env)
+    expr_facts = None if env is None else facts(expr, env)
     for dialect in DIALECTS:
         for value, present, holds in zip(*engines.ask(dialect, texts[dialect]), strict=True):
             if present and holds:
-                assert known is not None, value
-                assert not (value is None and not known.nullable)
-                assert _inside(value, known.float_range), (value, known)
+                assert expr_facts is not None, value
+                assert not (value is None and not expr_facts.nullable)
+                assert _inside(value, expr_facts.float_range), (value, expr_facts)
                 assert branch is None or _inside(value, branch.float_range)
 
 
@@ -93,9 +93,9 @@ def _condition(data: st.DataObject, engines: Engines) -> Expr:
         first, second = _condition(data, engines), _condition(data, engines)
         case = Apply("case", (first, second, data.draw(st.sampled_from([FALSE, TRUE, Const(None, BOOL)]))), BOOL)
         return data.draw(st.sampled_from([Apply("or", (first, second), BOOL), both(first, second), case]))
-    one = data.draw(_COMPARED)
-    other = data.draw(_COMPARED) if data.draw(st.integers(0, 3)) == 3 else _constant(data, engines, one)
-    return Apply(data.draw(_OPS), tuple(data.draw(st.permutations([one, other]))), BOOL)
+    expr = data.draw(_COMPARED)
+    other = data.draw(_COMPARED) if data.draw(st.integers(0, 3)) == 3 else _constant(data, engines, expr)
+    return Apply(data.draw(_OPS), tuple(data.draw(st.permutations([expr, other]))), BOOL)
 
 
 @settings(
@@ -116,12 +116,12 @@ def test_no_row_that_passes_is_outside_a_column_s_interval(engines: Engines, dat
             texts = [Emitter(dialect, DECLARED).sql(condition), texts_of(condition, dialect)[1]]
         except DpsqlError:
             assume(False)
-        holds, present, *found = engines.ask(dialect, [*texts, *(texts_of(ref, dialect)[0] for ref in columns)])
+        holds, present, *columns_of = engines.ask(dialect, [*texts, *(texts_of(ref, dialect)[0] for ref in columns)])
         for row in (row for row, passes in enumerate(holds) if passes and present[row]):
             assert env is not None, row
-            for ref, values in zip(columns, found, strict=True):
-                known = env[ref]
-                assert known.nullable or values[row] is not None, ref
+            for ref, values in zip(columns, columns_of, strict=True):
+                ref_facts = env[ref]
+                assert ref_facts.nullable or values[row] is not None, ref
                 assert values[row] is None or _inside(values[row], facts(ref, env).float_range), (ref, values[row])
 
 
@@ -140,13 +140,13 @@ def test_a_condition_narrows_an_expression(expr: Expr, op: str, constant: str, i
     condition = Apply(op, (expr, Const(Fraction(constant), DOUBLE)), BOOL)
     env = narrowed(refs(expr), condition, DECLARED)
     assert env is not None
-    found = facts(expr, env)
-    assert not found.nullable
+    expr_facts = facts(expr, env)
+    assert not expr_facts.nullable
     if interval is not None or expr.type is DOUBLE:
-        assert found.interval == interval
+        assert expr_facts.interval == interval
     else:
-        assert found.interval is not None
-        assert found.interval.low == 8
+        assert expr_facts.interval is not None
+        assert expr_facts.interval.low == 8
 
 
 @pytest.mark.parametrize(
@@ -170,5 +170,7 @@ def test_nothing_is_below_the_bound(engines: Engines) -> None:
     below = Apply("lt", (REF["x"], Const(0, DOUBLE)), BOOL)
     assert narrowed([REF["x"]], below, DECLARED) is None
     for dialect in DIALECTS:
-        found, present = engines.ask(dialect, [Emitter(dialect, DECLARED).sql(below), texts_of(REF["x"], dialect)[1]])
-        assert not any(a and b for a, b in zip(found, present, strict=True))
+        below_bound, present = engines.ask(
+            dialect, [Emitter(dialect, DECLARED).sql(below), texts_of(REF["x"], dialect)[1]]
+        )
+        assert not any(a and b for a, b in zip(below_bound, present, strict=True))

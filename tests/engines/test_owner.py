@@ -42,15 +42,15 @@ INSERT INTO visits VALUES (1, 5, 2, 'a', NULL), (1, -1, 4, 'c', ''), (1, 'NaN', 
 def test_what_is_not_as_declared_is_counted(request: pytest.FixtureRequest, engine: str) -> None:
     """Clipped values, values without a place, missing ones, rows that are nobody's."""
     make: Callable[[str], OwnerEngine] = request.getfixturevalue(engine)
-    (found,) = report(POLICY, make(SQL), Declared({}))
-    assert (found.name, found.rows) == ("visits", 7)
-    assert found.columns == (
+    (reported,) = report(POLICY, make(SQL), Declared({}))
+    assert (reported.name, reported.rows) == ("visits", 7)
+    assert reported.columns == (
         ColumnReport("who", nulls=1, below=None, above=None, outside=None),
         ColumnReport("cost", nulls=2, below=1, above=2, outside=None),
         ColumnReport("days", nulls=None, below=1, above=2, outside=None),
         ColumnReport("kind", nulls=1, below=None, above=None, outside=2),
     )
-    assert found.units == (UnitReport("person", 3, nobodys=1, histogram={4: 1, 1: 2}),)
+    assert reported.units == (UnitReport("person", 3, nobodys=1, histogram={4: 1, 1: 2}),)
 
 
 def test_a_bound_keeps_what_it_keeps() -> None:

@@ -63,8 +63,8 @@ def test_no_default_of_the_server_changes_how_statements_are_read(postgres: Make
     settings = [
         [f"current_setting('{name}')", value] for name, value in POSTGRES_SETTINGS.items() if name != "search_path"
     ]
-    found = asked(engine, f"SELECT {', '.join(name for name, _ in settings)} FROM {{t}}", charge)
-    assert list(found[0]) == [value for _, value in settings]
+    shown = asked(engine, f"SELECT {', '.join(name for name, _ in settings)} FROM {{t}}", charge)
+    assert list(shown[0]) == [value for _, value in settings]
 
 
 @pytest.mark.parametrize("setting", ["on", "off"])
@@ -93,8 +93,8 @@ def test_what_others_may_create_is_never_called(
         owner.execute(f"GRANT SELECT ON public.t TO {READER}".encode())
         broken = reading(server).replace("search_path=records", "search_path=public")
         with psycopg.connect(broken) as connection:
-            found = connection.execute("SELECT b = 'abc'::varchar, length(b) FROM t").fetchone()
-            assert found == (True, 42)
+            row = connection.execute("SELECT b = 'abc'::varchar, length(b) FROM t").fetchone()
+            assert row == (True, 42)
         engine = PostgresEngine(broken, ["t"])
         assert engine.named("t") == '"public"."t"'
         assert asked(engine, "SELECT CAST(b = 'abc'::varchar AS VARCHAR), length(b) FROM {t}", charge) == [("false", 3)]

@@ -46,13 +46,13 @@ def test_constants_in_double_precision_are_parameters(cursor: duckdb.DuckDBPyCon
     """What was accepted with others is neither parsed nor bound again, and each has its own, also at the same time."""
     before = no_statements()
     texts = [ABOVE.format(f"{n / 3!r}e0") for n in range(60)]
-    found = ready_statements(cursor, texts, before)
-    assert len({id(one.parsed) for one in found.values()}) == 1
+    accepted = ready_statements(cursor, texts, before)
+    assert len({id(each.parsed) for each in accepted.values()}) == 1
 
     def counted(n: int) -> list[tuple[object, ...]]:
-        one = found[texts[n]]
+        each = accepted[texts[n]]
         with cursor.cursor() as own:
-            return own.execute(one.parsed, one.constants).fetchall()
+            return own.execute(each.parsed, each.constants).fetchall()
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(counted, range(60))) == [cursor.execute(text).fetchall() for text in texts]

@@ -60,8 +60,8 @@ def _files(config: Config) -> set[str]:
 
 
 def _count(engine: DuckDb) -> int:
-    ((found,),) = engine.for_owner(f"SELECT count(*) FROM {engine.named('t')}", timeout=60)
-    return int(found or 0)
+    ((number,),) = engine.for_owner(f"SELECT count(*) FROM {engine.named('t')}", timeout=60)
+    return int(number or 0)
 
 
 def _fails(config: Config, tell: Callable[[str], None], match: str) -> None:
@@ -71,9 +71,9 @@ def _fails(config: Config, tell: Callable[[str], None], match: str) -> None:
         write_snapshot(config, tell, Cancellation())
     assert "secret" not in f"{caught.value.message} {caught.value.hint}"
     assert caught.value.__cause__ is None
-    found = current_snapshot(config)
-    assert found is not None
-    assert before.stem == found.name
+    manifest = current_snapshot(config)
+    assert manifest is not None
+    assert before.stem == manifest.name
     assert _files(config) == {".duckdb", ".json", ""}
 
 
@@ -192,8 +192,8 @@ def test_a_manifest_that_is_none_names_nothing(tmp_path: Path) -> None:
     manifest = tmp_path / "snapshot/manifest.json"
     whole = manifest.read_text()
     elsewhere = whole.replace('"name": "', '"name": "../')
-    for found in ("", "{}", "[1]", '{"name": "x", "unique": [], "origin": {}}', "\udcff", elsewhere):
-        manifest.write_text(found, errors="surrogateescape")
+    for text in ("", "{}", "[1]", '{"name": "x", "unique": [], "origin": {}}', "\udcff", elsewhere):
+        manifest.write_text(text, errors="surrogateescape")
         assert current_snapshot(config) is None
 
 
@@ -251,9 +251,9 @@ def test_a_writer_that_is_killed_leaves_what_was(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.communicate()
-    found = current_snapshot(config)
-    assert found is not None
-    assert found.name == before.stem
+    manifest = current_snapshot(config)
+    assert manifest is not None
+    assert manifest.name == before.stem
     open_snapshot(config).close()
     assert _files(config) == {".duckdb", ".json", ""}
     assert len(list((tmp_path / "snapshot").glob("*.duckdb"))) == 1
@@ -262,18 +262,18 @@ def test_a_writer_that_is_killed_leaves_what_was(tmp_path: Path) -> None:
 def test_who_needs_a_copy_waits_for_who_writes_it(tmp_path: Path) -> None:
     """Of two that start at once one writes, and both use that one."""
     config, begun, waits = _records(tmp_path), threading.Event(), threading.Event()
-    found = []
+    manifests = []
 
     def tell(_: str) -> None:
         begun.set()
         assert waits.wait(60)
 
-    first = threading.Thread(target=lambda: found.append(see_that_there_is_one(config, tell, Cancellation())))
+    first = threading.Thread(target=lambda: manifests.append(see_that_there_is_one(config, tell, Cancellation())))
     first.start()
     assert begun.wait(60)
-    found.append(see_that_there_is_one(config, lambda _: waits.set(), Cancellation()))
+    manifests.append(see_that_there_is_one(config, lambda _: waits.set(), Cancellation()))
     first.join()
-    assert found[0] == found[1]
+    assert manifests[0] == manifests[1]
 
 
 def test_a_copy_finished_since_it_was_looked_for_is_used(tmp_path: Path) -> None:

@@ -63,14 +63,14 @@ def _same(a: object, b: object) -> bool:
 
 def _compared(engines: Engines, refs: list[Ref]) -> None:
     """See that both engines read the same: as a number or a text, as whose it is, and what is there at all."""
-    found = {}
+    columns_of = {}
     for dialect in (DUCKDB, POSTGRES):
         emitter = Emitter(dialect, DECLARED)
         texts = [emitter.as_number(emitter.sql(ref), ref.type) for ref in refs]
         texts += [f"{identity(ref, dialect)} IS NULL" for ref in refs]
         texts += [f"COALESCE({emitter.present(ref)}, FALSE)" for ref in refs]
-        found[dialect] = engines.ask(dialect, texts)
-    for place, (duck, pg) in enumerate(zip(found[DUCKDB], found[POSTGRES], strict=True)):
+        columns_of[dialect] = engines.ask(dialect, texts)
+    for place, (duck, pg) in enumerate(zip(columns_of[DUCKDB], columns_of[POSTGRES], strict=True)):
         assert all(map(_same, duck, pg)), (refs[place % len(refs)].name, duck, pg)
 
 
@@ -88,7 +88,7 @@ def test_what_breaks_careless_sql_is_copied(engines: Engines, server: Postgres, 
         table("nasty", column("id", SqlType.INTEGER), *declared, unit="id"),
     )
     with duckdb.connect(written(config), read_only=True) as copy:
-        _compared(Engines(copy, engines.postgres), [Ref(0, "nasty", one.name, one) for one in declared])
+        _compared(Engines(copy, engines.postgres), [Ref(0, "nasty", each.name, each) for each in declared])
 
 
 def test_the_ends_of_types_are_copied(owner: psycopg.Connection, reader_dsn: str, place: Path) -> None:
@@ -100,7 +100,7 @@ def test_the_ends_of_types_are_copied(owner: psycopg.Connection, reader_dsn: str
         owner.execute(f"INSERT INTO nasty VALUES (%s{', %s' * len(cells)})".encode(), (row, *cells))
     columns = [column(name, type_) for name, (type_, _, _) in MORE.items()]
     declared = table("nasty", column("id", SqlType.INTEGER), *columns, unit="id")
-    refs = [Ref(0, "nasty", one.name, one) for one in columns]
+    refs = [Ref(0, "nasty", each.name, each) for each in columns]
     with duckdb.connect(written(copying(place, PostgresServer(reader_dsn), declared)), read_only=True) as copy:
         _compared(Engines(copy, owner), refs)
 

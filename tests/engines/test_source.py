@@ -20,9 +20,9 @@ def test_two_files_are_two_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_tables_of_files_are_named_in_order() -> None:
     """Which file stands for which table matters, the order in which they are given does not."""
-    one = source(DuckDbTables({"b": Path("/d/b.csv"), "a": Path("/d/a.parquet")}))
+    statement = source(DuckDbTables({"b": Path("/d/b.csv"), "a": Path("/d/a.parquet")}))
     assert (
-        one
+        statement
         == "duckdb a=/d/a.parquet b=/d/b.csv"
         == source(DuckDbTables({"a": Path("/d/a.parquet"), "b": Path("/d/b.csv")}))
     )
@@ -97,7 +97,7 @@ def test_one_place_in_other_words(before: PostgresServer, now: PostgresServer) -
 @pytest.mark.usefixtures("no_environment")
 def test_no_two_places_have_words_in_common() -> None:
     """Neither of those that differ, nor with those that are one."""
-    known = [{source(one), *alike(one, TABLES)} for one in (SAME[0], *OTHERS)]
-    assert [(a, b) for a, one in enumerate(known) for b, other in enumerate(known) if a < b and one & other] == []
+    words_of = [{source(tables), *alike(tables, TABLES)} for tables in (SAME[0], *OTHERS)]
+    assert [(a, b) for a, own in enumerate(words_of) for b, other in enumerate(words_of) if a < b and own & other] == []
     assert alike(DuckDbFile(Path("now.duckdb")), TABLES) == frozenset()
     assert alike(PostgresServer("service=records host=localhost"), TABLES) == frozenset()

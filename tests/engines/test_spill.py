@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -10,6 +11,7 @@ import pytest
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
+from dpsql.engines.duckdb.opening import memory_of, to_copy
 from dpsql.errors import ConfigError, EngineFailed
 from dpsql.policy.config import Resources
 from dpsql.policy.model import SqlType
@@ -129,3 +131,10 @@ def test_a_place_that_can_not_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"spilled records have no place at .*file/spill") as caught:
         DuckDb(tmp_path / "records.duckdb", Resources(spill=tmp_path / "file/spill"))
     assert "engine.spill" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(("memory", "copying"), [("16GB", 4_000_000_000), ("2GB", 2**30), ("600MB", 600_000_000)])
+def test_a_copy_is_made_in_a_part_of_the_memory(tmp_path: Path, memory: str, copying: int) -> None:
+    """A quarter, and a gibibyte where there is one: statements are answered meanwhile."""
+    with closing(to_copy({}, tmp_path, Resources(memory))) as connection:
+        assert memory_of(connection) == pytest.approx(copying, rel=0.05)

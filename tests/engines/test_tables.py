@@ -51,7 +51,7 @@ def test_a_label_that_the_engine_lacks_is_told(duck: Callable[[str], DuckDb]) ->
 
 
 @pytest.mark.parametrize(
-    ("found", "dialect", "fit"),
+    ("stored", "dialect", "fit"),
     [
         ("TINYINT", DUCKDB, True),
         ("UHUGEINT", DUCKDB, True),
@@ -62,14 +62,14 @@ def test_a_label_that_the_engine_lacks_is_told(duck: Callable[[str], DuckDb]) ->
         ("text", POSTGRES, False),
     ],
 )
-def test_a_boolean_that_is_0_or_1_is_a_whole_number(found: str, dialect: Dialect, *, fit: bool) -> None:
+def test_a_boolean_that_is_0_or_1_is_a_whole_number(stored: str, dialect: Dialect, *, fit: bool) -> None:
     """Of any size; and not a boolean."""
     column = Column("late", SqlType.BOOLEAN, "boolean", in_numbers=True)
-    assert fits_column(column, found, dialect) is fit
+    assert fits_column(column, stored, dialect) is fit
 
 
 @pytest.mark.parametrize(
-    ("declared", "written", "found", "dialect"),
+    ("declared", "written", "stored", "dialect"),
     [
         (SqlType.SMALLINT, "smallint", "TINYINT", DUCKDB),
         (SqlType.BIGINT, "bigint", "UINTEGER", DUCKDB),
@@ -91,13 +91,13 @@ def test_a_boolean_that_is_0_or_1_is_a_whole_number(found: str, dialect: Dialect
         (SqlType.UUID, "uuid", "UUID", DUCKDB),
     ],
 )
-def test_types_that_fit(declared: SqlType, written: str, found: str, dialect: Dialect) -> None:
+def test_types_that_fit(declared: SqlType, written: str, stored: str, dialect: Dialect) -> None:
     """The cast to the declared type never fails."""
-    assert fits(declared, written, found, dialect)
+    assert fits(declared, written, stored, dialect)
 
 
 @pytest.mark.parametrize(
-    ("declared", "written", "found", "dialect"),
+    ("declared", "written", "stored", "dialect"),
     [
         (SqlType.INTEGER, "integer", "BIGINT", DUCKDB),
         (SqlType.BIGINT, "bigint", "HUGEINT", DUCKDB),
@@ -119,9 +119,9 @@ def test_types_that_fit(declared: SqlType, written: str, found: str, dialect: Di
         (SqlType.BOOLEAN, "boolean", "integer", POSTGRES),
     ],
 )
-def test_types_that_do_not_fit(declared: SqlType, written: str, found: str, dialect: Dialect) -> None:
+def test_types_that_do_not_fit(declared: SqlType, written: str, stored: str, dialect: Dialect) -> None:
     """The cast could fail, or would lose what tells values apart."""
-    assert not fits(declared, written, found, dialect)
+    assert not fits(declared, written, stored, dialect)
 
 
 def test_a_float_identifies_nobody() -> None:

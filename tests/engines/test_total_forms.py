@@ -89,9 +89,9 @@ def _conditions() -> list[Expr]:
 
 
 def _cases() -> list[Expr]:
-    found: list[Expr] = []
+    exprs: list[Expr] = []
     for condition in _conditions():
-        found += [
+        exprs += [
             Apply("case", (condition, REF["x"], REF["xn"]), DOUBLE),
             Apply("case", (condition, REF["iv"], Const(None, BIGINT)), BIGINT),
             Apply("case", (condition, Const("a", SqlType.TEXT), REF["sv"]), SqlType.TEXT),
@@ -99,7 +99,7 @@ def _cases() -> list[Expr]:
             # What is calculated with must be in bounds in every branch.
             Apply("mul", (Apply("case", (condition, REF["iv"], REF["ivn"]), BIGINT), _number(10**15)), BIGINT),
         ]
-    return found
+    return exprs
 
 
 def _mapped() -> list[Expr]:
@@ -223,7 +223,7 @@ def test_no_value_makes_a_function_fail(engines: Engines, op: str) -> None:
 _LOW = -1 + Fraction(1, 10**15)
 GRIDS: list[tuple[Expr, Interval | None]] = [
     *((ref, Interval.of(-1, 1)) for ref in (REF["x"], REF["xn"], REF["r"], REF["m"])),
-    *((ref, DECLARED.one(ref).interval) for ref in NUMBERS),
+    *((ref, DECLARED.facts_of(ref).interval) for ref in NUMBERS),
     (REF["x"], Interval.of(0, "1e-300")),
     (REF["x"], Interval.of("99.99999999999997", "99.99999999999999")),
     (REF["wide"], Interval.of("4503599627370497", "4503599627370498")),
@@ -243,11 +243,11 @@ def test_lattice_points_stay_in_their_range(engines: Engines, size: int, own: in
 
     So it is where values are rounded to steps of their own.
     """
-    found = {}
+    columns_of = {}
     for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
-        found[dialect] = engines.ask(dialect, [stepped(emitter, e, i, 2 * size, own=own) for e, i in GRIDS if i])
-    for (expr, interval), duck, pg in zip(GRIDS, found[DUCKDB], found[POSTGRES], strict=True):
+        columns_of[dialect] = engines.ask(dialect, [stepped(emitter, e, i, 2 * size, own=own) for e, i in GRIDS if i])
+    for (expr, interval), duck, pg in zip(GRIDS, columns_of[DUCKDB], columns_of[POSTGRES], strict=True):
         assert duck == pg, (expr, interval)
         assert all(isinstance(value, int) and 0 <= value <= 2 * size for value in duck if value is not None), expr
         assert any(value is not None for value in duck)
@@ -256,14 +256,14 @@ def test_lattice_points_stay_in_their_range(engines: Engines, size: int, own: in
 @pytest.mark.parametrize("number", [2, 24, 1024])
 def test_buckets_stay_in_their_range(engines: Engines, number: int) -> None:
     """So do the buckets of a histogram, from 0 to the number less 1; dates and timestamps have them too."""
-    moments = [(ref, DECLARED.one(ref).interval) for ref in (*DATES, *TIMES)]
+    moments = [(ref, DECLARED.facts_of(ref).interval) for ref in (*DATES, *TIMES)]
     grids = [(expr, interval) for expr, interval in (*GRIDS, *moments) if interval is not None]
-    found = {}
+    columns_of = {}
     for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
         texts = [bucket(emitter, e, i, number, single=_single(e, i, number)) for e, i in grids]
-        found[dialect] = engines.ask(dialect, texts)
-    for (expr, interval), duck, pg in zip(grids, found[DUCKDB], found[POSTGRES], strict=True):
+        columns_of[dialect] = engines.ask(dialect, texts)
+    for (expr, interval), duck, pg in zip(grids, columns_of[DUCKDB], columns_of[POSTGRES], strict=True):
         assert duck == pg, (expr, interval)
         assert all(0 <= value < number for value in duck if value is not None), (expr, interval)
 
@@ -279,6 +279,6 @@ def test_a_numeric_beyond_double_precision_is_read(server: Postgres) -> None:
         pg.execute("CREATE TEMP TABLE s0 (m numeric)")
         pg.cursor().executemany("INSERT INTO s0 VALUES (%s::numeric)", [(value,) for value in values])
         text = Emitter(POSTGRES, DECLARED).raw(REF["m"])
-        found = [row[0] for row in pg.execute(f"SELECT {text} FROM s0".encode()).fetchall()]
+        cells = [row[0] for row in pg.execute(f"SELECT {text} FROM s0".encode()).fetchall()]
     inf = float("inf")
-    assert all(alike(a, b) for a, b in zip(found, (float("nan"), inf, -inf, 0.0, 0.0, inf, 5.5), strict=True))
+    assert all(alike(a, b) for a, b in zip(cells, (float("nan"), inf, -inf, 0.0, 0.0, inf, 5.5), strict=True))

@@ -38,11 +38,11 @@ def test_a_sum_as_text_is_exact(
     """Beyond double precision, in few rows and in so many that they come as arrays."""
     rows = 3 * groups
     expected = {g: sum(600 * 2**44 + i for i in range(g, rows, groups)) for g in range(groups)}
-    found = (
+    answers = (
         _run(duck(NUMBERS.format(groups, f"range({rows})")), HUGE.format("s", "VARCHAR"), charge),
         _run(postgres(NUMBERS.format(groups, f"generate_series(0, {rows} - 1)")), HUGE.format("s", "text"), charge),
     )
-    for answer in found:
+    for answer in answers:
         assert {int(str(g)): int(str(x)) for g, x in answer} == expected
     assert any(int(float(x)) != x for x in expected.values())
 

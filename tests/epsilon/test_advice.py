@@ -64,20 +64,20 @@ def test_errors_follow_from_the_query_epsilon() -> None:
 
 def test_levels_say_how_many_questions_the_budget_pays_for() -> None:
     """More noise a question, more questions; what comes after the first look is counted, and an error is the answer's."""
-    found = advise(WISH).affordable
-    assert [found[OutputKind.COUNT][level].questions for level in NoiseLevel] == [25, 46, 77]
-    assert [found[OutputKind.AVG][level].questions for level in NoiseLevel] == [9, 28, 47]
-    assert found[OutputKind.VARIANCE][NoiseLevel.LOW].questions == 3
+    affordable = advise(WISH).affordable
+    assert [affordable[OutputKind.COUNT][level].questions for level in NoiseLevel] == [25, 46, 77]
+    assert [affordable[OutputKind.AVG][level].questions for level in NoiseLevel] == [9, 28, 47]
+    assert affordable[OutputKind.VARIANCE][NoiseLevel.LOW].questions == 3
     for output, level in product((OutputKind.COUNT, OutputKind.SUM, OutputKind.AVG), NoiseLevel):
-        assert found[output][level].error == pytest.approx(float(level.error), rel=0.4)
-    assert found[OutputKind.MEDIAN][NoiseLevel.HIGH].answered
+        assert affordable[output][level].error == pytest.approx(float(level.error), rel=0.4)
+    assert affordable[OutputKind.MEDIAN][NoiseLevel.HIGH].answered
 
 
 def test_small_values_take_more_questions() -> None:
     """A mean at a tenth of the largest value takes many times as much as one in its middle; a count takes the same."""
     usual, low = (advise(replace(WISH, size=replace(SIZE, typical=Fraction(share)))) for share in ("1/2", "1/10"))
     counts, means = (
-        [one.affordable[output][NoiseLevel.MEDIUM].questions for one in (usual, low)]
+        [advised.affordable[output][NoiseLevel.MEDIUM].questions for advised in (usual, low)]
         for output in (OutputKind.COUNT, OutputKind.AVG)
     )
     assert counts[0] == counts[1]

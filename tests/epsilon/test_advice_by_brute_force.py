@@ -85,9 +85,9 @@ LINES = re.compile(
 
 def parsed(text: str) -> tuple[Fraction, Fraction, Fraction, str]:
     """Return the data set's ε, the role's, that of one question, and the period."""
-    found = LINES.fullmatch(text)
-    assert found, text
-    return Fraction(found["total"]), Fraction(found["each"]), Fraction(found["question"]), found["period"] or "never"
+    match = LINES.fullmatch(text)
+    assert match, text
+    return Fraction(match["total"]), Fraction(match["each"]), Fraction(match["question"]), match["period"] or "never"
 
 
 def judge(text: str, days: int | None, promises: Mapping[str, Fraction], people: int) -> None:

@@ -30,8 +30,8 @@ def test_targets_are_the_middles_of_the_three_levels(level: str, target: float) 
 @pytest.mark.parametrize("output", [OutputKind.COUNT, OutputKind.SUM])
 def test_levels_of_the_registry(level: str, epsilon: str, output: OutputKind) -> None:
     """With 920 rows and one row a person: .0435 / .0145 / .0072."""
-    found = level_epsilon(NoiseLevel(level), [output], contribution=1, rows=REGISTRY, cap=AMPLE)
-    assert float(found) == pytest.approx(float(epsilon), abs=5e-5)
+    reached = level_epsilon(NoiseLevel(level), [output], contribution=1, rows=REGISTRY, cap=AMPLE)
+    assert float(reached) == pytest.approx(float(epsilon), abs=5e-5)
 
 
 def test_a_statement_takes_what_its_most_demanding_output_needs() -> None:
@@ -60,9 +60,9 @@ def test_rows_are_shared_among_public_groups() -> None:
 
 def test_bisection_finds_the_closed_form() -> None:
     """The error of a count is 1/(920·ε): the search agrees with .0435 and stays on its safe side."""
-    found = search_epsilon(lambda epsilon: float(1 / (920 * epsilon)), Fraction(1, 40), AMPLE)
+    reached = search_epsilon(lambda epsilon: float(1 / (920 * epsilon)), Fraction(1, 40), AMPLE)
     exact = Fraction(40, 920)
-    assert exact * Fraction(99_999, 100_000) < found <= exact
+    assert exact * Fraction(99_999, 100_000) < reached <= exact
 
 
 @pytest.mark.parametrize(("error", "expected"), [(1.0, Fraction(2)), (0.0, Fraction(1, 10**9))])
@@ -98,10 +98,10 @@ def test_level_of_an_arbitrary_query_by_synthetic_rows() -> None:
         kept = np.asarray(rows["age"], dtype=float) < 60
         return float(1 / epsilon) / int(kept.sum())
 
-    found = level_epsilon_of_query(
+    reached = level_epsilon_of_query(
         error, {"age": (Fraction(0), Fraction(120))}, level=NoiseLevel.HIGH, expected_rows=1200, cap=AMPLE
     )
-    assert float(found) == pytest.approx(1 / 90, rel=0.01)
+    assert float(reached) == pytest.approx(1 / 90, rel=0.01)
 
 
 def test_a_domain_must_have_values() -> None:

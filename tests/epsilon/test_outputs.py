@@ -74,9 +74,9 @@ def test_errors_in_a_cube_of_two() -> None:
     """A count 3/2; a mean at most 1 of the declared range (2 of half of it), attained where all values lie at one end."""
     count, value = cube(2).T
     assert factor(OutputKind.COUNT, OutputKind.AVG) == pytest.approx(mean_of(count), rel=0.01)
-    found = [mean_of(value - mean * count) / 2 for mean in MEANS]
-    assert max(found) == pytest.approx(factor(OutputKind.AVG), rel=0.01)
-    assert found.index(max(found)) in (0, len(found) - 1)
+    deviations = [mean_of(value - mean * count) / 2 for mean in MEANS]
+    assert max(deviations) == pytest.approx(factor(OutputKind.AVG), rel=0.01)
+    assert deviations.index(max(deviations)) in (0, len(deviations) - 1)
 
 
 def test_errors_in_three_cells() -> None:
@@ -156,9 +156,9 @@ def test_prices_are_the_gateways(
     levelled.execute(b"RESET dpsql.epsilon")
     query = f"EXPLAIN SELECT {', '.join(SELECT[output] for output in outputs)} FROM rides WHERE zone >= 0"
     (line,) = levelled.execute(query.encode()).fetchone() or ("",)
-    found = Fraction(str(line).split("ε = ")[1].split(",")[0])
+    paid = Fraction(str(line).split("ε = ")[1].split(",")[0])
     said = level_epsilon(NoiseLevel.MEDIUM, outputs, contribution=1, rows=Fraction(100_000), cap=None)
-    assert 0 <= found - said <= Fraction(3, 10**6)
+    assert 0 <= paid - said <= Fraction(3, 10**6)
 
 
 def answers(
@@ -173,10 +173,10 @@ def answers(
 @pytest.mark.parametrize("output", [OutputKind.COUNT, OutputKind.AVG])
 def test_answers_err_by_what_is_said(levelled: "psycopg.Connection[tuple[object, ...]]", output: OutputKind) -> None:
     """50 zones at the bounds' end, 50 in their middle, within a factor of about two: one run of a million is outside."""
-    found = np.array([float(str(value)) for value in answers(levelled, output, Fraction(1, 2))])
+    numbers = np.array([float(str(value)) for value in answers(levelled, output, Fraction(1, 2))])
     claim = expected_error(output, Fraction(1, 2), contribution=1, rows=Fraction(EACH))
     truth, unit = (np.full(ZONES, EACH), EACH) if output is OutputKind.COUNT else (np.repeat([0, 49.95], 50), 100)
-    first, rest = (float(np.abs(part).mean()) / unit for part in np.split(found - truth, 2))
+    first, rest = (float(np.abs(part).mean()) / unit for part in np.split(numbers - truth, 2))
     assert first < 1.9 * claim
     if output is OutputKind.COUNT:
         assert 0.45 * claim < first
@@ -197,9 +197,9 @@ def test_medians_lie_within_the_rank_that_is_said(levelled: "psycopg.Connection[
     """In at least 95 % of the zones with spread fares; in fact much nearer."""
     epsilon = Fraction(1, 4)
     claim = expected_error(OutputKind.MEDIAN, epsilon, contribution=1, rows=Fraction(EACH))
-    found = [value for value in answers(levelled, OutputKind.MEDIAN, epsilon)[50:] if value is not None]
-    assert len(found) > 40
-    assert sum(abs(float(str(value)) / 100 - 0.5) <= claim for value in found) >= 0.95 * len(found)
+    values = [value for value in answers(levelled, OutputKind.MEDIAN, epsilon)[50:] if value is not None]
+    assert len(values) > 40
+    assert sum(abs(float(str(value)) / 100 - 0.5) <= claim for value in values) >= 0.95 * len(values)
 
 
 def test_levels_are_met_or_bettered() -> None:

@@ -40,26 +40,26 @@ def test_world_risk_from_sums_equals_enumeration() -> None:
     for _ in range(40):
         universe = Universe.of(rng.integers(-3, 12, 8), missing=3)
         possible = worlds.Worlds.of_counts(missing_sums(universe))
-        found = tight_risk(possible, epsilon=0.3, sensitivity=1.0)
-        assert found == pytest.approx(enumerated(universe, 0.3)[0], abs=1e-9)
+        risk = tight_risk(possible, epsilon=0.3, sensitivity=1.0)
+        assert risk == pytest.approx(enumerated(universe, 0.3)[0], abs=1e-9)
 
 
 def test_one_missing_person_is_one_world() -> None:
     """With one person missing, the person's risk is the world's."""
     universe = Universe.of([1, 2, 3, 10])
     possible = worlds.of_universe(universe, StudiedStatistic.named("sum"))
-    found = person_risk(universe, 0.5 / 10)
-    assert found.risk == pytest.approx(tight_risk(possible, epsilon=0.5, sensitivity=10.0), abs=1e-12)
-    assert (found.value, found.prior) == (10, 0.25)
+    risk = person_risk(universe, 0.5 / 10)
+    assert risk.risk == pytest.approx(tight_risk(possible, epsilon=0.5, sensitivity=10.0), abs=1e-12)
+    assert (risk.value, risk.prior) == (10, 0.25)
 
 
 def test_thousands_of_people_with_several_missing() -> None:
     """C(2000, 3) worlds are summed without being enumerated; the outlier is the one who is exposed."""
     values = np.append(np.arange(1999) % 60, 200)
     universe = Universe.of(values, missing=3)
-    found = person_risk(universe, 1 / 600)
-    assert found.value == 200
-    assert found.prior < found.risk < 2 * found.prior
+    risk = person_risk(universe, 1 / 600)
+    assert risk.value == 200
+    assert risk.prior < risk.risk < 2 * risk.prior
 
 
 @pytest.mark.parametrize(

@@ -75,5 +75,5 @@ def test_search_never_exceeds_the_requirement() -> None:
     assert risk.tight_risk(possible, epsilon=0.525149770057615, sensitivity=5 / 6) > 1 / 3
     for denominator in range(301, 399):
         requirement = Fraction(denominator, 1000)
-        found = search.tight_epsilon(possible, requirement, sensitivity=5 / 6)
-        assert risk.tight_risk(possible, epsilon=found, sensitivity=5 / 6) <= requirement
+        reached = search.tight_epsilon(possible, requirement, sensitivity=5 / 6)
+        assert risk.tight_risk(possible, epsilon=reached, sensitivity=5 / 6) <= requirement

@@ -19,7 +19,7 @@ def numbered(period: Period) -> list[int]:
     """Return for each day of nine years the number of the period that it belongs to, counted as they come."""
     days = [datetime(1896, 1, 1, tzinfo=UTC) + timedelta(days=n) for n in range(9 * 365)]
     firsts = [first_day(period, day) for day in days]
-    return list(accumulate((one != other for one, other in pairwise(firsts)), initial=0))
+    return list(accumulate((day != other for day, other in pairwise(firsts)), initial=0))
 
 
 def walked(period: Period, days: int) -> int:

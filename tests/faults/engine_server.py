@@ -53,9 +53,9 @@ def use(config: Path, engine: str) -> Path:
 
 
 def _copy(duck: duckdb.DuckDBPyConnection, owner: psycopg.Connection, table: str) -> None:
-    found = duck.execute(f"SELECT * FROM {table}")
-    columns = [f'"{name}" {"float8" if str(kind) == "DOUBLE" else str(kind)}' for name, kind, *_ in found.description]
+    rows = duck.execute(f"SELECT * FROM {table}")
+    columns = [f'"{name}" {"float8" if str(kind) == "DOUBLE" else str(kind)}' for name, kind, *_ in rows.description]
     owner.execute(f"CREATE TABLE {table} ({', '.join(columns)}); GRANT SELECT ON {table} TO reader".encode())
     with owner.cursor().copy(f"COPY {table} FROM STDIN".encode()) as copy:
-        for row in found.fetchall():
+        for row in rows.fetchall():
             copy.write_row(row)

@@ -111,4 +111,6 @@ def booted(files: Path) -> Iterator[Machine]:
 def _answering(started: subprocess.Popen[bytes], files: Path) -> Machine | None:
     """Return the systemd that has started, once it answers."""
     machines = (Machine(init, files) for init in children(started.pid))
-    return next((one for one in machines if one.systemctl("is-active", "tried.target").returncode == 0), None)
+    return next(
+        (machine for machine in machines if machine.systemctl("is-active", "tried.target").returncode == 0), None
+    )

@@ -182,7 +182,7 @@ def test_no_value_of_the_data_is_in_any_file(config: Path, site: Site, log: Path
     )
     ledger = (config.parent / "ledger.db").read_bytes() + (config.parent / "ledger.db-wal").read_bytes()
     assert len(_of(config)) > 15
-    assert [one for one in CANARIES if one in written or one.encode() in ledger] == []
+    assert [canary for canary in CANARIES if canary in written or canary.encode() in ledger] == []
 
 
 def test_the_trail_is_verified_and_a_changed_byte_is_found(config: Path) -> None:

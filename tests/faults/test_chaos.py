@@ -38,6 +38,6 @@ def test_chaos_is_survived(directory: Path, warm: float, seconds: float, pause: 
         staged.land()
         after = staged.size()
         assert staged.is_served()
-        found = saboteur.unanswered + list(complaints(staged, saboteur.faults, before, after))
-        told = "\n".join((*found[:20], *map(str, saboteur.faults), staged.log[-3000:]))
-        assert not found, f"{len(found)} complaints with CHAOS_SEED={SEED}:\n{told}"
+        complained = saboteur.unanswered + list(complaints(staged, saboteur.faults, before, after))
+        told = "\n".join((*complained[:20], *map(str, saboteur.faults), staged.log[-3000:]))
+        assert not complained, f"{len(complained)} complaints with CHAOS_SEED={SEED}:\n{told}"

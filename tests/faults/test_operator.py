@@ -190,7 +190,7 @@ def test_who_spends_hears_when_a_budget_nears_its_end(config: Path, tmp_path: Pa
         serving(config, log=log) as site,
         psycopg.connect(site.dsn, autocommit=True) as connection,
     ):
-        connection.add_notice_handler(lambda one: heard.append(one.message_primary or ""))
+        connection.add_notice_handler(lambda notice: heard.append(notice.message_primary or ""))
         for fare in range(10):
             connection.execute(f"SELECT count(*) FROM trips WHERE fare > {fare}".encode())
     assert [line.partition(" is spent")[0] for line in heard] == [

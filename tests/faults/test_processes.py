@@ -86,9 +86,9 @@ def pair() -> Iterator[Pair]:
         directory.chmod(0o711)
         config = _paired(directory)
         with (directory / "log").open("w") as log, serving(config, log=log) as site:
-            one = Pair(config, site, directory / "log")
-            yield one
-            served = one.processes
+            running = Pair(config, site, directory / "log")
+            yield running
+            served = running.processes
             signal_to(site, signal.SIGTERM)
             assert site.process is not None
             assert site.process.wait(30) == 0
@@ -100,14 +100,14 @@ def test_both_answer_from_one_ledger(pair: Pair) -> None:
     asked = "SELECT count(*) FROM trips WHERE fare > 11.5"
     spent = "SELECT epsilon_spent FROM dpsql.budget"
     first, second = pair.processes
-    with pair.at(first) as one, pair.at(second) as other:
-        before = one.execute(spent).fetchall()
-        answer = one.execute(asked).fetchall()
-        after = one.execute(spent).fetchall()
+    with pair.at(first) as near, pair.at(second) as other:
+        before = near.execute(spent).fetchall()
+        answer = near.execute(asked).fetchall()
+        after = near.execute(spent).fetchall()
         assert before != after == other.execute(spent).fetchall()
         assert other.execute(asked).fetchall() == answer
         assert other.execute(spent).fetchall() == after
-        assert one.execute(GROUPED.encode()).fetchall() == other.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+        assert near.execute(GROUPED.encode()).fetchall() == other.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
 
 
 def _until(holds: Callable[[], bool]) -> None:

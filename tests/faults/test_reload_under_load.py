@@ -24,7 +24,7 @@ _SECRET = "known to all of them"  # noqa: S105  (of a server that lives for one 
 _MANY, _EACH = "{protects: passenger, budget: {epsilon: ", "per_query: {epsilon:"
 _ROLE = "  {}: {{protects: passenger, budget: {{epsilon: 3000000}}, per_query: {{epsilon: 1000}}}}\n"
 _NEW, _OTHER = (
-    f'  dan: {{{{role: second, password: "{Verifier.of(one)}"}}}}\n'.format() for one in ("first", "second")
+    f'  dan: {{{{role: second, password: "{Verifier.of(word)}"}}}}\n'.format() for word in ("first", "second")
 )
 _THIRD = "third: {"
 _IN_PART = "third: {columns: {trips: [payment_type, fare, passenger_id]}, "
@@ -97,11 +97,14 @@ def served() -> Iterator[tuple[Site, Path]]:
 
 def _wait_for_all(sessions: list[Asking]) -> None:
     """Wait until each has asked anew twice: what is read again counts for it then."""
-    before, deadline = [one.answered for one in sessions], time.monotonic() + 120
-    while any(one.answered < answered + 2 and not one.failed for one, answered in zip(sessions, before, strict=True)):
+    before, deadline = [session.answered for session in sessions], time.monotonic() + 120
+    while any(
+        session.answered < answered + 2 and not session.failed
+        for session, answered in zip(sessions, before, strict=True)
+    ):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert [failed for one in sessions for failed in one.failed] == []
+    assert [failed for session in sessions for failed in session.failed] == []
 
 
 def test_no_session_notices_what_is_not_its_own(served: tuple[Site, Path]) -> None:
@@ -109,7 +112,7 @@ def test_no_session_notices_what_is_not_its_own(served: tuple[Site, Path]) -> No
     site, place = served
     over = threading.Event()
     sessions = [Asking([*PEOPLE][number % 3], site, over) for number in range(SESSIONS)]
-    threads = [threading.Thread(target=one.run) for one in sessions]
+    threads = [threading.Thread(target=session.run) for session in sessions]
     for thread in threads:
         thread.start()
     try:
@@ -127,7 +130,7 @@ def test_no_session_notices_what_is_not_its_own(served: tuple[Site, Path]) -> No
         over.set()
         for thread in threads:
             thread.join()
-    assert [failed for one in sessions for failed in one.failed] == []
+    assert [failed for session in sessions for failed in session.failed] == []
 
 
 @pytest.mark.slow
@@ -136,7 +139,7 @@ def test_what_ends_sessions_is_told_to_each(served: tuple[Site, Path]) -> None:
     site, place = served
     over = threading.Event()
     sessions = [Asking([*PEOPLE][number % 3], site, over) for number in range(SESSIONS)]
-    threads = [threading.Thread(target=one.run) for one in sessions]
+    threads = [threading.Thread(target=session.run) for session in sessions]
     for thread in threads:
         thread.start()
     _wait_for_all(sessions)
@@ -145,7 +148,7 @@ def test_what_ends_sessions_is_told_to_each(served: tuple[Site, Path]) -> None:
     reload(site)
     for thread in threads:
         thread.join()
-    told = [said for one in sessions for said in one.failed]
+    told = [said for session in sessions for said in session.failed]
     assert len(told) == SESSIONS
     # Of whoever was just sending a statement the farewell may be lost with the connection.
     assert all("the declared tables have changed" in said or "closed the connection" in said for said in told), told

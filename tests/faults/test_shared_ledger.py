@@ -77,11 +77,11 @@ def pair() -> Iterator[Pair]:
             write(config, "database: taxi.duckdb", f"database: {directory}/taxi.duckdb")
             write(config, "sqlite:///ledger.db", f"'{dsn}'")
             configs.append(config)
-        found = Pair(ledger, dsn, configs)
-        until.callback(found.stop)
+        running = Pair(ledger, dsn, configs)
+        until.callback(running.stop)
         for number in range(2):
-            found.start(number)
-        yield found
+            running.start(number)
+        yield running
 
 
 @contextmanager

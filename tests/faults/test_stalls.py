@@ -189,12 +189,12 @@ def test_noise_does_not_hold_up_the_end(connect: Connect, pool: ThreadPoolExecut
 def test_what_is_known_waits_for_no_thread(connect: Connect, pool: ThreadPoolExecutor) -> None:
     """Not even where all that measure are busy: stored answers, refusals and accounts; a new question has to wait."""
     other = connect(USERS[-1])
-    known, before = other.execute(SHORT.encode()).fetchall(), _charges(other)
+    answer, before = other.execute(SHORT.encode()).fetchall(), _charges(other)
     asking = [connect(user) for user in USERS[:-1] for _ in range(EACH)]
     asked = [pool.submit(_outcome, each, LONG.format(30 + place)) for place, each in enumerate(asking)]
     _charged(other, before + len(asking))
     begun = time.monotonic()
-    assert other.execute(SHORT.encode()).fetchall() == known
+    assert other.execute(SHORT.encode()).fetchall() == answer
     assert _outcome(other, "SELECT fare FROM trips GROUP BY 1") is not None
     waiting, watching = pool.submit(_outcome, other, LONG.format(99)), connect(USERS[-1])
     assert _charges(watching) == before + len(asking)

@@ -86,9 +86,9 @@ def test_median_is_in_the_right_bucket(exact: psycopg.Connection, truth: duckdb.
 
 def test_extremes_end_where_the_rows_do(exact: psycopg.Connection) -> None:
     """At the largest ε they are the rows' own."""
-    found = exact.execute("SELECT min(dep_delay), max(dep_delay), max(month) FROM flights").fetchone()
-    assert found is not None
-    assert found == (-43, 300, 12)
+    ends = exact.execute("SELECT min(dep_delay), max(dep_delay), max(month) FROM flights").fetchone()
+    assert ends is not None
+    assert ends == (-43, 300, 12)
 
 
 QUESTIONS = {

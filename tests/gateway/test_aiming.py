@@ -175,10 +175,8 @@ def test_no_look_pays_less_than_the_least(rides: Memory, policy: Policy, new_cli
     }
     levelled = replace(policy, roles=roles)
     client = new_client(rides, "eve", policy=levelled)
-    found = " UNION ALL ".join(
-        f"SELECT number, count(*) FROM rides WHERE seats = {n} GROUP BY number" for n in range(4)
-    )
-    client.ask(f"{found} UNION ALL SELECT 0, count(*) FROM rides")
+    many = " UNION ALL ".join(f"SELECT number, count(*) FROM rides WHERE seats = {n} GROUP BY number" for n in range(4))
+    client.ask(f"{many} UNION ALL SELECT 0, count(*) FROM rides")
     costs = [entry.cost.epsilon for entry in client.ledger.entries(None, 100)]
     assert len(costs) > 5
     assert min(costs) >= levelled.roles["explorer"].least_epsilon

@@ -53,9 +53,9 @@ def aimed(request: pytest.FixtureRequest, rides: Memory, policy: Policy, new_cli
 
 
 def _paid(client: Client, sql: str, settings: Settings = FIVE) -> Fraction:
-    before = sum((one.cost.epsilon for one in client.ledger.entries(None, 10**6)), Fraction(0))
+    before = sum((entry.cost.epsilon for entry in client.ledger.entries(None, 10**6)), Fraction(0))
     client.ask(sql, settings)
-    return sum((one.cost.epsilon for one in client.ledger.entries(None, 10**6)), Fraction(0)) - before
+    return sum((entry.cost.epsilon for entry in client.ledger.entries(None, 10**6)), Fraction(0)) - before
 
 
 @pytest.mark.parametrize(("sql", "error"), [(ABOVE, "5 %"), (FIRST.replace("age", "stars"), "10 %")])
@@ -83,7 +83,7 @@ def test_an_inner_answer_that_is_there_is_taken(aimed: Client) -> None:
     before = len(aimed.ledger.entries(None, 100))
     assert _paid(aimed, ABOVE) > 0
     more = list(aimed.ledger.entries(None, 100))[:-before]
-    assert not any(one.note.startswith("2 sums") for one in more)  # which the mean is
+    assert not any(entry.note.startswith("2 sums") for entry in more)  # which the mean is
     told = aimed.ask(ABOVE, FIVE).rows
     assert _paid(aimed, ABOVE) == 0
     assert aimed.ask(ABOVE, FIVE).rows == told
@@ -113,7 +113,7 @@ def test_an_inner_answer_is_read_off_one_release(aimed: Client, monkeypatch: pyt
     read: list[int] = []
 
     def noted(priced: PricedPlan, drawn: Drawn, reading: Reading) -> str:
-        read.extend(len(drawn[part.identity].drawn) for one in priced.inner for part in one.measurements)
+        read.extend(len(drawn[part.identity].drawn) for inner in priced.inner for part in inner.measurements)
         return splice(priced, drawn, reading)
 
     monkeypatch.setattr(gateway, "splice", noted)
@@ -131,7 +131,7 @@ def test_one_that_errs_too_much_is_told(rides: Memory, policy: Policy, new_clien
     question = client.gateway.examine(FEW, client.asker)
     assert question is not None
     notices = replied(client.gateway, client.request(question, TWO)).notices
-    assert any(one.startswith("an inner query: the typical error is above 2 %") for one in notices)
+    assert any(notice.startswith("an inner query: the typical error is above 2 %") for notice in notices)
 
 
 @pytest.mark.parametrize("level", list(NoiseLevel))

@@ -147,7 +147,7 @@ def test_nothing_but_released_values_depends_on_a_unit(
             client = new_client(watched, policy=auto, ledger=ledger)
             answers = [client.ask(sql) for _ in range(2)]
             lines = [(entry.cost, entry.note) for entry in ledger.entries(None, 100)]
-        told.append((watched.runs, lines, [(one.names, one.types, len(one.rows)) for one in answers]))
+        told.append((watched.runs, lines, [(answer.names, answer.types, len(answer.rows)) for answer in answers]))
     assert told[0] == told[1]
 
 
@@ -179,13 +179,13 @@ def test_what_is_asked_of_keys_that_are_found_out_has_a_chosen_bound(
 ) -> None:
     """The search has a number of keys for which its threshold is made; what follows it counts nearly all rows."""
     client = new_client(rides, policy=auto, user="eve")
-    ((_, found, *_),) = client.ask(f"SELECT number, {asked} FROM rides GROUP BY number").rows
+    ((_, total, *_),) = client.ask(f"SELECT number, {asked} FROM rides GROUP BY number").rows
     entries = client.ledger.entries(None, 10)
-    assert "rows per unit, by which C is chosen" in [one.note for one in entries]
-    assert "keys by the number of units, groups by partition selection" in [one.note for one in entries]
-    assert sum(one.cost.epsilon for one in entries) <= 1
+    assert "rows per unit, by which C is chosen" in [entry.note for entry in entries]
+    assert "keys by the number of units, groups by partition selection" in [entry.note for entry in entries]
+    assert sum(entry.cost.epsilon for entry in entries) <= 1
     fares = sum(float(str(row["fare"])) for row in _rides(policy))
-    assert float(str(found)) == pytest.approx(fares if asked == "sum(fare)" else RIDES, rel=0.1)
+    assert float(str(total)) == pytest.approx(fares if asked == "sum(fare)" else RIDES, rel=0.1)
 
 
 def test_a_margin_of_keys_that_are_found_out_is_of_one_of_them(
@@ -195,11 +195,11 @@ def test_a_margin_of_keys_that_are_found_out_is_of_one_of_them(
     rows = [row | {"number": int(str(row["rider"])) % 40} for row in _rides(policy)]
     client = new_client(filled(policy, rows), policy=auto, user="eve")
     sql = "SELECT number, count(*), dpsql.margin(count(*)) FROM rides GROUP BY number"
-    true, found = Counter(row["number"] for row in rows), client.ask(sql).rows
-    assert len(found) >= 35
-    covered = [abs(int(str(n)) - true[int(str(key))]) <= float(str(margin)) for key, n, margin in found]
+    true, told = Counter(row["number"] for row in rows), client.ask(sql).rows
+    assert len(told) >= 35
+    covered = [abs(int(str(n)) - true[int(str(key))]) <= float(str(margin)) for key, n, margin in told]
     assert sum(covered) >= 0.8 * len(covered)
-    assert max(float(str(margin)) for _, _, margin in found) < 400
+    assert max(float(str(margin)) for _, _, margin in told) < 400
 
 
 @pytest.mark.parametrize("level", list(NoiseLevel))

@@ -39,7 +39,11 @@ SELECT v.till, count(*) FILTER (WHERE r.shared), count(*)
 SELECT v.d, count(*) FROM (VALUES (10), (40)) AS v(d) JOIN rides r ON r.fare + r.seats < v.d GROUP BY 1
 """
 FORMS = (
-    *(f"SELECT v.d, count(*) FROM {v} JOIN rides r ON {one} GROUP BY 1" for v in _CONSTANTS for one in _COMPARISONS),
+    *(
+        f"SELECT v.d, count(*) FROM {v} JOIN rides r ON {comparison} GROUP BY 1"
+        for v in _CONSTANTS
+        for comparison in _COMPARISONS
+    ),
     *map(str.strip, _WRITTEN.split(";")),
 )
 """Statements whose answer DuckDB says, too."""
@@ -98,9 +102,9 @@ def _near(row: Sequence[object], other: Sequence[object]) -> bool:
 @pytest.mark.parametrize("sql", [*FORMS, *OTHERS])
 def test_it_says_what_the_engine_says(sql: str, client: Client, engine: Memory) -> None:
     """But for groups without rows, which are shown here."""
-    truth, found = ([[*map(_plain, row)] for row in rows] for rows in (engine.execute(sql), client.ask(sql).rows))
-    assert [row for row in truth if not any(_near(row, other) for other in found)] == []
-    others = [row for row in found if not any(_near(row, other) for other in truth)]
+    truth, answered = ([[*map(_plain, row)] for row in rows] for rows in (engine.execute(sql), client.ask(sql).rows))
+    assert [row for row in truth if not any(_near(row, other) for other in answered)] == []
+    others = [row for row in answered if not any(_near(row, other) for other in truth)]
     assert all(0.0 in row or "None" in row for row in others)
 
 

@@ -1,12 +1,18 @@
 """`dpsql.cut`: which share of a count or a sum is missing, as its chosen C takes it off; from noisy numbers alone."""
 
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
-from tests.gateway.test_chosen_bounds import auto, rides
+from tests.gateway.test_chosen_bounds import auto, filled, rides
+from tests.gateway.test_profile import TAKE, told, with_profile
+from tests.support.fix_policy import with_epsilon, without_reuse
 from tests.support.fix_world import NewClient
 from tests.support.memory import Memory
+from tests.support.records import Maker
 
 __all__ = ["auto", "rides"]
 
@@ -36,3 +42,32 @@ def test_of_others_there_is_none(of: str, rides: Memory, auto: Policy, new_clien
     """No share is missing of a mean."""
     with pytest.raises(Unsupported, match="count or a sum"):
         new_client(rides, policy=auto).ask(f"SELECT dpsql.cut({of}) FROM rides")
+
+
+_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_EACH = 5
+"""How many riders have so many rides: few of each, so that noise hides all of them, and nine rides of ten are cut off."""
+
+
+@pytest.fixture(scope="module")
+def spread(policy: Policy) -> Memory:
+    """1,100 rides of sixty riders."""
+    row, sizes = Maker(7).row(policy.tables["rides"]), [size for size in _SIZES for _ in range(_EACH)]
+    return filled(policy, [row | {"rider": n} for n, size in enumerate(sizes) for _ in range(size)])
+
+
+@pytest.mark.parametrize("profiled", [False, True])
+def test_who_is_not_seen_is_not_forgotten(profiled: bool, spread: Memory, auto: Policy, new_client: NewClient) -> None:
+    """A profile widens the margin; without one a NOTICE says that it does not hold what is cut off."""
+    declared = with_profile(with_epsilon(auto, Fraction(1, 2)))
+    client = new_client(spread, policy=without_reuse(declared), entropy=np.random.default_rng(3).bytes)
+    rides, covered, said = sum(_SIZES) * _EACH, 0, 0
+    for _ in range(20):
+        client.ledger.advance("another")
+        if profiled:
+            client.ask(TAKE)
+        ((count, margin),) = client.ask("SELECT count(*), dpsql.margin(count(*)) FROM rides").rows
+        within = abs(float(str(count)) - rides) <= float(str(margin))
+        covered += within
+        said += not within and any("saw nothing" in text for text in told(client, "SELECT count(*) FROM rides"))
+    assert covered >= 17 if profiled else covered + said >= 17

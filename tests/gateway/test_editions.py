@@ -50,5 +50,5 @@ def test_explain_names_the_copy(engine: Memory, new_client: NewClient) -> None:
     engine.edition = OLD
     lines = [str(line) for (line,) in client.ask(f"EXPLAIN {COUNT}").rows]
     assert "Data: snapshot of 2024-05-15 12:00:00 UTC; what was written to the records later is not in it" in lines
-    ((found,),) = client.ask(f"EXPLAIN (FORMAT JSON) {COUNT}").rows
-    assert json.loads(json.dumps(found))[0]["Plan"]["Snapshot"] == "2024-05-15T12:00:00+00:00"
+    ((plan,),) = client.ask(f"EXPLAIN (FORMAT JSON) {COUNT}").rows
+    assert json.loads(json.dumps(plan))[0]["Plan"]["Snapshot"] == "2024-05-15T12:00:00+00:00"

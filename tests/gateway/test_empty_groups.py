@@ -221,6 +221,6 @@ def test_who_finds_groups_is_told_which_are_not_shown(sql: str, rides: Memory, n
     question = client.gateway.examine(sql, client.asker)
     assert question is not None
     (told,) = replied(client.gateway, client.request(question)).notices
-    found = re.fullmatch(r"groups of fewer than about ([\d,]+) units \(rider\) are not shown, nor in .*", told)
-    assert found is not None
-    assert int(found[1].replace(",", "")) > 1
+    match = re.fullmatch(r"groups of fewer than about ([\d,]+) units \(rider\) are not shown, nor in .*", told)
+    assert match is not None
+    assert int(match[1].replace(",", "")) > 1

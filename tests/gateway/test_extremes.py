@@ -47,11 +47,11 @@ def engine(policy: Policy) -> Heard:
 def test_the_outermost_units_alone_are_read(engine: Heard, policy: Policy, new_client: NewClient) -> None:
     """How many these are follows from ε; asked again it is free."""
     client = new_client(engine, policy=with_epsilon(policy, Fraction(2)))
-    ((found,),) = client.ask(MAX).rows
-    assert float(str(found)) >= 139
+    ((largest,),) = client.ask(MAX).rows
+    assert float(str(largest)) >= 139
     (sql,) = engine.asked
     assert "LIMIT 1 OFFSET" in sql
-    assert client.ask(MAX).rows == [(found,)]
+    assert client.ask(MAX).rows == [(largest,)]
     assert engine.asked == [sql]
     client.ask(MAX, Settings(epsilon="1", reuse="off"))
     assert [other == sql for other in engine.asked] == [True, False]

@@ -119,9 +119,9 @@ def test_the_parts_of_a_statement_share_its_epsilon(rides: Memory, policy: Polic
 def test_scopes_that_find_keys_share_delta(rides: Memory, policy: Policy, new_client: NewClient) -> None:
     """Two lists of keys that nobody declared are both paid from the δ of one statement, and a third of the same is free."""
     client = new_client(rides, "eve")
-    one = "(SELECT note, count(*) AS n FROM rides GROUP BY note)"
+    keyed = "(SELECT note, count(*) AS n FROM rides GROUP BY note)"
     other = "(SELECT number, count(*) AS n FROM rides GROUP BY number)"
-    client.ask(f"SELECT count(*) FROM {one} AS a, {other} AS b, {one} AS c")
+    client.ask(f"SELECT count(*) FROM {keyed} AS a, {other} AS b, {keyed} AS c")
     role = policy.roles["explorer"]
     deltas = [entry.cost.delta for entry in entries(client)]
     assert [delta for delta in deltas if delta] == [role.per_query.delta / 2] * 2

@@ -24,7 +24,7 @@ def _told(client: Client, sql: str) -> list[str]:
     question = client.gateway.examine(sql, client.asker)
     assert question is not None
     notices = replied(client.gateway, client.request(question)).notices
-    return [one for one in notices if "noise is larger" in one]
+    return [notice for notice in notices if "noise is larger" in notice]
 
 
 @pytest.mark.parametrize("name", ["variance", "stddev", "var_pop", "stddev_pop"])
@@ -35,7 +35,7 @@ def test_it_is_said(name: str, rides: Memory, policy: Policy, new_client: NewCli
     zeros = sum(row[1] is not None and float(str(row[1])) == 0 for row in client.ask(sql).rows)
     told = _told(client, sql)
     assert zeros > 0
-    assert [f"is 0 in {zeros} of 105 groups" in one for one in told] == [True]
+    assert [f"is 0 in {zeros} of 105 groups" in notice for notice in told] == [True]
     assert "dpsql.margin(" in told[0]
 
 

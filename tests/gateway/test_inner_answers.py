@@ -53,8 +53,8 @@ def charged_late(patch: pytest.MonkeyPatch) -> None:
     right = Gateway._released
 
     def released(self: Gateway, priced: Any, *rest: Any) -> Any:
-        for one in priced.inner:
-            right(self, one, *rest)
+        for inner in priced.inner:
+            right(self, inner, *rest)
         return right(self, priced, *rest)
 
     patch.setattr(Gateway, "_released", released)

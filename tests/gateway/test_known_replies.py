@@ -55,9 +55,9 @@ def test_a_repeated_reply_is_written_once(client: Client, monkeypatch: pytest.Mo
 )
 def test_other_settings_have_replies_of_their_own(client: Client, settings: Settings) -> None:
     """None is what another setting was told."""
-    for one in (Settings(), settings):
-        client.ask(GROUPED, one)
-        _again(client, GROUPED, one)
+    for given in (Settings(), settings):
+        client.ask(GROUPED, given)
+        _again(client, GROUPED, given)
     assert _remembered(client) == 2
 
 

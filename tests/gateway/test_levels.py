@@ -49,13 +49,13 @@ ASKED: dict[str, Callable[[Values], object]] = {
 @pytest.fixture(scope="module")
 def each_once() -> Iterator[None]:
     """Have the engine compute each measurement once: records stay as they are, and only noise differs between epochs."""
-    known: dict[str, Sequence[EngineRow]] = {}
+    rows_of: dict[str, Sequence[EngineRow]] = {}
     right = DuckPrepared.rows
 
     def rows(prepared: DuckPrepared, sql: str) -> Sequence[EngineRow]:
-        if sql not in known:
-            known[sql] = right(prepared, sql)
-        return known[sql]
+        if sql not in rows_of:
+            rows_of[sql] = right(prepared, sql)
+        return rows_of[sql]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DuckPrepared, "rows", rows)

@@ -30,8 +30,8 @@ def of_few(rides: Memory, policy: Policy, new_client: NewClient) -> NewOf:
 
 
 def _units(rides: Memory, key: str, where: str = "TRUE") -> Mapping[object, int]:
-    found = rides.execute(f"SELECT {key}, count(DISTINCT rider) FROM rides WHERE {where} GROUP BY 1")
-    return {key: int(str(number)) for key, number in found}
+    rows = rides.execute(f"SELECT {key}, count(DISTINCT rider) FROM rides WHERE {where} GROUP BY 1")
+    return {key: int(str(number)) for key, number in rows}
 
 
 @pytest.mark.parametrize("key", ["paid", "shared", "late"])

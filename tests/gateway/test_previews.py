@@ -82,10 +82,10 @@ def test_made_up_rows_depend_on_nothing_but_the_policy(
             transcripts += [client.ask(sql) for _ in range(2)]
             assert client.charges == watched.readied == watched.runs == 0
     assert transcripts[0].rows
-    assert all(one == transcripts[0] for one in transcripts)
+    assert all(other == transcripts[0] for other in transcripts)
     described = client.describe(sql)
-    assert [one.name for one in described] == list(transcripts[0].names)
-    assert [one.oid for one in described] == list(transcripts[0].types)
+    assert [column.name for column in described] == list(transcripts[0].names)
+    assert [column.oid for column in described] == list(transcripts[0].types)
 
 
 @pytest.mark.parametrize("sql", NOT_SHOWN)
@@ -159,16 +159,16 @@ def _checked(world: World) -> None:
 def _check_references(policy: Policy, owner: psycopg.Connection) -> None:
     for name, table in policy.tables.items():
         to = [
-            (one.references.table, {column: one.references.column})
-            for column, one in table.columns.items()
-            if one.references is not None
+            (declared.references.table, {column: declared.references.column})
+            for column, declared in table.columns.items()
+            if declared.references is not None
         ]
         for target, pairs in () if table.public else (*to, *table.references.items()):
             seen = target if policy.tables[target].public else f"made_{target}"
             joined = " AND ".join(f"a.{column} = b.{key}" for column, key in pairs.items())
-            known = " AND ".join(f"a.{column} IS NOT NULL" for column in pairs)
+            filled = " AND ".join(f"a.{column} IS NOT NULL" for column in pairs)
             missed = (
-                f"SELECT FROM made_{name} AS a WHERE {known} AND NOT EXISTS (SELECT FROM {seen} AS b WHERE {joined})"
+                f"SELECT FROM made_{name} AS a WHERE {filled} AND NOT EXISTS (SELECT FROM {seen} AS b WHERE {joined})"
             )
             assert owner.execute(missed.encode()).fetchall() == [], (name, target)
 
@@ -179,13 +179,13 @@ def test_values_are_those_that_are_declared(policy: Policy) -> None:
     for table in policy.tables.values():
         rows = [made.row(table, at) for at in range(200)]
         for column, *values in () if table.public else zip(table.columns.values(), *rows, strict=True):
-            name, told = column.name, {one for one in values if one is not None}
+            name, told = column.name, {value for value in values if value is not None}
             assert (None in values) == column.nullable, name
             assert len(told) > 1, name
             if column.values is not None:
                 assert told <= set(column.values)
             if column.bounds is not None:
-                assert all(Fraction(one) in column.bounds for one in told)
+                assert all(Fraction(each) in column.bounds for each in told)
             if column.references is not None:
                 assert told == {3, 5, 8}
 
@@ -194,5 +194,5 @@ def test_the_shadow_reads_made_up_rows_of_every_type_and_reference(
     world: World, shops: Shops, typed_world: tuple[World, TypedEngines], wide: Engines
 ) -> None:
     """They have room in their columns, keys are unique, and references point to rows of public tables or to made-up ones."""
-    for one in (world, shops["duckdb"].world, typed_world[0], wide["duckdb"].world):
-        _checked(one)
+    for each in (world, shops["duckdb"].world, typed_world[0], wide["duckdb"].world):
+        _checked(each)

@@ -43,7 +43,7 @@ def client(rides: Memory, declared: Policy, new_client: NewClient) -> Client:
     return new_client(rides, policy=declared)
 
 
-def known(client: Client) -> dict[tuple[object, str], tuple[float, float | None]]:
+def profile_of_rides(client: Client) -> dict[tuple[object, str], tuple[float, float | None]]:
     """Return what a role knows of rides."""
     rows = client.ask(KNOWN).rows
     return {
@@ -69,14 +69,14 @@ def test_nothing_is_known_before(client: Client) -> None:
 def test_it_tells_how_many_rows_units_have(client: Client) -> None:
     """Each number lies within four times its margin of the truth, what a declared C takes off among them."""
     client.ask(TAKE)
-    found, units = known(client), sum(RIDERS.values())
+    profile, units = profile_of_rides(client), sum(RIDERS.values())
     cut = sum(max(rides - 20, 0) * riders for rides, riders in RIDERS.items())
     for what, truth in (
         ("number of passenger units", units),
         ("number of rows", RIDES),
         ("share of rows cut by max_rows: 20", cut / RIDES),
     ):
-        value, margin = found[None, what]
+        value, margin = profile[None, what]
         assert margin is not None
         assert abs(value - truth) <= 4 * margin, what
 
@@ -84,14 +84,14 @@ def test_it_tells_how_many_rows_units_have(client: Client) -> None:
 def test_values_beyond_bounds_are_told(client: Client) -> None:
     """As shares, in the profile and beside what is declared."""
     client.ask(TAKE)
-    found = known(client)
-    assert found["fare", "share of values above the bounds"][0] < 0.1
+    profile = profile_of_rides(client)
+    assert profile["fare", "share of values above the bounds"][0] < 0.1
     ((below, above),) = client.ask(
         "SELECT c.share_below, c.share_above FROM dpsql.columns AS c WHERE table_name = 'rides' AND column_name = 'fare'"
     ).rows
     assert (float(str(below)), float(str(above))) == (
-        found["fare", "share of values below the bounds"][0],
-        found["fare", "share of values above the bounds"][0],
+        profile["fare", "share of values below the bounds"][0],
+        profile["fare", "share of values above the bounds"][0],
     )
 
 
@@ -118,7 +118,7 @@ def test_another_role_pays_for_itself(client: Client, new_client: NewClient, dec
     other = new_client(rides, "leo", policy=declared, ledger=client.ledger)
     assert other.ask(KNOWN).rows == []
     other.ask(TAKE)
-    assert known(other) == {key: known(client)[key] for key in known(other)}
+    assert profile_of_rides(other) == {key: profile_of_rides(client)[key] for key in profile_of_rides(other)}
     newest = client.ledger.entries(other.asker.role, 100)
     assert sum(entry.cost.epsilon for entry in newest) == sum(charges(client)) / 2
     assert not any(entry.measured for entry in newest)
@@ -207,14 +207,14 @@ def test_what_is_no_number_is_not_beyond_bounds(client: Client, rides: Memory) -
     """NaN reads as NULL, and wider bounds would keep no more of it; infinity is beyond."""
     rides.execute("UPDATE rides SET fare = 'NaN'::DOUBLE, tip = 'Infinity'::DOUBLE")
     client.ask(TAKE)
-    found = known(client)
-    assert found["fare", "share of values above the bounds"][0] < 0.1
-    assert found["tip", "share of values above the bounds"][0] > 0.9
+    profile = profile_of_rides(client)
+    assert profile["fare", "share of values above the bounds"][0] < 0.1
+    assert profile["tip", "share of values above the bounds"][0] > 0.9
 
 
 def test_no_role_is_told_what_another_knows(rides: Memory, auto: Policy, new_client: NewClient) -> None:
     """A release may be bought by a role that has no profile: the same C is chosen with one as without."""
-    little, found = with_profile(with_epsilon(auto, Fraction(1, 50)), Fraction(1_000)), []
+    little, answers = with_profile(with_epsilon(auto, Fraction(1, 50)), Fraction(1_000)), []
     for taken in (False, True):
         with quick_ledger(noon) as ledger:
             draw = random.Random(5)  # noqa: S311
@@ -222,8 +222,8 @@ def test_no_role_is_told_what_another_knows(rides: Memory, auto: Policy, new_cli
             if taken:
                 client.ask(TAKE)
                 draw.seed(5)
-            found.append(client.ask("SELECT count(*), dpsql.margin(count(*)), dpsql.cut(count(*)) FROM rides").rows)
-    assert found[0] == found[1]
+            answers.append(client.ask("SELECT count(*), dpsql.margin(count(*)), dpsql.cut(count(*)) FROM rides").rows)
+    assert answers[0] == answers[1]
 
 
 def test_a_release_of_before_stays_free(client: Client) -> None:

@@ -21,7 +21,7 @@ def test_what_is_computed_of_units_is_null(tail: str, rides: Memory, new_client:
     question = client.gateway.examine(f"{profile}{tail}", client.asker)
     assert question is not None
     reply = replied(client.gateway, client.request(question))
-    (notice,) = (one for one in reply.notices if "NULL" in one)
+    (notice,) = (text for text in reply.notices if "NULL" in text)
     assert notice.startswith("what is computed of rider is NULL: it says whose a row is")
     rows = client.connection.execute(reply.text.encode()).fetchall()
     assert rows
@@ -69,7 +69,7 @@ def test_what_is_computed_of_columns_without_bounds_is_null_in_a_profile(rides: 
     question = client.gateway.examine(asked, client.asker)
     assert question is not None
     reply = replied(client.gateway, client.request(question))
-    (notice,) = (one for one in reply.notices if "NULL" in one)
+    (notice,) = (text for text in reply.notices if "NULL" in text)
     assert notice.startswith("what is computed of number is NULL: it has no declared bounds")
     ((many, low, high, mean, distinct, fare),) = client.connection.execute(reply.text.encode()).fetchall()
     assert (low, high, mean) == (None, None, None)

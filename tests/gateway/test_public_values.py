@@ -118,10 +118,10 @@ def test_extreme_values_are_in_the_shadow_as_they_are(declared: str, tmp_path: P
     policy = _policy(tmp_path, declared, key=True)
     with running(policy, {}, _engine(tmp_path, kind, values)) as world:
         connection = world.connect("dpsql_owner")
-        found = connection.execute("SELECT n, k::text FROM prices ORDER BY n").fetchall()
+        rows = connection.execute("SELECT n, k::text FROM prices ORDER BY n").fetchall()
         for number, text in enumerate(values):
             shown = connection.execute(f"SELECT %s::{declared}::text", [text]).fetchone()
-            assert found[number] == (number, *(shown or ()))
+            assert rows[number] == (number, *(shown or ()))
         connection.close()
 
 

@@ -72,15 +72,15 @@ def _role_of(policy: Policy, level: NoiseLevel, cap: Fraction) -> Policy:
 
 def _asked(client: Client, asked: str, budget: Fraction) -> tuple[Sequence[float], Fraction]:
     """Ask questions, each about nearly all rides, until so much is spent; return the answers, and what one has cost."""
-    role, found = client.gateway._deps.policy.roles["owner"], list[float]()
+    role, numbers = client.gateway._deps.policy.roles["owner"], list[float]()
     account = Account("ana", role, client.gateway._deps.policy.budgets["passenger"])
     before = client.ledger.balance(account).role_spent.epsilon
     while (spent := client.ledger.balance(account).role_spent.epsilon - before) < budget:
-        question = client.gateway.examine(f"SELECT {asked} FROM rides WHERE number <> {len(found)}", client.asker)
+        question = client.gateway.examine(f"SELECT {asked} FROM rides WHERE number <> {len(numbers)}", client.asker)
         assert question is not None
         reply = replied(client.gateway, client.request(question, Settings(), ()))
-        found.append(float(str(client.connection.execute(reply.text.encode()).fetchall()[0][0])))
-    return found, spent / len(found)
+        numbers.append(float(str(client.connection.execute(reply.text.encode()).fetchall()[0][0])))
+    return numbers, spent / len(numbers)
 
 
 @pytest.mark.parametrize(("output", "looks"), list(_outputs()))

@@ -90,14 +90,14 @@ def test_types_stay(rides: Memory, policy: Policy, new_client: NewClient) -> Non
     client = new_client(rides, policy=with_epsilon(policy, Fraction(1)))
     parts = ["count(*) FILTER (WHERE shared)", "sum(seats)", "sum(price)", "sum(weight)", "sum(fare)", "sum(refund)"]
     types = [f"pg_typeof({part} / count(*))::text" for part in parts]
-    ((*found,),) = client.ask(f"SELECT {', '.join(types)} FROM rides").rows
-    assert found == ["bigint", "bigint", "numeric", "double precision", "double precision", "numeric"]
+    ((*shown,),) = client.ask(f"SELECT {', '.join(types)} FROM rides").rows
+    assert shown == ["bigint", "bigint", "numeric", "double precision", "double precision", "numeric"]
 
 
 def test_averages_of_shares_have_a_margin_that_lies_there(rides: Memory, policy: Policy, new_client: NewClient) -> None:
     """An average of zeros and ones is a share, and its margin no wider than from one end to the other."""
     client = new_client(rides, policy=with_epsilon(policy, Fraction(1, 10)))
     share = "avg(CASE WHEN shared THEN 1 ELSE 0 END)"
-    for found, margin in client.ask(f"SELECT {share}, dpsql.margin({share}) FROM rides GROUP BY age").rows:
-        assert found is None or 0 <= float(str(found)) <= 1
+    for value, margin in client.ask(f"SELECT {share}, dpsql.margin({share}) FROM rides GROUP BY age").rows:
+        assert value is None or 0 <= float(str(value)) <= 1
         assert float(str(margin)) <= 1

@@ -31,7 +31,11 @@ def client(rides: Memory, policy: Policy, new_client: NewClient) -> Client:
 def _told(client: Client, sql: str) -> list[str]:
     question = client.gateway.examine(sql, client.asker)
     assert question is not None
-    return [one for one in replied(client.gateway, client.request(question)).notices if "weigh rows differently" in one]
+    return [
+        notice
+        for notice in replied(client.gateway, client.request(question)).notices
+        if "weigh rows differently" in notice
+    ]
 
 
 @pytest.mark.parametrize(
@@ -45,16 +49,16 @@ def _told(client: Client, sql: str) -> list[str]:
 )
 def test_a_quotient_of_a_sum_by_a_count_is_an_average(quotient: str, client: Client) -> None:
     """Of ten dollars each: sums have weights of their own elsewhere, and 290 rides were divided by 94."""
-    ((found,),) = client.ask(f"SELECT {quotient} FROM rides").rows
-    assert float(str(found)) == pytest.approx(10.0, abs=1e-3)
+    ((average,),) = client.ask(f"SELECT {quotient} FROM rides").rows
+    assert float(str(average)) == pytest.approx(10.0, abs=1e-3)
     assert _told(client, f"SELECT {quotient} FROM rides") == []
 
 
 def test_what_a_quotient_is_made_of_is_what_stands_beside_it(client: Client) -> None:
     """In one row of an answer."""
     sql = "SELECT sum(fare), count(*), sum(fare) / count(*), sum(tip) FROM rides"
-    ((found, number, mean, tips),) = client.ask(sql).rows
-    assert float(str(found)) == pytest.approx(float(str(mean)) * int(str(number)), rel=1e-3)
+    ((quotient, number, mean, tips),) = client.ask(sql).rows
+    assert float(str(quotient)) == pytest.approx(float(str(mean)) * int(str(number)), rel=1e-3)
     assert float(str(tips)) == pytest.approx(2 * int(str(number)), rel=1e-2)
     assert _told(client, sql) == []
 
@@ -63,8 +67,8 @@ def test_what_a_quotient_is_made_of_is_what_stands_beside_it(client: Client) -> 
 def test_where_they_weigh_differently_a_notice_says_so(also: str, client: Client) -> None:
     """A sum loses less than a count: few rows are as large as their bounds allow."""
     sql = f"SELECT sum(fare), count(*){also} FROM rides"
-    ((found, number, *_),) = client.ask(sql).rows
-    assert float(str(found)) > 12 * int(str(number))
+    ((quotient, number, *_),) = client.ask(sql).rows
+    assert float(str(quotient)) > 12 * int(str(number))
     (told,) = _told(client, sql)
     assert "sum(fare)" in told
     assert "more than 4 (max_rows)" in told

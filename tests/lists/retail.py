@@ -81,19 +81,19 @@ def retail(seed: int = 22) -> Mapping[str, Sequence[Row]]:
     sold, returned = _thrice(lines), _thrice(back)
     return {
         **public,
-        "customer": [_customer(one, draw) for one in buyers],
-        "store_sales": [_store(one) for one in sold["ss"]],
-        "catalog_sales": [_catalog(one, buyers) for one in sold["cs"]],
-        "web_sales": [_web(one, buyers) for one in sold["ws"]],
-        "store_returns": [_store_return(one) for one in returned["ss"]],
-        "catalog_returns": [_catalog_return(one) for one in returned["cs"]],
-        "web_returns": [_web_return(one) for one in returned["ws"]],
+        "customer": [_customer(buyer, draw) for buyer in buyers],
+        "store_sales": [_store(line) for line in sold["ss"]],
+        "catalog_sales": [_catalog(line, buyers) for line in sold["cs"]],
+        "web_sales": [_web(line, buyers) for line in sold["ws"]],
+        "store_returns": [_store_return(line) for line in returned["ss"]],
+        "catalog_returns": [_catalog_return(line) for line in returned["cs"]],
+        "web_returns": [_web_return(line) for line in returned["ws"]],
     }
 
 
 def _thrice(lines: Mapping[str, Sequence[_Line]]) -> Mapping[str, Sequence[_Line]]:
     return {
-        way: [replace(one, order=one.order + more) for one in several for more in _TWINS]
+        way: [replace(line, order=line.order + more) for line in several for more in _TWINS]
         for way, several in lines.items()
     }
 
@@ -154,14 +154,14 @@ _SOLD = (
 )
 
 
-def _customer(one: _Buyer, draw: random.Random) -> Row:
+def _customer(buyer: _Buyer, draw: random.Random) -> Row:
     since = draw.randint(0, 700)
     return {
-        "c_customer_sk": one.number,
-        "c_customer_id": f"AAAAAAAA{one.number:08d}",
-        "c_current_cdemo_sk": one.person,
-        "c_current_hdemo_sk": one.household,
-        "c_current_addr_sk": one.address,
+        "c_customer_sk": buyer.number,
+        "c_customer_id": f"AAAAAAAA{buyer.number:08d}",
+        "c_current_cdemo_sk": buyer.person,
+        "c_current_hdemo_sk": buyer.household,
+        "c_current_addr_sk": buyer.address,
         "c_first_shipto_date_sk": day_number(FIRST + dt.timedelta(since + 30)),
         "c_first_sales_date_sk": day_number(FIRST + dt.timedelta(since)),
         "c_last_review_date_sk": day_number(FIRST + dt.timedelta(since + 900)),
@@ -174,7 +174,7 @@ def _customer(one: _Buyer, draw: random.Random) -> Row:
         "c_birth_year": draw.randint(1924, 1992),
         "c_birth_country": draw.choice(("CHAD", "FIJI", "PERU", "UNITED STATES")),
         "c_login": "",
-        "c_email_address": f"{one.number}@example.org",
+        "c_email_address": f"{buyer.number}@example.org",
     }
 
 

@@ -92,5 +92,5 @@ def asked(directory: Path) -> Iterator[Asked]:
     with serving(config) as site:
         made = Asked(site, {})
         yield made
-        for one in made.connections.values():
-            one.close()
+        for each in made.connections.values():
+            each.close()

@@ -15,15 +15,15 @@ _TABLE = re.compile(r"^<!-- table (\w+) -->\n\n\|.*\n\|[-| ]+\n((?:\|.*\n)+)\n<!
 def load(name: str) -> Mapping[int, str]:
     """Return the statements of a file, without what ends them."""
     _, *parts = _TITLE.split((_HERE / f"{name}.sql").read_text(encoding="utf-8"))
-    found: dict[int, str] = {}
+    statements: dict[int, str] = {}
     for bracketed, with_q, plain, sql in zip(*(iter(parts),) * 4, strict=True):
-        found[int(bracketed or with_q or plain)] = sql.strip().rstrip(";").strip()
-    return found
+        statements[int(bracketed or with_q or plain)] = sql.strip().rstrip(";").strip()
+    return statements
 
 
 def verdicts(name: str) -> Mapping[int, str]:
     """Return what a table of the page says of each number: answered, public, no rows, or the rule by which it is refused."""
-    tables = {found[1]: found[2] for found in _TABLE.finditer(text(PAGE))}
+    tables = {cells[1]: cells[2] for cells in _TABLE.finditer(text(PAGE))}
     said: dict[int, str] = {}
     for row in tables[name].splitlines():
         numbers, verdict, _ = (cell.strip() for cell in row.strip("|").split("|"))

@@ -77,8 +77,8 @@ def agrees(name: str, number: int, engine: str, lists: Lists) -> None:
     assert not left or name == "clickbench"
 
 
-def _alike(one: Sequence[object], other: Sequence[object]) -> bool:
-    return all(_same(a, b) for a, b in zip(one, other, strict=True))
+def _alike(row: Sequence[object], other: Sequence[object]) -> bool:
+    return all(_same(a, b) for a, b in zip(row, other, strict=True))
 
 
 def _same(a: object, b: object) -> bool:
@@ -95,7 +95,7 @@ def _same(a: object, b: object) -> bool:
     ("name", "number", "engine"),
     [
         *in_one_way({f"tpch-{n}": ("tpch", n) for name, n in ANSWERED if name == "tpch"}, ENGINES, ENGINES),
-        *((*one, "duckdb") for one in ANSWERED if one[0] == "clickbench" and one not in LATER),
+        *((*statement, "duckdb") for statement in ANSWERED if statement[0] == "clickbench" and statement not in LATER),
     ],
 )
 def test_without_noise_it_is_what_postgresql_says(name: str, number: int, engine: str, small: Lists) -> None:
@@ -104,7 +104,9 @@ def test_without_noise_it_is_what_postgresql_says(name: str, number: int, engine
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "number", "engine"), [(*one, engine) for one in ANSWERED for engine in ENGINES])
+@pytest.mark.parametrize(
+    ("name", "number", "engine"), [(*statement, engine) for statement in ANSWERED for engine in ENGINES]
+)
 def test_at_a_hundredth_of_the_size(name: str, number: int, engine: str, full: Lists) -> None:
     """The same of ten times as many records, and of many groups."""
     agrees(name, number, engine, full)

@@ -25,8 +25,8 @@ def served() -> Iterator[Asked]:
     """Give the server."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-lists-"))
     directory.chmod(0o711)
-    with asked(directory) as one:
-        yield one
+    with asked(directory) as lists:
+        yield lists
     shutil.rmtree(directory, ignore_errors=True)
 
 

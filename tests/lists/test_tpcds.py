@@ -78,9 +78,9 @@ def test_without_noise_it_is_what_postgresql_says(number: int, engine: str, sale
     left = _by_texts([row[cells] for row in expected.rows])
     for row in answer.rows:
         near = left[_texts(row)]
-        found = next((other for other in near if _alike(row[cells], other, same)), None)
-        assert found is not None, (row, near[:10])
-        near.remove(found)
+        partner = next((other for other in near if _alike(row[cells], other, same)), None)
+        assert partner is not None, (row, near[:10])
+        near.remove(partner)
     assert not any(left.values())
 
 
@@ -94,18 +94,18 @@ def test_groups_that_few_share_are_not_told(number: int, sales: Lists) -> None:
 
 def _by_texts(rows: Sequence[Cells]) -> Mapping[Cells, list[Cells]]:
     """Return the rows by their texts, first those with the fewest cells that may be anything."""
-    found: defaultdict[Cells, list[Cells]] = defaultdict(list)
+    by_texts: defaultdict[Cells, list[Cells]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: sum(cell is None for cell in row)):
-        found[_texts(row)].append(row)
-    return found
+        by_texts[_texts(row)].append(row)
+    return by_texts
 
 
 def _texts(row: Cells) -> Cells:
     return tuple(cell for cell in row if isinstance(cell, str))
 
 
-def _alike(one: Cells, other: Cells, same: Callable[[object, object], bool]) -> bool:
-    return all(map(same, one, other))
+def _alike(row: Cells, other: Cells, same: Callable[[object, object], bool]) -> bool:
+    return all(map(same, row, other))
 
 
 def _same(a: object, b: object) -> bool:

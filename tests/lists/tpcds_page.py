@@ -63,12 +63,12 @@ def could_be_answered(verdicts: Mapping[int, str]) -> int:
 
 def table(verdicts: Mapping[int, str]) -> str:
     """Return the rows of the table, those of one verdict and one reason together."""
-    found: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    numbers_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for number, said in sorted(verdicts.items()):
-        found[said, _OF_ONE.get(number, _WHY[said])].append(number)
-    order = sorted(found, key=lambda one: (one[0] not in {"answered", "public"}, one[0], found[one]))
+        numbers_of[said, _OF_ONE.get(number, _WHY[said])].append(number)
+    order = sorted(numbers_of, key=lambda key: (key[0] not in {"answered", "public"}, key[0], numbers_of[key]))
     rows = (
-        f"| {_ranges(found[said, why])} | {said if said in {'answered', 'public'} else f'refused `{said}`'} | {why} |\n"
+        f"| {_ranges(numbers_of[said, why])} | {said if said in {'answered', 'public'} else f'refused `{said}`'} | {why} |\n"
         for said, why in order
     )
     return "| statement | verdict | why |\n|---|---|---|\n" + "".join(rows)

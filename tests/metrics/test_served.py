@@ -26,8 +26,8 @@ Figures = Mapping[tuple[str, str], float]
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that the shadow's account can enter."""
     made = tmp_path_factory.mktemp("metrics")
-    for one in (made, *made.parents[:2]):
-        one.chmod(0o711)
+    for parent in (made, *made.parents[:2]):
+        parent.chmod(0o711)
     return made
 
 
@@ -70,23 +70,29 @@ def test_what_happened_is_counted(site: Site, port: int) -> None:
     """Statements by role and verdict, log-ins, budgets, stages, sessions."""
     with psycopg.connect(site.dsn, autocommit=True) as session:
         session.execute("SELECT 1")
-        found = _figures(_text(port))
-    assert found["dpsql_statements_total", "analyst,answered"] == 1
-    assert found["dpsql_statements_total", "analyst,free"] == 1
-    assert found["dpsql_statements_total", "analyst,public"] >= 1
-    assert found["dpsql_statements_total", "analyst,refused"] == 1
-    assert found["dpsql_log_ins_total", "refused"] == 1
-    assert found["dpsql_log_ins_total", "accepted"] >= 2
-    assert (found["dpsql_role_epsilon_spent", "analyst"], found["dpsql_role_epsilon_budget", "analyst"]) == (1000, 1e7)
-    assert (found["dpsql_data_set_epsilon_spent", "passenger"], found["dpsql_account_closed", "analyst"]) == (1000, 0)
-    assert found["dpsql_stage_seconds_count", "ready and charge"] == 1
-    assert found["dpsql_stage_seconds_count", "run"] == found["dpsql_stage_seconds_count", "release"] >= 1
-    assert found["dpsql_stage_seconds_count", "bind"] >= 2
-    assert found["dpsql_sessions", "logged in"] == found["dpsql_sessions", "in the shadow"] == 1
-    assert (found["dpsql_ready", ""], found["dpsql_audit_writable", ""], found["dpsql_epoch", ""]) == (1, 1, 1)
-    assert found["dpsql_waiting", "measuring"] == 0
-    assert found["dpsql_disk_free_bytes", "audit"] > 0
-    assert found["process_resident_memory_bytes", ""] > 0
+        figures = _figures(_text(port))
+    assert figures["dpsql_statements_total", "analyst,answered"] == 1
+    assert figures["dpsql_statements_total", "analyst,free"] == 1
+    assert figures["dpsql_statements_total", "analyst,public"] >= 1
+    assert figures["dpsql_statements_total", "analyst,refused"] == 1
+    assert figures["dpsql_log_ins_total", "refused"] == 1
+    assert figures["dpsql_log_ins_total", "accepted"] >= 2
+    assert (figures["dpsql_role_epsilon_spent", "analyst"], figures["dpsql_role_epsilon_budget", "analyst"]) == (
+        1000,
+        1e7,
+    )
+    assert (figures["dpsql_data_set_epsilon_spent", "passenger"], figures["dpsql_account_closed", "analyst"]) == (
+        1000,
+        0,
+    )
+    assert figures["dpsql_stage_seconds_count", "ready and charge"] == 1
+    assert figures["dpsql_stage_seconds_count", "run"] == figures["dpsql_stage_seconds_count", "release"] >= 1
+    assert figures["dpsql_stage_seconds_count", "bind"] >= 2
+    assert figures["dpsql_sessions", "logged in"] == figures["dpsql_sessions", "in the shadow"] == 1
+    assert (figures["dpsql_ready", ""], figures["dpsql_audit_writable", ""], figures["dpsql_epoch", ""]) == (1, 1, 1)
+    assert figures["dpsql_waiting", "measuring"] == 0
+    assert figures["dpsql_disk_free_bytes", "audit"] > 0
+    assert figures["process_resident_memory_bytes", ""] > 0
 
 
 def test_no_statement_and_no_user_is_in_them(site: Site, port: int) -> None:
@@ -111,13 +117,13 @@ def _rules() -> list[tuple[str, Mapping[str, object]]]:
 def test_rules_ask_for_figures_that_there_are(file: str, rule: Mapping[str, object], site: Site, port: int) -> None:
     """With the labels that they have; each is described, and in the list of operations.md."""
     assert site.port
-    known = {family.name: family for family in text_string_to_metric_families(_text(port))}
+    families = {family.name: family for family in text_string_to_metric_families(_text(port))}
     elsewhere = {"dpsql_snapshot_timestamp_seconds"}  # where there is a snapshot
     for name in re.findall(r"\bdpsql_\w+", str(rule["expr"])):
         family = name.removesuffix("_total").removesuffix("_bucket")
-        assert family in known or family in elsewhere
+        assert family in families or family in elsewhere
         labels = set(re.findall(r"\{\{ \$labels\.(\w+) \}\}", str(rule["annotations"])))
-        samples = known[family].samples if family in known else []
+        samples = families[family].samples if family in families else []
         assert not samples or labels - {"le"} <= set(samples[0].labels)
     assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}
     assert f"[`{file}`](alerts/{file})" in _OPERATIONS
@@ -140,7 +146,7 @@ def test_of_several_processes_each_has_a_port(place: Path) -> None:
     config = configure(place)
     config.write_text(f"metrics: {{port: {port}}}\n" + config.read_text().replace("port: 0}", "port: 0, processes: 2}"))
     with serving(config):
-        assert [_figures(_text(one))["dpsql_ready", ""] for one in (port, port + 1)] == [1, 1]
+        assert [_figures(_text(each))["dpsql_ready", ""] for each in (port, port + 1)] == [1, 1]
 
 
 def test_a_port_that_is_taken_is_told_by_check(place: Path) -> None:
@@ -164,5 +170,5 @@ def test_the_end_of_a_certificate_is_a_figure(place: Path) -> None:
     config.write_text(f"metrics: {{port: {port}, {tls}}}\n" + config.read_text())
     trusting = ssl.create_default_context(cafile=files / "localhost.crt")
     with serving(config), urlopen(f"https://localhost:{port}/", context=trusting) as answer:  # our own
-        found = _figures(answer.read().decode())
-    assert found["dpsql_certificate_end_timestamp_seconds", "listen"] > 1e9
+        figures = _figures(answer.read().decode())
+    assert figures["dpsql_certificate_end_timestamp_seconds", "listen"] > 1e9

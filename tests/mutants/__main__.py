@@ -57,22 +57,22 @@ def _ran(files: Sequence[str], *mistake: str) -> Outcome:
         done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False, timeout=_LONGEST)  # noqa: S603
     except subprocess.TimeoutExpired:
         return Outcome(mistake[-1], "(it takes too long)", time.monotonic() - since)
-    found = _CAUGHT.search(done.stdout)
-    if done.returncode not in {0, 1, 5} or (done.returncode == 1 and found is None):
+    match = _CAUGHT.search(done.stdout)
+    if done.returncode not in {0, 1, 5} or (done.returncode == 1 and match is None):
         sys.exit(f"pytest ends with {done.returncode}: {' '.join(command)}\n{done.stdout}{done.stderr}")
-    return Outcome(mistake[-1] if mistake else "no mistake", found[1] if found else None, time.monotonic() - since)
+    return Outcome(mistake[-1] if mistake else "no mistake", match[1] if match else None, time.monotonic() - since)
 
 
 def _tried(mistake: Mistake) -> Outcome:
     """Run one file after the other: collecting all takes longer than the one that mostly suffices."""
-    since, found = time.monotonic(), Outcome(mistake.name, None, 0)
+    since, outcome = time.monotonic(), Outcome(mistake.name, None, 0)
     for file in mistake.files:
-        found = _ran([file], "--mistake", mistake.name)
-        if found.caught:
+        outcome = _ran([file], "--mistake", mistake.name)
+        if outcome.caught:
             break
-    found = replace(found, seconds=time.monotonic() - since)
-    typer.echo(str(found))
-    return found
+    outcome = replace(outcome, seconds=time.monotonic() - since)
+    typer.echo(str(outcome))
+    return outcome
 
 
 def run(
@@ -93,11 +93,11 @@ def run(
         if plain.caught:
             sys.exit("what fails without a mistake catches nothing")
     with ThreadPoolExecutor(workers) as pool:
-        found = [*pool.map(_tried, chosen)]
-    left = [one.name for one in found if one.caught is None]
+        outcomes = [*pool.map(_tried, chosen)]
+    left = [outcome.name for outcome in outcomes if outcome.caught is None]
     minutes = (time.monotonic() - since) / 60
     typer.echo(
-        f"{len(found)} mistakes, {len(left)} of which survive, in {minutes:.0f} minutes: {', '.join(left) or 'none'}"
+        f"{len(outcomes)} mistakes, {len(left)} of which survive, in {minutes:.0f} minutes: {', '.join(left) or 'none'}"
     )
     sys.exit(bool(left))
 

@@ -36,9 +36,9 @@ def test_distance_of_the_fares(epsilon: str, expected: float) -> None:
 @pytest.mark.parametrize("name", ["normal", "bimodal", "tip", "uniform"])
 def test_distance_falls_with_epsilon(name: str) -> None:
     """Larger ε approaches the raw line, whatever the distribution."""
-    found = [mean_distance(name, Fraction(epsilon)) for epsilon in ("0.01", "0.1", "1", "10")]
-    assert found == sorted(found, reverse=True)
-    assert found[0] > 10 * found[-1]
+    distances = [mean_distance(name, Fraction(epsilon)) for epsilon in ("0.01", "0.1", "1", "10")]
+    assert distances == sorted(distances, reverse=True)
+    assert distances[0] > 10 * distances[-1]
 
 
 def test_curve_keeps_its_mass() -> None:
@@ -146,4 +146,4 @@ def test_trips_are_mostly_short(name: str) -> None:
     assert (made.unit, made.low, made.high) == (real.unit, real.low, real.high)
     assert made.unit in {"dollars", "miles", "minutes"}
     assert 0.5 < _moments(name)[0] / _moments(f"real_{name}")[0] < 2
-    assert min(_moments(one)[2] for one in (name, f"real_{name}")) > 1.5
+    assert min(_moments(sample)[2] for sample in (name, f"real_{name}")) > 1.5

@@ -29,7 +29,7 @@ def test_registry_is_complete() -> None:
 
 def test_registry_has_the_attributes_of_table_2() -> None:
     """All sixteen, in its order."""
-    assert [one.name for one in fields(Report)] == [
+    assert [each.name for each in fields(Report)] == [
         "anonym_id",
         "request_radiology_department_code",
         "procedure_validating_physician_name",

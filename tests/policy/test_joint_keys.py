@@ -63,7 +63,7 @@ def test_what_is_referenced_changes_the_fingerprint(tmp_path: Path) -> None:
     """Rows would be others'."""
     turned = ("{of_place: place, of_bill: bill}", "{of_bill: place, of_place: bill}")
     texts = (("place: {type: text}", "place: {type: bigint}"), turned)
-    found = set[str]()
+    fingerprints = set[str]()
     for number in range(1, 3):
         lines, returns = LINES, RETURNS
         for old, new in texts[:number]:
@@ -71,8 +71,8 @@ def test_what_is_referenced_changes_the_fingerprint(tmp_path: Path) -> None:
         config = write_files(tmp_path / str(number))
         (config.parent / "schemas" / "lines.yaml").write_text(lines, encoding="utf-8")
         (config.parent / "schemas" / "returns.yaml").write_text(returns, encoding="utf-8")
-        found.add(load(config, {}).policy.fingerprint)
-    assert len(found) == 2
+        fingerprints.add(load(config, {}).policy.fingerprint)
+    assert len(fingerprints) == 2
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_what_is_referenced_changes_the_fingerprint(tmp_path: Path) -> None:
 def test_mistakes_are_told(tmp_path: Path, old: str, new: str, line: str) -> None:
     """Where they stand, with what is allowed."""
     told = mistakes(tmp_path, _written(tmp_path, old, new))
-    assert any(line in one for one in told), told
+    assert any(line in mistake for mistake in told), told

@@ -24,13 +24,13 @@ def _cases() -> list[tuple[str, ...]]:
     """Read the golden file: blocks of file, old text, new text, and what is said."""
     blocks = Path(__file__).with_name("mistakes.txt").read_text(encoding="utf-8").strip().split("\n\n")[1:]
     marks = ("file ", "- ", "+ ", "= ")
-    found = []
+    cases = []
     for block in blocks:
         lines = block.split("\n")
         assert len(lines) == len(marks)
         parts = [line[len(mark) :] for mark, line in zip(marks, lines, strict=True)]
-        found.append(tuple(part.replace("\\n", "\n") for part in parts))
-    return found
+        cases.append(tuple(part.replace("\\n", "\n") for part in parts))
+    return cases
 
 
 @pytest.mark.parametrize(("file", "old", "new", "line"), _cases())
@@ -62,6 +62,15 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         ZONES_LACK_A_KEY,
         BONDS,
     ]
+
+
+def test_a_least_price_leaves_what_a_choice_of_rows_pays(tmp_path: Path) -> None:
+    """The number that is needed is told: no statement could be paid, and each said that it had five measurements."""
+    unit, small = ("max_rows: 20", "max_rows: auto"), ("epsilon: 0.1}", "epsilon: 0.1, least: 0.02}")
+    assert load(write_files(tmp_path, {TRIPS: unit, CONFIG: small})).policy.roles["owner"].least
+    path = write_files(tmp_path, {TRIPS: unit, CONFIG: (small[0], "epsilon: 0.1, least: 0.03}")})
+    told = 'is "0.03", it may be at most 0.02, what choosing max_rows of trips pays; or declare that number'
+    assert mistakes(tmp_path, path) == [f"config.yaml:13: roles.owner.per_query.least: {told}"]
 
 
 def test_a_protected_table_needs_a_unit(tmp_path: Path) -> None:

@@ -57,12 +57,12 @@ def _searches(parts: Sequence[Measurement]) -> list[RowsPerUnit]:
 
 def _shapes() -> Iterator[pytest.ParameterSet]:
     """Yield ten shapes at a time with each engine and ladder, half of them quick."""
-    for place, one in enumerate(ENGINES):
+    for place, own_engine in enumerate(ENGINES):
         shapes = [sql for sql in SHAPES if spread(sql, len(ENGINES)) == place]
         for first, engine, end in itertools.product(range(0, len(shapes), 10), ENGINES, ENDS):
-            marks = () if engine == one and end == ENDS[first // 10 % 2] else slow
+            marks = () if engine == own_engine and end == ENDS[first // 10 % 2] else slow
             yield pytest.param(
-                shapes[first : first + 10], engine, end, id=f"{one}'s {first}-{engine}-{end}", marks=marks
+                shapes[first : first + 10], engine, end, id=f"{own_engine}'s {first}-{engine}-{end}", marks=marks
             )
 
 
@@ -77,10 +77,10 @@ def test_no_unit_moves_the_cells_further_than_claimed(
     """Nor by less, if it has any row that is measured: it adds to two cells what the claim is."""
     asked = [(sql, search) for sql in shapes for search in _searches(planned(sql, up_to))]
     measured = [Measured.of(search, tiny[dialect], world) for _, search in asked]
-    found = [moved for rows in _rows(world, shapes[0]) for moved in moves_of_each(measured, "rides", rows, "rider")]
-    for (sql, _), one, moved in zip(asked, measured, zip(*found, strict=True), strict=True):
-        assert set(moved) <= {0, one.claim}, sql
-        assert max(moved) == one.claim, sql
+    moves = [moved for rows in _rows(world, shapes[0]) for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for (sql, _), part, moved in zip(asked, measured, zip(*moves, strict=True), strict=True):
+        assert set(moved) <= {0, part.claim}, sql
+        assert max(moved) == part.claim, sql
 
 
 @pytest.mark.parametrize("rung", [1, 2, 3, 6])
@@ -98,10 +98,10 @@ def test_no_unit_moves_what_is_measured_with_the_chosen_bound(
         if part.bound.up_to is not None
     ]
     measured = [Measured.of(part, tiny[dialect], world) for _, part in asked]
-    assert {one.measurement.bound.rows for one in measured} == {rung}
-    found = [moved for rows in _rows(world, "chosen") for moved in moves_of_each(measured, "rides", rows, "rider")]
-    for (sql, _), one, moved in zip(asked, measured, zip(*found, strict=True), strict=True):
-        assert max(moved) <= one.claim, sql
+    assert {part.measurement.bound.rows for part in measured} == {rung}
+    moves = [moved for rows in _rows(world, "chosen") for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for (sql, _), each, moved in zip(asked, measured, zip(*moves, strict=True), strict=True):
+        assert max(moved) <= each.claim, sql
 
 
 FOUND = [
@@ -120,16 +120,16 @@ def test_nor_where_keys_are_found_out(
 ) -> None:
     """All keys of the engine are compared, of which those that were found are kept; None: what chooses."""
     chosen, engine = with_chosen_rows(policy, "rides", "passenger"), Memory(policy)
-    others = [one.by_units for sql in FOUND for one in plans(sql, chosen, world, engine, "explorer")]
+    others = [plan.by_units for sql in FOUND for plan in plans(sql, chosen, world, engine, "explorer")]
     every = [part for plan in others if plan for part in plan.parts]
     assert {part.bound.up_to for part in every if isinstance(part, KeySearch)} == {None}
     parts = [part for part in every if part.bound.up_to is not None]
     assert len(parts) >= len(FOUND) - 2
     asked = _searches(parts) if rung is None else [as_chosen(part, rung) for part in parts]
-    measured = [Measured.of(one, tiny[dialect], world) for one in asked]
-    found = [moved for rows in _rows(world, "found") for moved in moves_of_each(measured, "rides", rows, "rider")]
-    for one, moved in zip(measured, zip(*found, strict=True), strict=True):
-        assert max(moved) <= one.claim
+    measured = [Measured.of(measurement, tiny[dialect], world) for measurement in asked]
+    moves = [moved for rows in _rows(world, "found") for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for each, moved in zip(measured, zip(*moves, strict=True), strict=True):
+        assert max(moved) <= each.claim
     engine.close()
 
 
@@ -140,12 +140,12 @@ def test_a_large_bound_is_written_and_run(
 ) -> None:
     """What was chosen is measured after all was paid: no C of a ladder fails, nor does the search for it."""
     tiny[dialect].fill("rides", next(_rows(world, "large")))
-    for sql in (one for one in SHAPES if spread(one, 8) == 0):
+    for sql in (shape for shape in SHAPES if spread(shape, 8) == 0):
         for part in planned(sql, 2**20):
             if isinstance(part, (Sums, Histogram)) and part.bound.up_to is not None:
                 search = RowsPerUnit(replace(part, bound=replace(part.bound, up_to=rung)))
-                for one in (search, as_chosen(part, rung)):
-                    Measured.of(one, tiny[dialect], world).exact()
+                for measurement in (search, as_chosen(part, rung)):
+                    Measured.of(measurement, tiny[dialect], world).exact()
 
 
 @pytest.mark.parametrize("up_to", [1, 2, 3, 7, 20, 400, 2**20])
@@ -190,23 +190,23 @@ def _by_key(patch: pytest.MonkeyPatch) -> None:
     right = BoundedScan.per_unit
 
     def per_unit(scan: BoundedScan, rows: str | None = None, number: str = "count(*)") -> UnitNumbers:
-        found = right(scan, rows, number)
-        return replace(found, select=found.select.replace("GROUP BY 1", "GROUP BY 1, s0.day"))
+        unit_numbers = right(scan, rows, number)
+        return replace(unit_numbers, select=unit_numbers.select.replace("GROUP BY 1", "GROUP BY 1, s0.day"))
 
     patch.setattr(BoundedScan, "per_unit", per_unit)
 
 
 def _half(patch: pytest.MonkeyPatch) -> None:
     """Claim half of what a unit adds."""
-    patch.setattr(RowsPerUnit, "cells", lambda search, found: [2 * cell for cell in _cells(search, found)])
+    patch.setattr(RowsPerUnit, "cells", lambda search, answer: [2 * cell for cell in _cells(search, answer)])
 
 
 def _whole_at_both(patch: pytest.MonkeyPatch) -> None:
     """Leave a unit whole at the lower rung, and add its share to the upper one."""
 
-    def cells(search: RowsPerUnit, found: Sequence[tuple[int, int, int]]) -> list[int]:
-        made = _cells(search, found)
-        for below, units, _ in found:
+    def cells(search: RowsPerUnit, answer: Sequence[tuple[int, int, int]]) -> list[int]:
+        made = _cells(search, answer)
+        for below, units, _ in answer:
             if below >= 0:
                 made[min(below, len(made) - 1)] += units * search.sensitivity // 2
         return made

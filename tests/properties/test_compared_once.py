@@ -41,5 +41,5 @@ def test_no_unit_moves_it_further_than_claimed(
     for rows in databases(policy.tables["rides"], "rider", most, f"compared {dialect}"):
         for moves in moves_of_each(measured, "rides", rows, "rider"):
             far = [max(a, b) for a, b in zip(far, moves, strict=True)]
-    assert [one.sql for one, move in zip(measured, far, strict=True) if move > one.claim] == []
-    assert sum(move == one.claim for one, move in zip(measured, far, strict=True)) > len(measured) / 3
+    assert [part.sql for part, move in zip(measured, far, strict=True) if move > part.claim] == []
+    assert sum(move == part.claim for part, move in zip(measured, far, strict=True)) > len(measured) / 3

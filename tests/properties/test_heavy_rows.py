@@ -52,8 +52,8 @@ def beside(bounded: Policy) -> Callable[[Way], Beside]:
 
 
 def _measured(sql: str, policy: Policy, world: World, engine: Memory) -> Sequence[Measured]:
-    found: Sequence[Measurement] = measurements(sql, policy, world, engine)
-    return [Measured.of(one, engine, world) for one in found]
+    parts: Sequence[Measurement] = measurements(sql, policy, world, engine)
+    return [Measured.of(part, engine, world) for part in parts]
 
 
 def _shapes() -> Iterator[pytest.ParameterSet]:
@@ -67,7 +67,7 @@ def test_no_unit_moves_what_is_summed_further_than_claimed(
     sql: str, way: Way, bounded: Policy, world: World, beside: Callable[[Way], Beside], usual: Memory
 ) -> None:
     """The integers are those of the tables alone, and taking a unit away moves them by at most the sensitivity."""
-    for kept, plain in zip(*(_measured(sql, bounded, world, one) for one in (beside(way), usual)), strict=True):
+    for kept, plain in zip(*(_measured(sql, bounded, world, memory) for memory in (beside(way), usual)), strict=True):
         for rows in databases(bounded.tables["rides"], "rider", MOST, sql):
             assert max(kept.moves("rides", rows, "rider")) <= kept.claim
             for engine in (kept.engine, plain.engine):
@@ -101,8 +101,8 @@ def test_dirty_records_have_the_same_integers(
     for role, sql in asked:
         parts = measurements(sql, low, world, engines[0], role)
         kept, plain = ([Measured.of(part, engine, world) for part in parts] for engine in engines)
-        assert all('FROM kept.main."' in one.sql for one in kept)
-        assert [one.exact() for one in kept] == [one.exact() for one in plain]
+        assert all('FROM kept.main."' in part.sql for part in kept)
+        assert [part.exact() for part in kept] == [part.exact() for part in plain]
     for engine in engines:
         engine.close()
 
@@ -162,7 +162,7 @@ def test_bounds_are_chosen_by_the_same_cells(policy: Policy, world: World, way: 
     """Those of a whole table are read off the numbers that are kept, others off rows of units with several. So are sums."""
     chosen = with_chosen_rows(policy, "rides", "passenger", most=MOST)
     engines = (Beside(chosen, way), Memory(chosen))
-    for sql, known in (
+    for sql, is_kept in (
         ("SELECT count(*), sum(fare) FROM rides", True),
         ("SELECT paid, count(*) FROM rides GROUP BY 1", True),
         ("SELECT median(fare) FROM rides", True),
@@ -175,11 +175,11 @@ def test_bounds_are_chosen_by_the_same_cells(policy: Policy, world: World, way: 
             assert isinstance(part, (Sums, Histogram))
             if part.bound.up_to is None:
                 continue
-            for one in (RowsPerUnit(part), *(as_chosen(part, rows) for rows in (2, MOST, MOST + 1))):
-                kept, plain = (Measured.of(one, engine, world) for engine in engines)
-                if isinstance(one, RowsPerUnit):
+            for measurement in (RowsPerUnit(part), *(as_chosen(part, rows) for rows in (2, MOST, MOST + 1))):
+                kept, plain = (Measured.of(measurement, engine, world) for engine in engines)
+                if isinstance(measurement, RowsPerUnit):
                     assert 'kept.main."rides by rider' in kept.sql
-                    assert ('kept.main."rides by rider: numbers"' in kept.sql) is known
+                    assert ('kept.main."rides by rider: numbers"' in kept.sql) is is_kept
                 for rows in databases(policy.tables["rides"], "rider", 2 * MOST, sql):
                     assert max(kept.moves("rides", rows, "rider")) <= kept.claim
                     for engine in engines:

@@ -29,7 +29,7 @@ _SEED = 1
 class Bench:
     """Where a mistake is looked for: an engine that goes about its work in some way."""
 
-    one: Wide
+    wide: Wide
     opened: Sessions
 
     def wrong(self, how: str, sql: str) -> bool:
@@ -44,8 +44,8 @@ class Bench:
             return False
 
     def _measured(self, sql: str, user: str) -> Iterator[Measured]:
-        for part in measurements(sql, self.one.policy, self.one.world, self.one.engine, USERS[user]):
-            yield Measured.of(part, self.one.engine, self.one.world)
+        for part in measurements(sql, self.wide.policy, self.wide.world, self.wide.engine, USERS[user]):
+            yield Measured.of(part, self.wide.engine, self.wide.world)
 
     def _moves(self, sql: str, table: str, user: str, rows: Sequence[Row]) -> bool:
         """Return whether a unit moves a measurement too far, or is in too many groups."""
@@ -53,7 +53,7 @@ class Bench:
             if any(moved > measured.claim for moved in measured.moves(table, rows, UNITS[table])):
                 return True
             part = measured.measurement
-            self.one.engine.fill(table, [row for row in rows if str(row[UNITS[table]])[0] == "2"])
+            self.wide.engine.fill(table, [row for row in rows if str(row[UNITS[table]])[0] == "2"])
             if isinstance(part, Sums) and part.delta and len(measured.exact()) > part.bound.rows:
                 return True
         return False
@@ -63,7 +63,7 @@ class Bench:
         for measured in self._measured(sql, user):
             first: Sequence[object] | None = None
             for order in (rows, rows[::-1], random.Random(1).sample(rows, len(rows))):  # noqa: S311  (an order)
-                self.one.engine.fill(table, order)
+                self.wide.engine.fill(table, order)
                 seen = list(measured.exact().items())
                 first = first or seen
                 if seen != first:
@@ -76,9 +76,9 @@ class Bench:
         """Return whether a client, the ledger or the engine can tell neighbours apart."""
         first: object = None
         for database in (rows, *([r for r in rows if r[UNITS[table]] != unit] for unit in (1, 2)), []):
-            self.one.engine.fill(table, database)
+            self.wide.engine.fill(table, database)
             try:
-                transcript = self.opened.transcript(self.one, sql, user, Settings())
+                transcript = self.opened.transcript(self.wide, sql, user, Settings())
             except AssertionError:
                 return True
             told = transcript.told(fixed=user == "ana")
@@ -175,7 +175,7 @@ def benches(plans: Engines) -> Iterator[Sequence[Bench]]:
             replace(plans[name], world=replace(plans[name].world, policy=replace(policy, roles=roles)))
             for name in PLANS
         ]
-        yield [Bench(one, opened) for one in worlds]
+        yield [Bench(world, opened) for world in worlds]
 
 
 RIGHT = {f"{how} {sql}": (how, sql) for _, how, sql in MUTANTS}

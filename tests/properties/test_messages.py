@@ -34,12 +34,12 @@ def desk(shops: Shops) -> Iterator[Desk]:
 def refusals(numbers: Sequence[int], desk: Desk) -> Iterator[tuple[str, str]]:
     """Yield statements with something wrong in them, each with what is said of it; PostgreSQL refuses many itself."""
     for number in numbers:
-        draw, one = random.Random(number), written(number)  # noqa: S311  (statements)
-        for found in draw.sample(columns := list(_COLUMN.finditer(one.sql)), min(2, len(columns))):
-            wrong = draw.choice(_REFUSED).format(found[0])
-            sql = f"{one.sql[: found.start()]}{wrong}{one.sql[found.end() :]}"
+        draw, statement = random.Random(number), written(number)  # noqa: S311  (statements)
+        for column in draw.sample(columns := list(_COLUMN.finditer(statement.sql)), min(2, len(columns))):
+            wrong = draw.choice(_REFUSED).format(column[0])
+            sql = f"{statement.sql[: column.start()]}{wrong}{statement.sql[column.end() :]}"
             try:
-                desk.priced(sql, one.user)
+                desk.priced(sql, statement.user)
             except InternalError:
                 raise
             except DpsqlError as refused:
@@ -54,9 +54,9 @@ def _made_up(sql: str, said: str) -> set[str]:
 
 def test_no_refusal_shows_a_name_that_nobody_wrote(desk: Desk) -> None:
     """Wherever in a statement something is wrong."""
-    found = list(refusals(range(FEW), desk))
-    assert len(found) > FEW / 3
-    assert [(sql, said) for sql, said in found if _made_up(sql, said)] == []
+    refused = list(refusals(range(FEW), desk))
+    assert len(refused) > FEW / 3
+    assert [(sql, said) for sql, said in refused if _made_up(sql, said)] == []
 
 
 @pytest.mark.slow

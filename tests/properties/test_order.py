@@ -94,7 +94,7 @@ def exacts(parts: Sequence[Measured]) -> Sequence[Exact]:
 
 
 @pytest.fixture(scope="module")
-def found(policy: Policy, world: World, many: Both) -> Found:
+def measured_sums(policy: Policy, world: World, many: Both) -> Found:
     """Give a function that returns a statement's results in each order; an order is made once for all statements."""
 
     @cache
@@ -112,9 +112,9 @@ def found(policy: Policy, world: World, many: Both) -> Found:
 
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize(("role", "sql"), STATEMENTS, ids=range(len(STATEMENTS)))
-def test_in_any_order(role: str, sql: str, dialect: str, found: Found) -> None:
+def test_in_any_order(role: str, sql: str, dialect: str, measured_sums: Found) -> None:
     """Three orders, in DuckDB on one, two and four threads and in PostgreSQL with parallel workers."""
-    first, *others = found(dialect, role, sql)
+    first, *others = measured_sums(dialect, role, sql)
     assert any(any(values) for exact in first for values in exact.values())
     assert all(other == first for other in others)
 
@@ -123,8 +123,8 @@ def test_every_kind_of_measurement_is_here(policy: Policy, world: World, many: B
     """Rows, units and values counted; weights and selections; points, extremes and whole histograms."""
     parts = [p for role, sql in STATEMENTS for p in measurements(sql, policy, world, many["duckdb"], role)]
     assert {_kind(part) for part in parts} == {
-        *(("rows", form, found) for form, found in (("REWEIGHT", False), ("TRUNCATE", True))),
-        *(("units", form, found) for form, found in (("REWEIGHT", False), ("TRUNCATE", True))),
+        *(("rows", form, finds_keys) for form, finds_keys in (("REWEIGHT", False), ("TRUNCATE", True))),
+        *(("units", form, finds_keys) for form, finds_keys in (("REWEIGHT", False), ("TRUNCATE", True))),
         ("values", "TRUNCATE", False),
         *(("order statistics", "extremes" * extremes, noisy) for extremes, noisy in ((0, 0), (1, 0), (0, 1))),
     }

@@ -61,8 +61,8 @@ def of_dirt(policy: Policy, records: Records, tmp_path_factory: pytest.TempPathF
 
 
 def _measured(sql: str, bounded: Policy, world: World, engine: Memory) -> Sequence[Measured]:
-    found: Sequence[Measurement] = measurements(sql, bounded, world, engine)
-    return [Measured.of(one, engine, world) for one in found]
+    parts: Sequence[Measurement] = measurements(sql, bounded, world, engine)
+    return [Measured.of(part, engine, world) for part in parts]
 
 
 @pytest.mark.parametrize("sql", [pytest.param(s, marks=() if spread(s, OF) == 0 else slow) for s in SHAPES])
@@ -117,7 +117,7 @@ def test_units_that_share_a_number_move_each_other(bounded: Policy, world: World
     sql = "SELECT from_zone, to_zone, count(DISTINCT rider) FROM rides GROUP BY 1, 2"
     (measured,) = _measured(sql, bounded, world, engine)
     zones = [row["zone_id"] for row in ZONES]
-    ways = [{"from_zone": one, "to_zone": other} for one, other in itertools.product(zones, repeat=2)]
+    ways = [{"from_zone": zone, "to_zone": other} for zone, other in itertools.product(zones, repeat=2)]
     row = next(databases(bounded.tables["rides"], "rider", MOST, ""))[0]
     heavy = [row | {"rider": 1}] * (MOST + 1)  # has the first number, which is nobody else's when halved
     others = (row | {"rider": 2 if place < MOST else 3} | way for place, way in enumerate(ways))

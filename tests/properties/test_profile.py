@@ -40,11 +40,11 @@ def test_no_unit_moves_them_further_than_claimed(
     dialect: str, seed: str, shares: BeyondBounds, world: World, tiny: Engines
 ) -> None:
     """A unit counts once as a unit, and as one at most in each column's two cells together."""
-    one = Measured.of(shares, tiny[dialect], world)
+    measured = Measured.of(shares, tiny[dialect], world)
     beyond = False
     for rows in databases(world.policy.tables["rides"], "rider", _MANY, seed):
-        moved = [move for (move,) in moves_of_each([one], "rides", rows, "rider")]
-        assert max(moved) <= one.claim
+        moved = [move for (move,) in moves_of_each([measured], "rides", rows, "rider")]
+        assert max(moved) <= measured.claim
         assert set(moved) & {0} or min(moved) >= ONE_UNIT
         beyond = beyond or max(moved) > ONE_UNIT
     assert beyond
@@ -55,19 +55,19 @@ def test_a_unit_whose_every_value_is_beyond_moves_them_as_far(
     dialect: str, shares: BeyondBounds, world: World, tiny: Engines
 ) -> None:
     """The claim is attained, by whole shares, however many rows the unit has."""
-    fares = replace(shares, columns=tuple(one for one in shares.columns if one.name in {"fare", "seats"}))
-    one = Measured.of(fares, tiny[dialect], world)
+    fares = replace(shares, columns=tuple(column for column in shares.columns if column.name in {"fare", "seats"}))
+    measured = Measured.of(fares, tiny[dialect], world)
     row = dict(next(databases(world.policy.tables["rides"], "rider", 1, "far"))[0])
     rows = [row | {"rider": 1, "fare": 1e9, "seats": -7} for _ in range(3)] + [
         row | {"rider": 2, "fare": 3, "seats": 3}
     ]
-    assert [move for (move,) in moves_of_each([one], "rides", rows, "rider")] == [one.claim, ONE_UNIT]
+    assert [move for (move,) in moves_of_each([measured], "rides", rows, "rider")] == [measured.claim, ONE_UNIT]
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_each_unit_has_the_same_say(dialect: str, shares: BeyondBounds, world: World, tiny: Engines) -> None:
     """Half of one's rows, all of another's: one unit and a half of three."""
-    fares = replace(shares, columns=tuple(one for one in shares.columns if one.name == "fare"))
+    fares = replace(shares, columns=tuple(column for column in shares.columns if column.name == "fare"))
     row = next(databases(world.policy.tables["rides"], "rider", 1, "say"))[0]
     of: dict[int, list[float]] = {1: [1e9, 5, 200, 5], 2: [151], 3: [150, 0]}
     tiny[dialect].fill("rides", [row | {"rider": rider, "fare": fare} for rider, some in of.items() for fare in some])

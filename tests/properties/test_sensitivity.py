@@ -78,11 +78,11 @@ def _shapes() -> Iterator[pytest.ParameterSet]:
 
     One row a unit is tried on one engine, three on the faster one.
     """
-    for place, one in enumerate(ENGINES):
+    for place, own_engine in enumerate(ENGINES):
         shapes = [sql for sql in SHAPES if spread(sql, len(ENGINES)) == place]
-        quick = (("postgres", 3), (one, 1))
+        quick = (("postgres", 3), (own_engine, 1))
         for first, e, n in itertools.product(range(0, len(shapes), 10), ENGINES, (1, 3)):
-            name, marks = f"{one}'s {first}-{e}-{n}", () if (e, n) in quick else slow
+            name, marks = f"{own_engine}'s {first}-{e}-{n}", () if (e, n) in quick else slow
             yield pytest.param(shapes[first : first + 10], e, n, id=name, marks=marks)
 
 
@@ -94,10 +94,10 @@ def test_no_unit_moves_it_further_than_claimed(
     asked = [(sql, part) for sql in shapes for part in planned(sql, most, "owner")]
     measured = [Measured.of(part, tiny[dialect], world) for _, part in asked]
     filled = databases(world.policy.tables["rides"], "rider", most, f"{shapes[0]} {ATTAINING}")
-    found = [moved for rows in filled for moved in moves_of_each(measured, "rides", rows, "rider")]
-    for (sql, _), one, moved in zip(asked, measured, zip(*found, strict=True), strict=True):
-        assert max(moved) <= one.claim, sql
-        assert max(moved) == one.claim or sql not in ATTAINED or most > 1, sql
+    moves = [moved for rows in filled for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for (sql, _), each, moved in zip(asked, measured, zip(*moves, strict=True), strict=True):
+        assert max(moved) <= each.claim, sql
+        assert max(moved) == each.claim or sql not in ATTAINED or most > 1, sql
 
 
 @pytest.mark.parametrize(("dialect", "most"), EACH)
@@ -168,12 +168,12 @@ def test_rows_of_nobody_change_nothing(
     asked = [(sql, role) for sql, role in every if spread(sql, of) == ENGINES.index(dialect) % of]
     parts = [part for sql, role in asked for part in planned(sql, 3, role)]
     rows = [row for filled in databases(policy.tables["rides"], "rider", 3, "nobody") for row in filled]
-    found = []
+    exact = []
     for filled in (rows, [row for row in rows if row["rider"] is not None]):
         tiny[dialect].fill("rides", filled)
-        found.append([Measured.of(part, tiny[dialect], world).exact() for part in parts])
+        exact.append([Measured.of(part, tiny[dialect], world).exact() for part in parts])
     assert len(filled) < len(rows)
-    assert found[0] == found[1]
+    assert exact[0] == exact[1]
 
 
 def test_units_that_double_precision_can_not_tell_apart(policy: Policy, world: World) -> None:

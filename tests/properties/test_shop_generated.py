@@ -34,12 +34,12 @@ def checked(numbers: Sequence[int], bench: Bench, *, all_versions: bool) -> tupl
     for number in numbers:
         versions = (WHOLE, NEIGHBOURS[number % 3], *([(SHUFFLED, NOBODYS)[number // 4 % 2]] if number % 4 == 0 else []))
         try:
-            one, because = check(number, bench, VERSIONS if all_versions else versions)
+            statement, because = check(number, bench, VERSIONS if all_versions else versions)
         except Exception as error:
             error.add_note(f"statement {number}: {written(number).sql}")
             raise
         refused.update([because] if because else [])
-        answered.update(() if because else ("", *one.has))
+        answered.update(() if because else ("", *statement.has))
     return answered, refused
 
 

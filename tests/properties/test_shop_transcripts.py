@@ -58,9 +58,9 @@ class Version:
     @property
     def engine(self) -> Engine:
         """Return the engine."""
-        found = InVersion(self.shop.engine)
-        found.place = self.place
-        return found
+        in_version = InVersion(self.shop.engine)
+        in_version.place = self.place
+        return in_version
 
     def gateway(self, ledger: Ledger, entropy: Entropy, seen: Callable[[Engine], Engine], /) -> Gateway:
         """Return a gateway to what `seen` makes of the engine."""
@@ -80,33 +80,35 @@ FEW_VERSIONS = (WHOLE, NEIGHBOURS[0], EMPTY)
 ALL_VERSIONS = (WHOLE, SHUFFLED, *NEIGHBOURS, EMPTY)
 
 
-def told(one: Written, shop: Shop, opened: Sessions, versions: Sequence[str]) -> list[Transcript]:
+def told(statement: Written, shop: Shop, opened: Sessions, versions: Sequence[str]) -> list[Transcript]:
     """Return what is told with everybody, in another order, without each of some units, and with nobody."""
     return [
-        opened.transcript(Version(shop, schema(WORLD, version)), one.sql, one.user, Settings(epsilon="0.5"))
+        opened.transcript(Version(shop, schema(WORLD, version)), statement.sql, statement.user, Settings(epsilon="0.5"))
         for version in versions
     ]
 
 
-def check(one: Written, shop: Shop, opened: Sessions, versions: Sequence[str]) -> bool:
+def check(statement: Written, shop: Shop, opened: Sessions, versions: Sequence[str]) -> bool:
     """See that all are told the same; return whether it is an answer."""
-    fixed = not one.has & {*STAGES, "found keys", "HAVING"} and one.user == "ana"
-    whole, *others = told(one, shop, opened, versions)
-    assert all(other.told(fixed=fixed) == whole.told(fixed=fixed) for other in others), one.sql
+    fixed = not statement.has & {*STAGES, "found keys", "HAVING"} and statement.user == "ana"
+    whole, *others = told(statement, shop, opened, versions)
+    assert all(other.told(fixed=fixed) == whole.told(fixed=fixed) for other in others), statement.sql
     return whole.asked[0].error is None
 
 
 def of_kind(kind: str, start: int) -> Iterator[tuple[int, Written]]:
     """Yield the statements from a number on that have something of a kind."""
-    found = ((number, written(number)) for number in itertools.count(start))
-    return ((number, one) for number, one in found if one.has & KINDS[kind])
+    numbered = ((number, written(number)) for number in itertools.count(start))
+    return ((number, statement) for number, statement in numbered if statement.has & KINDS[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_are_told_the_same(kind: str, shops: Shops, open_sessions: Sessions) -> None:
     """On the first try and on the second, on either engine."""
-    found = itertools.islice(of_kind(kind, 0), FEW)
-    answered = [check(one, shops[ENGINES[number % 2]], open_sessions, FEW_VERSIONS) for number, one in found]
+    numbered = itertools.islice(of_kind(kind, 0), FEW)
+    answered = [
+        check(statement, shops[ENGINES[number % 2]], open_sessions, FEW_VERSIONS) for number, statement in numbered
+    ]
     assert sum(answered) > FEW / 2
 
 
@@ -115,5 +117,5 @@ def test_neighbours_are_told_the_same(kind: str, shops: Shops, open_sessions: Se
 def test_hundreds_of_neighbours_are_told_the_same(kind: str, shops: Shops, open_sessions: Sessions) -> None:
     """The same for many more, others each time."""
     start = random.randrange(2**40)  # noqa: S311  (the statement is told where one fails)
-    for number, one in itertools.islice(of_kind(kind, start), MANY):
-        check(one, shops[ENGINES[number % 2]], open_sessions, ALL_VERSIONS)
+    for number, statement in itertools.islice(of_kind(kind, start), MANY):
+        check(statement, shops[ENGINES[number % 2]], open_sessions, ALL_VERSIONS)

@@ -29,7 +29,7 @@ def open_sessions(wide: Engines) -> Iterator[Sessions]:
         yield opened
 
 
-def check(question: Asked, data: st.DataObject, one: Wide, opened: Sessions) -> None:
+def check(question: Asked, data: st.DataObject, wide: Wide, opened: Sessions) -> None:
     """Ask with everybody, without each unit, and with nobody at all: only released numbers may differ."""
     rows, given_ = data.draw(tables(question.table)), Settings(data.draw(_EPSILONS))
     note(question.sql)
@@ -37,8 +37,8 @@ def check(question: Asked, data: st.DataObject, one: Wide, opened: Sessions) -> 
     databases = [rows, *([row for row in rows if owner(row[unit]) != name] for name in owners_of(rows, unit)), []]
     told = []
     for database in databases:
-        one.engine.fill(question.table, database)
-        told.append(opened.transcript(one, question.sql, question.user, given_).told(fixed=question.fixed))
+        wide.engine.fill(question.table, database)
+        told.append(opened.transcript(wide, question.sql, question.user, given_).told(fixed=question.fixed))
     note(str(told))
     assert all(other == told[0] for other in told)
 

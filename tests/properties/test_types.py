@@ -61,10 +61,10 @@ def _moves(parts: Sequence[Measurement], unit: str, engine: Filled, world: World
         engine.fill("marks", [row for row in rows if gone is None or str(row[unit]).rstrip() != gone])
         for place, (column, value) in enumerate(BEYOND):
             engine.execute(f"UPDATE marks SET {column} = {value} WHERE opens = '07:03' AND badge LIKE '{place % 2}%'")
-        found = [(measured := Measured.of(part, engine, world), measured.exact()) for part in parts]
+        pairs = [(measured := Measured.of(part, engine, world), measured.exact()) for part in parts]
         if gone is None:
-            whole = found
-        for (measured, all_), (_, left) in zip(whole, found, strict=True):
+            whole = pairs
+        for (measured, all_), (_, left) in zip(whole, pairs, strict=True):
             yield measured.distance(all_, left), measured.claim
 
 

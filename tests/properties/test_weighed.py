@@ -39,13 +39,13 @@ def agrees(statement: Weighed, rows: Sequence[Row], most: int, policy: Policy, w
     answer = unnoised(statement.sql, bounded, world, engine)
     nothing = [aggregate.of([]) for aggregate in statement.aggregates]
     pairs = [pair for key in answer for pair in zip(answer[key], expected.get(key, nothing), strict=True)]
-    return expected.keys() <= answer.keys() and all(_same(found, wanted) for found, wanted in pairs)
+    return expected.keys() <= answer.keys() and all(_same(value, wanted) for value, wanted in pairs)
 
 
-def _same(found: float | None, wanted: Fraction | None) -> bool:
-    if found is None or wanted is None:
-        return found is None and wanted is None
-    return math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-9)
+def _same(value: float | None, wanted: Fraction | None) -> bool:
+    if value is None or wanted is None:
+        return value is None and wanted is None
+    return math.isclose(value, wanted, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def check(statement: Weighed, most: int, data: st.DataObject, policy: Policy, world: World, engines: Engines) -> None:

@@ -28,11 +28,11 @@ _SETTINGS = settings(
 
 def check(question: Asked, data: st.DataObject, plans: Engines) -> None:
     """Take every unit away, and shuffle the rows: on some engine, going about it in some way."""
-    one = plans[data.draw(st.sampled_from(PLANS))]
+    setting = plans[data.draw(st.sampled_from(PLANS))]
     note(question.sql)
-    for part in _measurements(question, one):
+    for part in _measurements(question, setting):
         rows = data.draw(tables(question.table))
-        measured = Measured.of(part, one.engine, one.world)
+        measured = Measured.of(part, setting.engine, setting.world)
         note(measured.sql)
         assert all(move <= measured.claim for move in measured.moves(question.table, rows, UNITS[question.table]))
         assert not turned_round(measured, question.table, rows, UNITS[question.table])
@@ -42,9 +42,9 @@ def check(question: Asked, data: st.DataObject, plans: Engines) -> None:
         assert not isinstance(part, Sums) or not part.delta or len(first) <= _most_keys(part, rows, question)
 
 
-def _measurements(question: Asked, one: Wide) -> Sequence[Measurement]:
+def _measurements(question: Asked, wide: Wide) -> Sequence[Measurement]:
     try:
-        return measurements(question.sql, one.policy, one.world, one.engine, USERS[question.user])
+        return measurements(question.sql, wide.policy, wide.world, wide.engine, USERS[question.user])
     except (EngineFailed, InternalError):
         raise
     except DpsqlError as refusal:

@@ -34,10 +34,14 @@ class Names:
         self._made = {word(cte.args["alias"].this): cte for cte in tree.find_all(exp.CTE)}
         self._sources: dict[int, list[Source]] = {}
         self.columns = [
-            (one, self._owner(one)) for one in tree.find_all(exp.Column) if not isinstance(one.this, exp.Star)
+            (column, self._owner(column))
+            for column in tree.find_all(exp.Column)
+            if not isinstance(column.this, exp.Star)
         ]
         self.stars = [
-            (one, self._owner(one)) for one in tree.find_all(exp.Column) if isinstance(one.this, exp.Star) and one.table
+            (column, self._owner(column))
+            for column in tree.find_all(exp.Column)
+            if isinstance(column.this, exp.Star) and column.table
         ]
 
     @property
@@ -54,7 +58,7 @@ class Names:
     def tables(self) -> Iterator[Source]:
         """Yield all places where a table of the policy is read."""
         for select in self.selects:
-            yield from (one for one in self.sources(select) if one.table is not None)
+            yield from (source for source in self.sources(select) if source.table is not None)
 
     def of(self, source: Source) -> list[exp.Column]:
         """Return the columns that are one source's."""
@@ -70,9 +74,9 @@ class Names:
                 cte = self._made[table]
                 columns = _listed(cte.args["alias"].args.get("columns")) or self._outputs(cte.this)
                 return Source(item, name, _renamed(columns, listed))
-            known = self.policy.tables.get(table)
-            if known is not None:
-                return Source(item, name, _renamed(frozenset(known.columns), listed), None if listed else table)
+            declared = self.policy.tables.get(table)
+            if declared is not None:
+                return Source(item, name, _renamed(frozenset(declared.columns), listed), None if listed else table)
             return Source(item, name, _listed(listed))
         if isinstance(item, exp.Subquery):
             return Source(item, name, _listed(listed) or self._outputs(item.this))
@@ -86,18 +90,20 @@ class Names:
             query = query.this
         if not isinstance(query, exp.Select):
             return None
-        found: set[str] = set()
-        for one in query.expressions:
-            if isinstance(one, exp.Star) or (isinstance(one, exp.Column) and isinstance(one.this, exp.Star)):
+        names: set[str] = set()
+        for output in query.expressions:
+            if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
                 for source in self.sources(query):
-                    if isinstance(one, exp.Column) and source.name != one.table:
+                    if isinstance(output, exp.Column) and source.name != output.table:
                         continue
                     if source.columns is None:
                         return None
-                    found |= source.columns
+                    names |= source.columns
             else:
-                found.add(word(one.args.get("alias")) if isinstance(one, exp.Alias) else one.output_name.lower())
-        return frozenset(found)
+                names.add(
+                    word(output.args.get("alias")) if isinstance(output, exp.Alias) else output.output_name.lower()
+                )
+        return frozenset(names)
 
     def _owner(self, column: exp.Column) -> Source | None:
         """Return whose a column is, if that is certain."""
@@ -105,11 +111,11 @@ class Names:
         while isinstance(select, exp.Select):
             there = self.sources(select)
             if column.table:
-                named = [one for one in there if one.name == word(column.args["table"])]
+                named = [source for source in there if source.name == word(column.args["table"])]
             else:
-                if any(one.columns is None for one in there):
+                if any(source.columns is None for source in there):
                     return None
-                named = [one for one in there if one.columns and word(column.this) in one.columns]
+                named = [source for source in there if source.columns and word(column.this) in source.columns]
             if named:
                 return named[0] if len(named) == 1 else None
             select = _around(select)
@@ -139,7 +145,7 @@ def _around(select: exp.Select) -> exp.Select | None:
 
 
 def _listed(names: list[exp.Expr] | None) -> frozenset[str] | None:
-    return frozenset(word(one.this if isinstance(one, exp.ColumnDef) else one) for one in names) if names else None
+    return frozenset(word(name.this if isinstance(name, exp.ColumnDef) else name) for name in names) if names else None
 
 
 def _renamed(columns: frozenset[str] | None, listed: list[exp.Expr] | None) -> frozenset[str] | None:

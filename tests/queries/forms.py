@@ -57,14 +57,14 @@ class Bench:
 
 def forms() -> list[Form]:
     """Return all that the file has."""
-    found, about = [], ""
+    read, about = [], ""
     for line in PLACE.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             about = line.removeprefix("# ").partition(":")[0]
         else:
             verdict, _, sql = line.partition(" ")
-            found.append(Form(about, verdict, sql))
-    return found
+            read.append(Form(about, verdict, sql))
+    return read
 
 
 def verdict_of_form(sql: str, bench: Bench) -> str:

@@ -61,8 +61,8 @@ def bare(names: Names) -> None:
             continue
         select = column.parent_select
         there = [*names.sources(select)] if isinstance(select, exp.Select) else []
-        others = [one for one in there if one is not owner]
-        if all(one.columns is not None and word(column.this) not in one.columns for one in others):
+        others = [source for source in there if source is not owner]
+        if all(other.columns is not None and word(column.this) not in other.columns for other in others):
             _unqualify(column)
 
 
@@ -78,7 +78,8 @@ def _is_output(column: exp.Column) -> bool:
     if column.table or not _may_be_output(column) or not isinstance(select, exp.Select):
         return False
     return any(
-        isinstance(one, exp.Alias) and word(one.args["alias"]) == word(column.this) for one in select.expressions
+        isinstance(output, exp.Alias) and word(output.args["alias"]) == word(column.this)
+        for output in select.expressions
     )
 
 
@@ -111,7 +112,9 @@ def colliding(names: Names) -> None:
     """Call every table as one of its columns is called that the statement reads."""
     taken: set[str] = set()
     for source in [*names.tables()]:
-        read = sorted({word(one.this) for one in names.of(source) if not isinstance(one.this, exp.Star)} - taken)
+        read = sorted(
+            {word(column.this) for column in names.of(source) if not isinstance(column.this, exp.Star)} - taken
+        )
         if read:
             taken.add(read[0])
             _rename(names, source, read[0])
@@ -121,7 +124,7 @@ def bare_and_colliding(names: Names) -> None:
     """Call every table as one of its columns is called, and leave its columns bare where they were."""
     taken: set[str] = set()
     for source in [*names.tables()]:
-        read = sorted({word(one.this) for one in names.of(source) if not isinstance(one.this, exp.Star)} - taken)
+        read = sorted({word(each.this) for each in names.of(source) if not isinstance(each.this, exp.Star)} - taken)
         if read:
             taken.add(read[0])
             for column in names.of(source):
@@ -136,15 +139,15 @@ def _outermost(names: Names) -> exp.Select | None:
 
 def _name_outputs(names: Names, called: Callable[[int, exp.Expr], str]) -> None:
     select = _outermost(names)
-    if select is None or any(one.is_star for one in select.expressions):
+    if select is None or any(output.is_star for output in select.expressions):
         return
     new: dict[str, str] = {}
     outputs = []
-    for number, one in enumerate(select.expressions):
-        name = called(number, one)
-        if isinstance(one, exp.Alias):
-            new[word(one.args["alias"])] = name
-        outputs.append(exp.alias_(one.this if isinstance(one, exp.Alias) else one, _ident(name)))
+    for number, item in enumerate(select.expressions):
+        name = called(number, item)
+        if isinstance(item, exp.Alias):
+            new[word(item.args["alias"])] = name
+        outputs.append(exp.alias_(item.this if isinstance(item, exp.Alias) else item, _ident(name)))
     for part in ("order", "group"):
         clause = select.args.get(part)
         for column in [*clause.find_all(exp.Column)] if clause is not None else ():
@@ -154,7 +157,7 @@ def _name_outputs(names: Names, called: Callable[[int, exp.Expr], str]) -> None:
 
 
 def _is_column(names: Names, column: exp.Column) -> bool:
-    return any(one is column and owner is not None for one, owner in names.columns)
+    return any(each is column and owner is not None for each, owner in names.columns)
 
 
 def outputs(names: Names) -> None:
@@ -168,8 +171,8 @@ def colliding_outputs(names: Names) -> None:
     used = {word(column.this) for column, _ in names.columns}
     free = [*dict.fromkeys((*(c for c in free if c in used), *free))]
 
-    def called(number: int, one: exp.Expr) -> str:
-        itself = word(one.this) if isinstance(one, exp.Column) else ""
+    def called(number: int, expr: exp.Expr) -> str:
+        itself = word(expr.this) if isinstance(expr, exp.Column) else ""
         others = [c for c in free if c != itself] or ["o"]
         return others[number % len(others)] if number < len(others) else f"o{number}"
 
@@ -228,7 +231,7 @@ def _without_alias(node: exp.Expr) -> exp.Expr:
 
 def _replace(source: Source, query: exp.Select, name: str, columns: list[str] | None = None) -> None:
     joins, laterals = source.node.args.get("joins"), source.node.args.get("laterals")
-    alias = exp.TableAlias(this=_ident(name), columns=[_ident(one) for one in columns] if columns else None)
+    alias = exp.TableAlias(this=_ident(name), columns=[_ident(column) for column in columns] if columns else None)
     made = exp.Subquery(this=query, alias=alias)
     if joins:
         made.set("joins", joins)
@@ -242,20 +245,20 @@ def column_lists(names: Names) -> None:
     for number, source in enumerate([*names.tables()]):
         mine = names.of(source)
         selects = [select for select in names.selects if source in names.sources(select)]
-        stars = any(one.is_star for select in selects for one in select.expressions)
-        if not mine or stars or any(isinstance(one.this, exp.Star) or one.args.get("db") for one in mine):
+        stars = any(output.is_star for select in selects for output in select.expressions)
+        if not mine or stars or any(isinstance(each.this, exp.Star) or each.args.get("db") for each in mine):
             continue
-        read = [*dict.fromkeys(word(one.this) for one in mine)]
+        read = [*dict.fromkeys(word(each.this) for each in mine)]
         new = {name: f"x{number}_{place}" for place, name in enumerate(read)}
         for column in mine:
             old = word(column.this)
             column.set("this", _ident(new[old]))
             select = column.parent
-            if isinstance(select, exp.Select) and any(column is one for one in select.expressions):
+            if isinstance(select, exp.Select) and any(column is output for output in select.expressions):
                 column.replace(exp.alias_(column.copy(), _ident(old)))
         table = exp.to_table(source.table or "", dialect="postgres")
         _replace(
-            source, exp.select(*(exp.column(_ident(one)) for one in read)).from_(table), source.name, [*new.values()]
+            source, exp.select(*(exp.column(_ident(name)) for name in read)).from_(table), source.name, [*new.values()]
         )
 
 
@@ -275,14 +278,14 @@ def inlined(names: Names) -> None:
             alias = table.args.get("alias") or exp.TableAlias(this=cte.args["alias"].this.copy())
             if not alias.args.get("columns") and cte.args["alias"].args.get("columns"):
                 alias = alias.copy()
-                alias.set("columns", [one.copy() for one in cte.args["alias"].args["columns"]])
+                alias.set("columns", [identifier.copy() for identifier in cte.args["alias"].args["columns"]])
             table.replace(exp.Subquery(this=cte.this.copy(), alias=alias.copy(), joins=table.args.get("joins")))
 
 
 def _movable(select: exp.Select) -> bool:
     """Return whether what stands in FROM may stand in any order."""
     joins = select.args.get("joins") or []
-    starred = any(isinstance(one, exp.Star) for one in select.expressions)
+    starred = any(isinstance(output, exp.Star) for output in select.expressions)
     plain = all(
         not join.args.get("side") and not join.args.get("using") and not join.args.get("method")
         and (join.args.get("kind") or "INNER") in {"INNER", "CROSS"}
@@ -311,9 +314,9 @@ def backwards(names: Names) -> None:
     for select in names.selects:
         if _movable(select) and len(items(select)) == 2:
             first, second = items(select)
-            one, other = first.copy(), second.copy()
+            first_copy, other = first.copy(), second.copy()
             first.replace(other)
-            second.replace(one)
+            second.replace(first_copy)
 
 
 def conditions(names: Names) -> None:
@@ -337,7 +340,7 @@ def casts(names: Names) -> None:
         if declared is not None:
             cast = exp.cast(column.copy(), exp.DataType.build(declared.declared, dialect="postgres", udt=True))
             parent = column.parent
-            named = isinstance(parent, exp.Select) and any(column is one for one in parent.expressions)
+            named = isinstance(parent, exp.Select) and any(column is output for output in parent.expressions)
             column.replace(exp.alias_(cast, _ident(word(column.this))) if named else cast)
 
 

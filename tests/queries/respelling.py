@@ -76,13 +76,13 @@ class Known:
     spelling: str
     kind: str
 
-    def covers(self, one: Difference) -> bool:
+    def covers(self, difference: Difference) -> bool:
         """Return whether this is said of a difference."""
-        pairs = ((one.name, self.name), (one.spelling, self.spelling), (one.kind, self.kind))
+        pairs = ((difference.name, self.name), (difference.spelling, self.spelling), (difference.kind, self.kind))
         return all(mine == said or fnmatchcase(mine, said) for mine, said in pairs)
 
 
-def known() -> list[Known]:
+def known_differences() -> list[Known]:
     """Return all that is known."""
     lines = PLACE.read_text(encoding="utf-8").splitlines() if PLACE.exists() else []
     return [Known(*line.split(" | ")) for line in lines if line and not line.startswith("#")]
@@ -108,18 +108,18 @@ def _means_the_same(sql: str, other: str, meaning: Meaning) -> tuple[str, ...] |
     """Return what PostgreSQL calls the outputs of the other statement, if it answers both alike."""
     read = frozenset(column.name.lower() for column in sqlglot.parse_one(sql, read="postgres").find_all(exp.Column))
     try:
-        one, two = meaning(sql, read), meaning(other, read)
+        original, two = meaning(sql, read), meaning(other, read)
     except psycopg.Error:
         return None
-    return two.names if one.types == two.types and _alike(one, two) else None
+    return two.names if original.types == two.types and _alike(original, two) else None
 
 
-def _alike(one: Answer, other: Answer, within: float = NEAR) -> bool:
+def _alike(answer: Answer, other: Answer, within: float = NEAR) -> bool:
     """Return whether two answers have the same rows in some order."""
-    if len(one.rows) != len(other.rows):
+    if len(answer.rows) != len(other.rows):
         return False
     try:
-        return not compare(one, other, Golden("", "", "SELECT 1", "", within=within))
+        return not compare(answer, other, Golden("", "", "SELECT 1", "", within=within))
     except AssertionError:
         return False
 
@@ -140,15 +140,15 @@ def _found(golden: Golden, spelling: str, other: str, names: tuple[str, ...], cl
     if client.charges == before:
         same = sorted(map(repr, answer.rows)) == sorted(map(repr, expected.rows))
         return "" if same else f"wrong: {answer.rows[:2]} of the same release, not {expected.rows[:2]}"
-    again, first = (replace(one, rows=[cells(row) for row in one.rows]) for one in (answer, expected))
+    again, first = (replace(each, rows=[cells(row) for row in each.rows]) for each in (answer, expected))
     if not _alike(again, first, max(golden.within, NEAR)):
         return f"wrong: {answer.rows[:2]}, not {expected.rows[:2]}"
-    one, two = plan_of(golden.sql, client), plan_of(other, client)
-    if one.epsilon != two.epsilon or len(one.texts) != len(two.texts):
-        return f"another price: {len(two.texts)} measurements for {two.epsilon}, not {len(one.texts)} for {one.epsilon}"
+    own, two = plan_of(golden.sql, client), plan_of(other, client)
+    if own.epsilon != two.epsilon or len(own.texts) != len(two.texts):
+        return f"another price: {len(two.texts)} measurements for {two.epsilon}, not {len(own.texts)} for {own.epsilon}"
     if spelling in OTHER_TREE:
         return ""
-    return CHARGED if one.texts == two.texts else MEASURED
+    return CHARGED if own.texts == two.texts else MEASURED
 
 
 _OF_ANSWERS = re.compile(r'"(?:[^"]|"")* of the subquery"')
@@ -176,7 +176,11 @@ def plan_of(sql: str, client: Client) -> _Plan:
     return _Plan(texts, sum((part.cost.epsilon for part in parts), Fraction(0)))
 
 
-STILL = [one for one in ANSWERED if one.cost and one.still and one.sql.lower().startswith(("select", "with", "("))]
+STILL = [
+    golden
+    for golden in ANSWERED
+    if golden.cost and golden.still and golden.sql.lower().startswith(("select", "with", "("))
+]
 """The golden statements that are respelled."""
 
 
@@ -214,22 +218,22 @@ def differences(golden: Golden, world: World, engine: Engine, reference: Referen
     meaning = meaning_of(reference, world.policy.roles[USERS[golden.user]].protects)
     with asking(golden.user, world, engine) as client:
         for spelling in RESPELLINGS:
-            found = tried(golden, spelling, client, meaning)
-            if found is not None:
-                yield found
+            difference = tried(golden, spelling, client, meaning)
+            if difference is not None:
+                yield difference
 
 
-def report(found: Sequence[Difference]) -> Iterator[str]:
+def report(listed: Sequence[Difference]) -> Iterator[str]:
     """Yield lines of what is not known, by what is different and by what words."""
     groups: defaultdict[str, list[Difference]] = defaultdict(list)
-    judged = known()
-    for one in found:
-        if not any(line.covers(one) for line in judged):
-            groups[f"{one.kind} by {one.spelling}"].append(one)
+    judged = known_differences()
+    for each in listed:
+        if not any(line.covers(each) for line in judged):
+            groups[f"{each.kind} by {each.spelling}"].append(each)
     for cause, several in sorted(groups.items(), key=lambda item: -len(item[1])):
         yield f"\n# {len(several)} {cause}"
-        for one in several:
-            yield f"{one.name} | {one.spelling} | {one.kind}\n#   {one.what}\n#   {' '.join(one.sql.split())}"
+        for each in several:
+            yield f"{each.name} | {each.spelling} | {each.kind}\n#   {each.what}\n#   {' '.join(each.sql.split())}"
 
 
 @contextmanager
@@ -245,14 +249,16 @@ def in_the_shop(directory: Path) -> Iterator[Callable[[int], Iterator[Difference
         opened = {name: (world.connect(name, "shop"), world.connect("dpsql_owner", "shop")) for name in fix_shop.USERS}
 
         def of_number(number: int) -> Iterator[Difference]:
-            one = written(number)
-            if not all(one.exact) or one.user == "eve":
+            statement = written(number)
+            if not all(statement.exact) or statement.user == "eve":
                 return  # noise alone makes such answers differ
-            golden = Golden("shop", str(number), one.sql, "answered", user=one.user, within=1e-3)
+            golden = Golden("shop", str(number), statement.sql, "answered", user=statement.user, within=1e-3)
             with quick_ledger(noon) as ledger:
                 gateway = world.gateway(memory, ledger, policy=generous(policy))
-                client = Client(gateway, ledger, *opened[one.user], Asker(one.user, fix_shop.USERS[one.user]))
-                counted = _counts(one.keys, one.sql)
+                client = Client(
+                    gateway, ledger, *opened[statement.user], Asker(statement.user, fix_shop.USERS[statement.user])
+                )
+                counted = _counts(statement.keys, statement.sql)
                 yield from _of_shop(golden, client, lambda sql, _: fetched(served._owner, sql), counted)
 
         yield of_number
@@ -267,7 +273,7 @@ def _counts(keys: int, sql: str) -> Cells:
     tree = sqlglot.parse_one(sql, read="postgres")
     assert isinstance(tree, exp.Query)
     outputs = tree.selects
-    counts = [place for place, one in enumerate(outputs) if one.unalias().sql() == "COUNT(*)"]
+    counts = [place for place, output in enumerate(outputs) if output.unalias().sql() == "COUNT(*)"]
     return lambda row: (*row[:keys], *(row[place] for place in counts))
 
 
@@ -277,15 +283,15 @@ def _of_shop(golden: Golden, client: Client, meaning: Meaning, cells: Cells) -> 
     except DpsqlError:
         return
     for spelling in RESPELLINGS:
-        found = tried(golden, spelling, client, meaning, cells)
-        if found is not None:
-            yield found
+        difference = tried(golden, spelling, client, meaning, cells)
+        if difference is not None:
+            yield difference
 
 
 def _of_shop_statements(start: int, number: int) -> None:
     with tempfile.TemporaryDirectory() as place, in_the_shop(Path(place)) as of_number:
-        found = [one for n in range(start, start + number) for one in of_number(n)]
-    sys.stdout.write("\n".join(report(found)) + "\n")
+        listed = [difference for n in range(start, start + number) for difference in of_number(n)]
+    sys.stdout.write("\n".join(report(listed)) + "\n")
 
 
 def _of_golden_statements(part: int, of: int) -> None:
@@ -298,11 +304,11 @@ def _of_golden_statements(part: int, of: int) -> None:
             engine.load(table, rows, directory)
         with running(policy) as world:
             reference = Reference.of(world, records, "clamped_respelled")
-            found: list[Difference] = []
+            listed: list[Difference] = []
             for golden in STILL[part::of]:
-                found += differences(golden, world, engine, reference)
+                listed += differences(golden, world, engine, reference)
             reference.connection.close()
-    sys.stdout.write("\n".join(report(found)) + "\n")
+    sys.stdout.write("\n".join(report(listed)) + "\n")
 
 
 if __name__ == "__main__":

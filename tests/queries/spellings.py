@@ -46,13 +46,15 @@ def _tables(select: exp.Select, policy: Policy, made: set[str]) -> list[str] | N
     items = [*([from_.this] if from_ is not None else []), *(join.this for join in joins)]
     if any(join.args.get("using") or join.args.get("method") for join in joins):
         return None
-    plain = all(isinstance(one, exp.Table) and not one.args.get("alias") and not one.args.get("joins") for one in items)
-    names = [one.name for one in items]
+    plain = all(
+        isinstance(item, exp.Table) and not item.args.get("alias") and not item.args.get("joins") for item in items
+    )
+    names = [item.name for item in items]
     return names if plain and all(n in policy.tables and n not in made for n in names) else None
 
 
 def _may_be_output(column: exp.Column, select: exp.Select) -> bool:
-    outputs = {one.alias for one in select.expressions if isinstance(one, exp.Alias)}
+    outputs = {output.alias for output in select.expressions if isinstance(output, exp.Alias)}
     return column.name in outputs and any(
         column is inside
         for key in ("order", "group", "distinct")

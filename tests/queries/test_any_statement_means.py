@@ -73,10 +73,10 @@ def check(sql: str, pieces: Pieces) -> None:
     wanted = _by_key(expected.rows, width)
     nothing = (None,) * len(plan.outputs)
     for answer in answers:
-        found = _by_key(answer.rows, width)
+        answered = _by_key(answer.rows, width)
         assert (answer.names, answer.types) == (expected.names, expected.types)
-        assert wanted.keys() <= found.keys()
-        for key, row in found.items():
+        assert wanted.keys() <= answered.keys()
+        for key, row in answered.items():
             assert _alike_rows(plan.outputs, row, wanted.get(key, nothing)), (key, row, wanted.get(key))
 
 

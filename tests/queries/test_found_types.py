@@ -41,7 +41,7 @@ def test_groups_are_found(sql: str, engine: str, typed: NewTyped, typed_referenc
     """All that many people share and none that is one person's, with the values and types that PostgreSQL has."""
     answer, expected = typed(engine, "eve").ask(sql), typed_reference.answer(sql, "person")
     assert (answer.names, len(answer.types)) == (expected.names, len(expected.types))
-    assert all(one == other for one, other in zip(answer.types, expected.types, strict=True) if other < OWN)
+    assert all(type_ == other for type_, other in zip(answer.types, expected.types, strict=True) if other < OWN)
     shared = [row for row in expected.rows if int(str(row[-1])) >= SHARED]
     assert shared
     assert compare(answer, Answer(answer.names, answer.types, shared), Golden("types", sql, sql, "answered")) == []

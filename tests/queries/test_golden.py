@@ -32,7 +32,7 @@ Rows = Sequence[Sequence[object]]
 def _on_one_engine(golden: Sequence[Golden]) -> pytest.MarkDecorator:
     """Try each on one of the engines, and with `make test-all` on both."""
     return pytest.mark.parametrize(
-        ("golden", "dialect"), in_one_way({one.name: (one,) for one in golden}, DIALECTS, NAMES)
+        ("golden", "dialect"), in_one_way({each.name: (each,) for each in golden}, DIALECTS, NAMES)
     )
 
 
@@ -118,17 +118,17 @@ def test_meaning(golden: Golden, dialect: Dialect, asked: Asked, reference: Refe
 def compare(answer: Answer, expected: Answer, golden: Golden) -> Rows:
     """Check that the answer has all expected rows, in order where there is one; return its other rows."""
     if _ordered(golden.sql) and len(answer.rows) == len(expected.rows):
-        for one, other in zip(answer.rows, expected.rows, strict=True):
-            assert _alike(one, other, golden.within), (one, other)
+        for actual, other in zip(answer.rows, expected.rows, strict=True):
+            assert _alike(actual, other, golden.within), (actual, other)
         return []
     left: dict[Sequence[object], list[Sequence[object]]] = {}
     for row in answer.rows:
         left.setdefault(_texts(row, golden.within), []).append(row)
     for row in expected.rows:
         near = left.get(_texts(row, golden.within), [])
-        found = next((one for one in near if _alike(one, row, golden.within)), None)
-        assert found is not None, (row, near[:20])
-        near.remove(found)
+        partner = next((candidate for candidate in near if _alike(candidate, row, golden.within)), None)
+        assert partner is not None, (row, near[:20])
+        near.remove(partner)
     return [row for near in left.values() for row in near]
 
 
@@ -138,8 +138,8 @@ def _texts(row: Sequence[object], within: float) -> Sequence[object]:
     return tuple(cell if isinstance(cell, kinds) else None for cell in row)
 
 
-def _alike(one: Sequence[object], other: Sequence[object], within: float) -> bool:
-    return all(_same(a, b, within) for a, b in zip(one, other, strict=True))
+def _alike(row: Sequence[object], other: Sequence[object], within: float) -> bool:
+    return all(_same(a, b, within) for a, b in zip(row, other, strict=True))
 
 
 def _same(a: object, b: object, within: float) -> bool:
@@ -177,11 +177,11 @@ def test_what_engines_are_asked(dialect: Dialect, world: World, asked: Asked) ->
 
     What is measured does not depend on the engine: it is taken from where `make test` asks the statement anyway.
     """
-    expected, planned = expected_statements(dialect), [one for one in ANSWERED if one.cost and one.still]
-    assert {one.name for one in planned} == expected.keys()
-    for one in planned:
-        outcome = asked(one, DIALECTS[spread(one.name, len(DIALECTS))])
-        assert engine_statements(outcome.parts, world, dialect) == expected[one.name], one.name
+    expected, planned = expected_statements(dialect), [golden for golden in ANSWERED if golden.cost and golden.still]
+    assert {golden.name for golden in planned} == expected.keys()
+    for statement in planned:
+        outcome = asked(statement, DIALECTS[spread(statement.name, len(DIALECTS))])
+        assert engine_statements(outcome.parts, world, dialect) == expected[statement.name], statement.name
 
 
 def test_every_statement_has_a_title_of_its_own() -> None:

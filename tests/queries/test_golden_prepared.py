@@ -41,8 +41,8 @@ def _answers(
     world: World, engine: Memory, records: Records, directories: pytest.TempPathFactory, until: ExitStack
 ) -> Rows:
     until.callback(engine.close)
-    for table, found in records.items():
-        engine.load(table, heavy(found, UNITS[table], 4), directories.mktemp("heavy"))
+    for table, table_rows in records.items():
+        engine.load(table, heavy(table_rows, UNITS[table], 4), directories.mktemp("heavy"))
     ledger = until.enter_context(quick_ledger(noon))
     gateway, owner = world.gateway(engine, ledger), until.enter_context(world.connect("dpsql_owner"))
 
@@ -60,9 +60,9 @@ def _answers(
 def test_a_snapshot_answers_the_same(golden: Golden, answers: tuple[Rows, Rows]) -> None:
     """Row by row, whatever is kept beside the columns; what noise there is shows behind many digits only."""
     on_records, on_snapshot = answers
-    found, expected = on_snapshot(golden), on_records(golden)
-    assert len(found) == len(expected)
-    pairs = zip(itertools.chain(*found), itertools.chain(*expected), strict=True)
+    answered, expected = on_snapshot(golden), on_records(golden)
+    assert len(answered) == len(expected)
+    pairs = zip(itertools.chain(*answered), itertools.chain(*expected), strict=True)
     assert [(a, b) for a, b in pairs if not _alike(a, b, 2 * golden.within + 1e-6)] == []
 
 

@@ -137,8 +137,8 @@ class _Case:
 CASES = {
     case.sql: case
     for (statements, answered), how in product(((ANSWERED, True), (EITHER, False)), D)
-    for one in statements
-    for case in [_Case(one.format(d=D[how], v=V[how]), answered)]
+    for statement in statements
+    for case in [_Case(statement.format(d=D[how], v=V[how]), answered)]
 }
 
 

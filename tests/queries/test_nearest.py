@@ -16,12 +16,12 @@ from tests.support.memory import Memory
 def _cases() -> list[tuple[str, str, str]]:
     """Read the golden file: blocks of a rule, what is asked, and what is answered."""
     text = Path(__file__).with_name("nearest.txt").read_text(encoding="utf-8")
-    found = []
+    cases = []
     for block in text.strip().split("\n\n"):
         if not block.startswith("#"):
             rule, asked, nearest = block.split("\n")
-            found.append((rule, asked.removeprefix("- "), nearest.removeprefix("+ ")))
-    return found
+            cases.append((rule, asked.removeprefix("- "), nearest.removeprefix("+ ")))
+    return cases
 
 
 CASES = _cases()

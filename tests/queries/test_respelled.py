@@ -10,16 +10,29 @@ import pytest
 
 from dpsql.policy.model import Policy
 from tests.queries.respelled import RESPELLINGS, respelled
-from tests.queries.respelling import STILL, Difference, asking, differences, in_the_shop, known, meaning_of, tried
+from tests.queries.respelling import (
+    STILL,
+    Difference,
+    asking,
+    differences,
+    in_the_shop,
+    known_differences,
+    meaning_of,
+    tried,
+)
 from tests.support.fix_world import USERS, World
 from tests.support.golden import Golden
 from tests.support.memory import Memory
 from tests.support.reference import Reference
 from tests.support.samples import spread
 
-KNOWN = known()
+KNOWN = known_differences()
 NAMED: Mapping[str, Golden] = {golden.name: golden for golden in STILL}
-EXACT = {(one.name, one.spelling): one.kind for one in KNOWN if "*" not in one.name + one.spelling}
+EXACT = {
+    (difference.name, difference.spelling): difference.kind
+    for difference in KNOWN
+    if "*" not in difference.name + difference.spelling
+}
 """What differs of one statement in one spelling."""
 SOME = 4
 """About one statement of so many is tried in one of the spellings."""
@@ -30,9 +43,9 @@ SAMPLE = [
 ]
 
 
-def judged(one: Difference | None) -> bool:
+def judged(difference: Difference | None) -> bool:
     """Return whether a difference is known, if there is one."""
-    return one is None or any(line.covers(one) for line in KNOWN)
+    return difference is None or any(line.covers(difference) for line in KNOWN)
 
 
 @pytest.mark.parametrize(("name", "spelling"), SAMPLE)
@@ -42,18 +55,20 @@ def test_other_words_are_planned_the_same(
     """Some statements in one spelling each."""
     golden = NAMED[name]
     with asking(golden.user, world, dirty) as client:
-        found = tried(golden, spelling, client, meaning_of(reference, world.policy.roles[USERS[golden.user]].protects))
-    assert judged(found), found
+        difference = tried(
+            golden, spelling, client, meaning_of(reference, world.policy.roles[USERS[golden.user]].protects)
+        )
+    assert judged(difference), difference
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("golden", STILL, ids=lambda golden: golden.name)
 def test_all_words_are_planned_the_same(golden: Golden, world: World, dirty: Memory, reference: Reference) -> None:
     """Every statement in every spelling; what is listed of it is all there."""
-    found = {one.spelling: one for one in differences(golden, world, dirty, reference)}
-    assert [one for one in found.values() if not judged(one)] == []
+    by_spelling = {difference.spelling: difference for difference in differences(golden, world, dirty, reference)}
+    assert [difference for difference in by_spelling.values() if not judged(difference)] == []
     listed = {spelling: kind for (name, spelling), kind in EXACT.items() if name == golden.name}
-    assert {spelling: found[spelling].kind for spelling in listed if spelling in found} == listed
+    assert {spelling: by_spelling[spelling].kind for spelling in listed if spelling in by_spelling} == listed
 
 
 @pytest.fixture(scope="module")
@@ -65,21 +80,23 @@ def of_number(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[in
 
 def test_a_few_made_up_statements_are_planned_the_same(of_number: Callable[[int], Iterator[Difference]]) -> None:
     """Of joins, units through references and public tables."""
-    assert [one for number in (0, 3, 7, 9) for one in of_number(number) if not judged(one)] == []
+    assert [difference for number in (0, 3, 7, 9) for difference in of_number(number) if not judged(difference)] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 def test_thousands_of_made_up_statements(part: int, of_number: Callable[[int], Iterator[Difference]]) -> None:
     """The same of ten thousand, of which about one in three is exact enough to be compared."""
-    assert [one for number in range(part, 10_000, 20) for one in of_number(number) if not judged(one)] == []
+    assert [
+        difference for number in range(part, 10_000, 20) for difference in of_number(number) if not judged(difference)
+    ] == []
 
 
 def test_every_line_names_what_there_is() -> None:
     """Statements and spellings that are gone are not listed, and none is twice."""
-    assert [one for one in KNOWN if one.name not in NAMED and "*" not in one.name] == []
-    assert {one.spelling for one in KNOWN} - {"*"} <= RESPELLINGS.keys()
-    assert len({(one.name, one.spelling, one.kind) for one in KNOWN}) == len(KNOWN)
+    assert [difference for difference in KNOWN if difference.name not in NAMED and "*" not in difference.name] == []
+    assert {difference.spelling for difference in KNOWN} - {"*"} <= RESPELLINGS.keys()
+    assert len({(difference.name, difference.spelling, difference.kind) for difference in KNOWN}) == len(KNOWN)
 
 
 @pytest.mark.parametrize("spelling", RESPELLINGS)

@@ -41,15 +41,17 @@ MISSING = frozenset(
 """Of which rows are or are not that lack a value that is declared to be there: what PostgreSQL makes of them is chance."""
 REFUSED = frozenset({"sums: divided where CASE allows it, of what may be missing"})
 """What is refused under such a condition, whoever writes it: it is not told that a divisor is not 0."""
-PLAIN = [one for one in COMPARED if one.user == "ana" and not one.reference and "card_" not in one.sql]
+PLAIN = [golden for golden in COMPARED if golden.user == "ana" and not golden.reference and "card_" not in golden.sql]
 
 
 def cases(*beside: frozenset[str]) -> list[pytest.ParameterSet]:
     """Return statements in both ways, but for some; most are slow."""
     return [
-        pytest.param(one, dialect, id=f"{one.name}-{name}", marks=() if spread(one.name, ONE_OF) == place else slow)
-        for one in PLAIN
-        if not any(one.name in some for some in beside)
+        pytest.param(
+            golden, dialect, id=f"{golden.name}-{name}", marks=() if spread(golden.name, ONE_OF) == place else slow
+        )
+        for golden in PLAIN
+        if not any(golden.name in some for some in beside)
         for place, (dialect, name) in enumerate(zip(DIALECTS, NAMES, strict=True))
     ]
 
@@ -99,8 +101,8 @@ def test_no_other_row_is_seen(
 ) -> None:
     """Each statement is answered as it would be if the engine had only the rows for which the condition holds."""
     client = asking[dialect, "in_part"]
-    for one in (client, alone):
-        one.ledger.advance("each statement is the first")
+    for asker in (client, alone):
+        asker.ledger.advance("each statement is the first")
     compare(client.ask(golden.sql), alone.ask(golden.sql), replace(golden, within=max(golden.within, NEARLY) * WIDER))
 
 
@@ -132,8 +134,8 @@ def test_no_other_row_of_a_second_table_is_seen(
 ) -> None:
     """Nor one that is there for want of another."""
     client = asking[dialect, "in_part"]
-    for one in (client, alone):
-        one.ledger.advance("each statement is the first")
+    for asker in (client, alone):
+        asker.ledger.advance("each statement is the first")
     answer = client.ask(sql)
     compare(answer, alone.ask(sql), Golden("ways", sql, sql, "answered", within=1e-3))
 

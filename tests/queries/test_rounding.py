@@ -39,8 +39,8 @@ def fill(engine: Filled, fares: Mapping[str, int]) -> None:
 
 def answer(sql: str, policy: Policy, world: World, engine: Filled) -> list[float | None]:
     """Return the statistics without noise."""
-    ((found,),) = [unnoised(sql, policy, world, engine).values()]
-    return list(found)
+    ((estimates,),) = [unnoised(sql, policy, world, engine).values()]
+    return list(estimates)
 
 
 @pytest.mark.parametrize("dialect", ENGINES)

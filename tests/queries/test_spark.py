@@ -36,15 +36,15 @@ def _occurring(exact: Exact) -> Exact:
     return {key: numbers for key, numbers in exact.items() if any(numbers)}
 
 
-@pytest.mark.parametrize("golden", some({n: one for n, one in GOLDEN.items() if n not in REFUSED | LONG}, 5))
+@pytest.mark.parametrize("golden", some({n: golden for n, golden in GOLDEN.items() if n not in REFUSED | LONG}, 5))
 def test_spark_measures_what_duckdb_measures(golden: Golden, world: World, dirty: Memory, dirty_spark: Sailing) -> None:
     """The integers are the same in every group, of rows with all kinds of dirt."""
     asked = [(Measured.of(part, dirty_spark, world), part) for part in ways(golden, world, dirty)]
-    for measured, part in {one.sql: (one, part) for one, part in asked}.values():
+    for measured, part in {each.sql: (each, part) for each, part in asked}.values():
         assert _occurring(measured.exact()) == _occurring(Measured.of(part, dirty, world).exact())
 
 
-@pytest.mark.parametrize("golden", some({n: one for n, one in GOLDEN.items() if n not in REFUSED | LONG}, 15))
+@pytest.mark.parametrize("golden", some({n: golden for n, golden in GOLDEN.items() if n not in REFUSED | LONG}, 15))
 def test_spark_counts_rows_per_unit_as_duckdb_does(
     golden: Golden, world: World, dirty: Memory, dirty_spark: Sailing
 ) -> None:
@@ -62,12 +62,13 @@ def test_spark_reads_the_outermost_rows(
     """As many units lie beyond each bucket as of all rows, up to the number that is told apart."""
     for part in measurements(sql, policy, world, dirty):
         assert isinstance(part, Histogram)
-        (every,), (found,) = (
-            Measured.of(one, engine, world).exact().values()
-            for one, engine in ((part, dirty), (replace(part, told_apart=4), dirty_spark))
+        (every,), (outermost,) = (
+            Measured.of(measurement, engine, world).exact().values()
+            for measurement, engine in ((part, dirty), (replace(part, told_apart=4), dirty_spark))
         )
         (few, most) = (
-            [min(n, 4) for n in accumulate(one if part.points[0] == 0 else one[::-1])] for one in (found, every)
+            [min(n, 4) for n in accumulate(numbers if part.points[0] == 0 else numbers[::-1])]
+            for numbers in (outermost, every)
         )
         assert few == most
 

@@ -9,10 +9,12 @@ from tests.support.fix_dirty import NewUser
 from tests.support.golden import Golden
 from tests.support.samples import in_one_way
 
-STILL = [one for one in ANSWERED if one.still and one.sql.lower().startswith(("select", "with"))]
+STILL = [golden for golden in ANSWERED if golden.still and golden.sql.lower().startswith(("select", "with"))]
 
 
-@pytest.mark.parametrize(("golden", "spelling"), in_one_way({one.name: (one,) for one in STILL}, SPELLINGS, SPELLINGS))
+@pytest.mark.parametrize(
+    ("golden", "spelling"), in_one_way({golden.name: (golden,) for golden in STILL}, SPELLINGS, SPELLINGS)
+)
 def test_all_spellings_of_columns_are_one(golden: Golden, spelling: str, user: NewUser, policy: Policy) -> None:
     """What was released for the bare names is the answer to all others; outer stages are known by their inner ones' text."""
     client, sql = user(golden.user), spelled(golden.sql, policy, spelling)
@@ -34,5 +36,5 @@ def test_all_spellings_of_columns_are_one(golden: Golden, spelling: str, user: N
 
 def test_there_are_statements_to_spell(policy: Policy) -> None:
     """Most have a column of a table without an alias."""
-    changed = [one for one in STILL if spelled(one.sql, policy, SPELLINGS[0]) != one.sql]
+    changed = [golden for golden in STILL if spelled(golden.sql, policy, SPELLINGS[0]) != golden.sql]
     assert len(changed) > 400

@@ -180,11 +180,11 @@ def test_extremes_of_times_of_the_day_and_of_intervals(
 ) -> None:
     """They are the middle of one of 1,024 parts of the bounds."""
     sql = "SELECT min(opens)::interval, max(opens)::interval, min(stay), max(stay) FROM visits"
-    (found,), (expected,) = typed(engine).ask(sql).rows, typed_reference.answer(sql, "person").rows
+    (row,), (expected,) = typed(engine).ask(sql).rows, typed_reference.answer(sql, "person").rows
     widths = [dt.timedelta(days=1)] * 2 + [dt.timedelta(days=2, hours=12)] * 2
-    for one, other, width in zip(found, expected, widths, strict=True):
-        assert isinstance(one, dt.timedelta)
-        assert abs(one - other) <= width / 1024  # type: ignore[operator]  # an interval
+    for value, other, width in zip(row, expected, widths, strict=True):
+        assert isinstance(value, dt.timedelta)
+        assert abs(value - other) <= width / 1024  # type: ignore[operator]  # an interval
 
 
 _NASTY = (

@@ -22,8 +22,8 @@ _TEXTS = (
 _NUMBERS = ("repeat('9', 100000)::numeric", "('0.' || repeat('7', 16000))::numeric", "2.5")
 VALUES: Mapping[str, tuple[str, ...]] = {
     "text": _TEXTS,
-    "character varying": tuple(f"({one})::varchar" for one in _TEXTS),
-    "character": tuple(f"({one})::bpchar" for one in _TEXTS[:2]),
+    "character varying": tuple(f"({text})::varchar" for text in _TEXTS),
+    "character": tuple(f"({text})::bpchar" for text in _TEXTS[:2]),
     "name": ("repeat('a', 63)::name",),
     '"char"': ("'a'::\"char\"",),
     "bytea": ("convert_to(repeat('a', 4000000), 'UTF8')", "convert_to('%' || repeat('a', 2000000) || 'b%', 'UTF8')"),
@@ -139,7 +139,7 @@ def create_values(owner: Connection) -> None:
     for type_, values in VALUES.items():
         if type_ not in _WRITTEN:
             table = f"sweep.t{_NUMBERS_OF[type_]}"
-            columns = ", ".join(f"({one}) AS v{place}" for place, one in enumerate(values))
+            columns = ", ".join(f"({value}) AS v{place}" for place, value in enumerate(values))
             owner.execute(f"CREATE TABLE {table} AS SELECT {columns}".encode())
             owner.execute(f"GRANT SELECT ON {table} TO PUBLIC".encode())
 
@@ -177,11 +177,11 @@ def _casts(types: list[str]) -> Iterator[str]:
 
 def _spelled(type_: str) -> tuple[str, ...]:
     """Return how the values of a type are written; none where we know no large ones."""
-    known = _ANY.get(type_, type_)
-    values = VALUES.get(known, ())
-    if known in _WRITTEN:
+    spelled = _ANY.get(type_, type_)
+    values = VALUES.get(spelled, ())
+    if spelled in _WRITTEN:
         return values
-    return tuple(f"(SELECT v{place} FROM sweep.t{_NUMBERS_OF[known]})" for place, _ in enumerate(values))
+    return tuple(f"(SELECT v{place} FROM sweep.t{_NUMBERS_OF[spelled]})" for place, _ in enumerate(values))
 
 
 def _chosen(given: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

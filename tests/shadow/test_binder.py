@@ -57,9 +57,9 @@ def test_nothing_but_a_query_is_bound(sessions: OracleSession, shadow: Postgres,
     with pytest.raises(DpsqlError):
         _bound(sessions, query)
     with psycopg.connect(shadow.dsn("taxi")) as owner:
-        found = owner.execute("SELECT count(*) FROM pg_class WHERE relname = 'left_behind'").fetchone()
+        count = owner.execute("SELECT count(*) FROM pg_class WHERE relname = 'left_behind'").fetchone()
         functions = owner.execute("SELECT count(*) FROM pg_proc WHERE proname = 'dpsql_query'").fetchone()
-    assert (found, functions) == ((0,), (0,))
+    assert (count, functions) == ((0,), (0,))
 
 
 def test_several_statements_are_said_as_several(sessions: OracleSession) -> None:

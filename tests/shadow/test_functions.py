@@ -17,10 +17,10 @@ _SESSIONS = "dpsql.tried(text[])"
 
 def _careless(connection: psycopg.Connection) -> list[str]:
     """Return the functions whose names a session's own objects could take."""
-    found = connection.execute(_OURS).fetchall()
+    functions = connection.execute(_OURS).fetchall()
     return [
         name
-        for name, definer, bound, settings in found
+        for name, definer, bound, settings in functions
         if not (bound or _LAST in settings or name == _SESSIONS) or (definer and _LAST not in settings)
     ]
 

@@ -24,7 +24,7 @@ def owner(world: World) -> Iterator[Connection]:
         connection.rollback()
 
 
-def known(owner: Connection, policy: Policy, *views: View) -> Policy:
+def made_views(owner: Connection, policy: Policy, *views: View) -> Policy:
     """Return what is known of views that are made now."""
     policy = replace(policy, views={view.name: view for view in views})
     create_views(owner, policy)
@@ -56,12 +56,12 @@ def test_what_is_computed_comes_from_nowhere(
     if "card_rides" in sql:
         owner.execute("DROP VIEW late_cards, card_zones, card_rides")
         views.append(policy.views["card_rides"])
-    assert known(owner, policy, *views).views["v"].origins == expected
+    assert made_views(owner, policy, *views).views["v"].origins == expected
 
 
 def test_views_stand_behind_those_that_they_read(policy: Policy, owner: Connection) -> None:
     """In whichever order the files are; and a view is public if all that it reads is."""
-    made = known(
+    made = made_views(
         owner,
         policy,
         View("a", "SELECT n, 1 AS k FROM b", {"k": ViewColumn("bigint")}),
@@ -83,7 +83,7 @@ def test_all_that_can_not_be_made_are_told(policy: Policy, owner: Connection) ->
     """A line for each."""
     views = View("a", "SELECT n FROM b"), View("b", "SELECT farre AS n FROM rides"), View("c", "SELECT 1 AS x")
     with pytest.raises(ConfigError) as failed:
-        known(owner, policy, *(replace(one, file=f"{one.name}.yaml") for one in views))
+        made_views(owner, policy, *(replace(view, file=f"{view.name}.yaml") for view in views))
     assert failed.value.message.splitlines() == [
         'a.yaml:1: view: reads the view "b", which can\'t be read',
         'b.yaml:1: view: "b" can\'t be made: column "farre" does not exist',

@@ -131,22 +131,22 @@ def _known(types: Sequence[str]) -> bool:
 
 def test_no_function_fails(client: psycopg.Connection) -> None:
     """Each that people call, of what answers have, is NULL where PostgreSQL's own would fail."""
-    found = client.execute(SQL(_FUNCTIONS).format(SQL(MACHINERY)), (sorted(ITS_OWN),)).fetchall()
-    found = [row for row in found if _known(row[2])]
-    assert len(found) > 250
+    every_function = client.execute(SQL(_FUNCTIONS).format(SQL(MACHINERY)), (sorted(ITS_OWN),)).fetchall()
+    functions = [row for row in every_function if _known(row[2])]
+    assert len(functions) > 250
     failed = [
         _failure(client, f"{name}({', '.join(f'_dp.a{i}' for i, _ in enumerate(types))})", types, rows=rows)
-        for name, rows, types in found
+        for name, rows, types in functions
     ]
-    assert [one for one in failed if one] == []
+    assert [failure for failure in failed if failure] == []
 
 
 def test_no_operator_fails(client: psycopg.Connection) -> None:
     """Between any two values that answers have."""
-    found = [row for row in client.execute(_OPERATORS).fetchall() if _known(row[1:])]
-    assert {*OPERATORS.values()} <= {name for name, _, _ in found}
-    failed = [_failure(client, f"_dp.a0 {name} _dp.a1", types) for name, *types in found]
-    assert [one for one in failed if one] == []
+    operators = [row for row in client.execute(_OPERATORS).fetchall() if _known(row[1:])]
+    assert {*OPERATORS.values()} <= {name for name, _, _ in operators}
+    failed = [_failure(client, f"_dp.a0 {name} _dp.a1", types) for name, *types in operators]
+    assert [failure for failure in failed if failure] == []
 
 
 @pytest.mark.parametrize("source", VALUES)
@@ -171,7 +171,7 @@ def test_no_cast_fails(client: psycopg.Connection, source: str) -> None:
         except psycopg.errors.CannotCoerce:
             continue
         failed.append(_failure(client, f"(_dp.a0)::{target}", [source]))
-    assert [one for one in failed if one] == []
+    assert [failure for failure in failed if failure] == []
 
 
 @pytest.mark.parametrize(

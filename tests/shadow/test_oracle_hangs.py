@@ -37,7 +37,7 @@ def sessions(shadow: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[Orac
 def _hanging(sessions: OracleSession) -> int:
     """Let the session that is asked next stand still; return its process."""
     ShadowOracle(sessions, Settings(), "ana").constant(ONE)
-    process = next(one._connection.info.backend_pid for one in sessions._all if one._connection is not None)
+    process = next(session._connection.info.backend_pid for session in sessions._all if session._connection is not None)
     os.kill(process, signal.SIGSTOP)
     return process
 
@@ -85,7 +85,7 @@ def test_a_session_that_is_given_up_at_once_is_not_asked_again(
         ShadowOracle(sessions, Settings(), "ana").constant(ONE)
 
 
-@pytest.mark.parametrize("ask", [lambda one: one.constant(ONE), lambda one: one.canonical("SELECT 1", ())])
+@pytest.mark.parametrize("ask", [lambda oracle: oracle.constant(ONE), lambda oracle: oracle.canonical("SELECT 1", ())])
 def test_the_end_of_the_stack_keeps_no_session(sessions: OracleSession, ask: Callable[[ShadowOracle], object]) -> None:
     """Nested to any depth, a question is asked or it is not: no session is lost, or goes on to be watched."""
     oracle, failed = ShadowOracle(sessions, Settings(), "ana"), 0
@@ -104,4 +104,4 @@ def test_the_end_of_the_stack_keeps_no_session(sessions: OracleSession, ask: Cal
             failed += 1
     assert 0 < failed < 300
     assert sessions._free.qsize() == len(sessions._all)
-    assert not any(isinstance(one, _Call) for one in _WATCHDOG._watched)
+    assert not any(isinstance(watched, _Call) for watched in _WATCHDOG._watched)

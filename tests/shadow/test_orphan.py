@@ -19,9 +19,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", re
 @pytest.fixture
 def account() -> SystemAccount:
     """Return the account of servers."""
-    found = SystemAccount.for_server()
-    assert found is not None
-    return found
+    system_account = SystemAccount.for_server()
+    assert system_account is not None
+    return system_account
 
 
 @pytest.fixture

@@ -39,15 +39,15 @@ def home() -> Iterator[Path]:
 @pytest.fixture
 def account() -> SystemAccount:
     """Return the account that the shadow has under root."""
-    found = SystemAccount.for_server()
-    assert found is not None
-    return found
+    system_account = SystemAccount.for_server()
+    assert system_account is not None
+    return system_account
 
 
 def _modes(home: Path) -> dict[str, tuple[int, str]]:
     """Return the owner and the mode of the directory and of what is in it."""
-    found = {path.name: path.stat() for path in home.iterdir()} | {".": home.stat()}
-    return {name: (status.st_uid, f"{stat.S_IMODE(status.st_mode):o}") for name, status in found.items()}
+    statuses = {path.name: path.stat() for path in home.iterdir()} | {".": home.stat()}
+    return {name: (status.st_uid, f"{stat.S_IMODE(status.st_mode):o}") for name, status in statuses.items()}
 
 
 @as_root

@@ -134,10 +134,10 @@ def test_change_that_keeps_the_columns_is_made_in_place(shadow: Postgres) -> Non
 def test_copied_programs_start(tmp_path: Path) -> None:
     """An account that can't reach the programs gets a copy that works."""
     account = SystemAccount(os.getuid() or 65534, os.getgid() or 65534)
-    found = binaries.find_binaries()
-    hidden = binaries.Binaries(_unreachable(tmp_path, found.directory), found.major)
+    installed = binaries.find_binaries()
+    hidden = binaries.Binaries(_unreachable(tmp_path, installed.directory), installed.major)
     copied = binaries.executable_for(account, hidden, tmp_path)
-    assert copied.directory.is_relative_to(tmp_path / f"postgresql-{found.major}")
+    assert copied.directory.is_relative_to(tmp_path / f"postgresql-{installed.major}")
     for program in ("postgres", "initdb"):
         done = subprocess.run([copied.directory / program, "-V"], check=False, capture_output=True)  # noqa: S603
         assert done.returncode == 0, done.stderr

@@ -20,14 +20,14 @@ BUSY, IDLE = "while True: pass", "import sys; sys.stdin.read()"
 def sessions() -> Iterator[dict[int, str]]:
     """Give processes that stand for sessions, with their users: two of ana's compute, one of hers and one of bob's wait."""
     with ExitStack() as stack:
-        found = {}
+        users = {}
         for program, user in ((BUSY, "ana"), (BUSY, "ana"), (IDLE, "ana"), (IDLE, "bob")):
             process = stack.enter_context(
                 subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603
             )
             stack.callback(process.kill)
-            found[process.pid] = user
-        yield found
+            users[process.pid] = user
+        yield users
 
 
 def _priorities(sessions: dict[int, str]) -> list[int]:

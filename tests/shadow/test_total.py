@@ -32,7 +32,7 @@ def client(shadow: Postgres) -> Iterator[psycopg.Connection]:
 def _value(
     connection: psycopg.Connection, schema: str, name: str, types: list[str], given: tuple[str | None, ...]
 ) -> str:
-    args = SQL(", ").join(SQL("{}::" + type_).format(Literal(one)) for type_, one in zip(types, given, strict=True))
+    args = SQL(", ").join(SQL("{}::" + type_).format(Literal(value)) for type_, value in zip(types, given, strict=True))
     call = SQL("SELECT {}.{}({})::text").format(Identifier(schema), Identifier(name), args)
     try:
         return str(connection.execute(call).fetchone())
@@ -42,12 +42,12 @@ def _value(
 
 def test_functions_are_postgresqls_and_null_where_those_fail(client: psycopg.Connection) -> None:
     """For every overload of one or two numbers, on numbers of every kind."""
-    found = client.execute(_FUNCTIONS, (sorted(PARTIAL),)).fetchall()
-    assert {"sqrt", "ln", "log", "exp", "power", "acos", "factorial"} <= {name for name, _ in found}
+    functions = client.execute(_FUNCTIONS, (sorted(PARTIAL),)).fetchall()
+    assert {"sqrt", "ln", "log", "exp", "power", "acos", "factorial"} <= {name for name, _ in functions}
     failing = 0
-    for name, types in found:
+    for name, types in functions:
         whole = not {"numeric", "double precision"} & set(types)
-        numbers = [one for one in (WHOLE if whole else NUMBERS) if name not in SLOW or one not in LARGE]
+        numbers = [number for number in (WHOLE if whole else NUMBERS) if name not in SLOW or number not in LARGE]
         for given in itertools.product(numbers, repeat=len(types)):
             wanted = _value(client, "pg_catalog", name, types, given)
             failing += wanted == "(None,)" and None not in given
@@ -105,13 +105,13 @@ def test_operators_are_postgresqls_and_null_where_those_fail(client: psycopg.Con
         "-1e308",
         "NaN",
     ]
-    pairs = list(itertools.product([one for one in values if _is_one(client, type_, one)], repeat=2))
+    pairs = list(itertools.product([value for value in values if _is_one(client, type_, value)], repeat=2))
     call = "SELECT (x::{0} OPERATOR({1}.{2}) y::{0})::text, pg_typeof(x::{0} OPERATOR({1}.{2}) y::{0})::text FROM {3}"
     sign, wanted = sign.replace("%", "%%"), []
     for pair in pairs:
         try:
-            found = client.execute(call.format(type_, "pg_catalog", sign, "(SELECT %s, %s) t (x, y)").encode(), pair)
-            wanted.append(found.fetchone())
+            cursor = client.execute(call.format(type_, "pg_catalog", sign, "(SELECT %s, %s) t (x, y)").encode(), pair)
+            wanted.append(cursor.fetchone())
         except psycopg.errors.UndefinedFunction:
             return
         except FAILED:

@@ -97,9 +97,9 @@ def test_a_filter_asks_all_charts_again(page: Page, superset: Superset, here: Si
 def test_shares_and_others_add_up(page: Page, superset: Superset, dashboard: int) -> None:
     """The table has each payment's share of the total; the other series chart has a series named Others."""
     answers = [answer.json()["result"][0] for answer in _load(page, superset, dashboard)]
-    (shares,) = [one["data"] for one in answers if "%trips" in one["colnames"]]
+    (shares,) = [answer["data"] for answer in answers if "%trips" in answer["colnames"]]
     assert abs(sum(row["%trips"] for row in shares) - 1) < 0.001
-    assert any("Others" in str(one["colnames"]) for one in answers)
+    assert any("Others" in str(answer["colnames"]) for answer in answers)
 
 
 def test_sql_lab_answers_and_refuses(superset: Superset, database: int) -> None:

@@ -62,21 +62,22 @@ class Beside(Memory):
         }
         keep = {table: KeptColumns(heavy_rows=few)}
         keep_heavy_rows(self._connection, self._declared, self.named, keep, read=False)
-        for one in row_keepers(self._declared, self.named, keep) if self._way is not Way.NOTHING else ():
+        for keeper in row_keepers(self._declared, self.named, keep) if self._way is not Way.NOTHING else ():
             counts = [
-                (int(str(n)), int(str(units))) for n, units in self.execute(f"SELECT n, units FROM {one.kept.numbers}")
+                (int(str(n)), int(str(units)))
+                for n, units in self.execute(f"SELECT n, units FROM {keeper.kept.numbers}")
             ]
-            one.keep(self._connection, self._room(one, sorted(counts, reverse=True)))
+            keeper.keep(self._connection, self._room(keeper, sorted(counts, reverse=True)))
 
-    def _room(self, one: RowsOfUnits, counts: Sequence[tuple[int, int]]) -> int:
+    def _room(self, keeper: RowsOfUnits, counts: Sequence[tuple[int, int]]) -> int:
         """Return how many bytes lead to the way."""
-        heavy = [(n, units) for n, units in counts if n > one.kept.rows]
-        units, rows = (one.unit_width * sum(u for _, u in heavy), one.width * sum(n * u for n, u in heavy))
+        heavy = [(n, units) for n, units in counts if n > keeper.kept.rows]
+        units, rows = (keeper.unit_width * sum(u for _, u in heavy), keeper.width * sum(n * u for n, u in heavy))
         match self._way:
             case Way.UNITS:
                 return units
             case Way.SOME:
-                return units + one.width * heavy[0][0] * heavy[0][1] if heavy else units
+                return units + keeper.width * heavy[0][0] * heavy[0][1] if heavy else units
             case Way.ROWS:
                 return units + rows
             case _:
@@ -86,9 +87,9 @@ class Beside(Memory):
 def rows_kept(engine: duckdb.DuckDBPyConnection, table: str, unit: str) -> int | None:
     """Return how many rows are kept in memory; None if nothing is."""
     name = f"{table} by {unit}: rows"
-    found = engine.execute(
+    cursor = engine.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND table_name = ?", [KEPT, name]
     )
-    if found.fetchall() == [(0,)]:
+    if cursor.fetchall() == [(0,)]:
         return None
     return int(engine.execute(f'SELECT count(*) FROM {KEPT}.main."{name}"').fetchall()[0][0])

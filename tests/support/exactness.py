@@ -176,10 +176,10 @@ def moves_of_each(
     """Yield how far each unit's rows move each of several measurements of one engine, which is filled once for all."""
     engine = measured[0].engine
     engine.fill(table, rows)
-    whole = [one.exact() for one in measured]
+    whole = [part.exact() for part in measured]
     for name in names or owners_of(rows, unit):
         engine.fill(table, [row for row in rows if owner(row[unit]) != name])
-        yield [one.distance(before, one.exact()) for one, before in zip(measured, whole, strict=True)]
+        yield [part.distance(before, part.exact()) for part, before in zip(measured, whole, strict=True)]
 
 
 def turned_round(measured: Measured, table: str, rows: Sequence[Row], unit: str) -> bool:
@@ -202,7 +202,7 @@ def each_once(keys: Iterable[KeyRow]) -> Iterator[KeyRow]:
         yield key if seen[key] == 1 else (*key, f"again {seen[key]}")
 
 
-def _pairs(one: Sequence[int] | None, other: Sequence[int] | None) -> Iterable[tuple[int, int]]:
+def _pairs(numbers: Sequence[int] | None, other: Sequence[int] | None) -> Iterable[tuple[int, int]]:
     """Return the numbers of a group side by side; a group that is missing has zeros."""
-    size = len(one or other or ())
-    return zip(one or [0] * size, other or [0] * size, strict=True)
+    size = len(numbers or other or ())
+    return zip(numbers or [0] * size, other or [0] * size, strict=True)

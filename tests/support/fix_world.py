@@ -84,9 +84,9 @@ def fields(connection: psycopg.Connection, owner: psycopg.Connection, probe: str
 
 def _named(owner: psycopg.Connection, type_: int, modifier: int) -> str:
     """Return the name of a type; those of PostgreSQL's own have the same in every database."""
-    known = _NAMED.get((type_, modifier))
-    if known is not None:
-        return known
+    name = _NAMED.get((type_, modifier))
+    if name is not None:
+        return name
     row = owner.execute("SELECT format_type(%s, %s)", (type_, modifier)).fetchone()
     assert row is not None
     if type_ < _FIRST_OF_OTHERS:
@@ -124,9 +124,9 @@ class Client:
         self, question: Question, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()
     ) -> Request:
         """Return what the wire would ask of the gateway."""
-        found = query_place(question.text)
-        if found is not None:
-            self.describe(question.text[found[1] : found[2]])
+        place = query_place(question.text)
+        if place is not None:
+            self.describe(question.text[place[1] : place[2]])
         for probe in question.probes:
             self.describe(probe)
         ((told,),) = self.connection.execute("SELECT dpsql.temporary()").fetchall()

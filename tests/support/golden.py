@@ -120,9 +120,9 @@ def ways(golden: Golden, world: World, engine: Memory) -> Sequence[Measurement]:
     return both_ways(plans(golden.sql, world.policy, world, engine, USERS[golden.user]))
 
 
-def both_ways(found: Iterable[MeasurementPlan]) -> Sequence[Measurement]:
+def both_ways(every_plan: Iterable[MeasurementPlan]) -> Sequence[Measurement]:
     """Return what is measured by some plans, in both ways where there are two."""
-    return [part for plan in found for way in (plan, plan.by_units) if way for part in way.parts]
+    return [part for plan in every_plan for way in (plan, plan.by_units) if way for part in way.parts]
 
 
 def engine_statements(parts: Sequence[Measurement], world: World, dialect: Dialect) -> list[str]:
@@ -132,14 +132,14 @@ def engine_statements(parts: Sequence[Measurement], world: World, dialect: Diale
 
 def expected_statements(dialect: Dialect) -> Mapping[str, list[str]]:
     """Return, by name of the golden statement, what the files say that an engine is asked."""
-    found: dict[str, list[str]] = {}
+    statements: dict[str, list[str]] = {}
     for file in sorted((QUERIES / dialect.name).glob("*.sql")):
         for block in _END.split(file.read_text(encoding="utf-8")):
             title, _, sql = block.strip().partition("\n")
             if not sql:
                 continue
-            found.setdefault(f"{file.stem}: {title.removeprefix('--').strip()}", []).append(sql)
-    return found
+            statements.setdefault(f"{file.stem}: {title.removeprefix('--').strip()}", []).append(sql)
+    return statements
 
 
 def update() -> None:

@@ -70,7 +70,7 @@ def failures_do_not_count(patch: pytest.MonkeyPatch) -> None:
 def epoch_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Answer a new epoch's questions with an old one's releases."""
     right = Measuring._key
-    patch.setattr(Measuring, "_key", lambda m, part, asker, _, known: right(m, part, asker, 0, known))
+    patch.setattr(Measuring, "_key", lambda m, part, asker, _, kept_keys: right(m, part, asker, 0, kept_keys))
 
 
 def epochs_never_end(patch: pytest.MonkeyPatch) -> None:
@@ -82,9 +82,9 @@ def reuse_across_roles(patch: pytest.MonkeyPatch) -> None:
     """Answer a role with what was released to one that protects another kind of unit."""
     right = Measuring._key
 
-    def key(m: Measuring, part: Any, asker: Any, epoch: int, known: Any) -> str:
-        kinds = {role: replace(one, protects="") for role, one in m.policy.roles.items()}
-        return right(replace(m, policy=replace(m.policy, roles=kinds)), part, asker, epoch, known)
+    def key(m: Measuring, part: Any, asker: Any, epoch: int, kept_keys: Any) -> str:
+        kinds = {role: replace(each, protects="") for role, each in m.policy.roles.items()}
+        return right(replace(m, policy=replace(m.policy, roles=kinds)), part, asker, epoch, kept_keys)
 
     patch.setattr(Measuring, "_key", key)
 
@@ -94,8 +94,8 @@ def free_for_others(patch: pytest.MonkeyPatch) -> None:
     right = releases.find_stored
 
     def find_stored(*args: Any) -> StoredItem:
-        found = right(*args)
-        return replace(found, paid=found.stored)
+        item = right(*args)
+        return replace(item, paid=item.stored)
 
     patch.setattr(releases, "find_stored", find_stored)
 
@@ -104,8 +104,8 @@ def reuse_across_policies(patch: pytest.MonkeyPatch) -> None:
     """Answer with what was released under other bounds."""
     right = Measuring._key
 
-    def key(m: Measuring, part: Any, asker: Any, epoch: int, known: Any) -> str:
-        return right(replace(m, policy=replace(m.policy, fingerprint="")), part, asker, epoch, known)
+    def key(m: Measuring, part: Any, asker: Any, epoch: int, kept_keys: Any) -> str:
+        return right(replace(m, policy=replace(m.policy, fingerprint="")), part, asker, epoch, kept_keys)
 
     patch.setattr(Measuring, "_key", key)
 
@@ -113,9 +113,11 @@ def reuse_across_policies(patch: pytest.MonkeyPatch) -> None:
 def reuse_at_any_price(patch: pytest.MonkeyPatch) -> None:
     """Answer with what was released at another ε."""
     right = Measuring._key
-    one = Fraction(1)
+    price = Fraction(1)
     patch.setattr(
-        Measuring, "_key", lambda m, part, asker, epoch, known: right(m, part.paying(one), asker, epoch, known)
+        Measuring,
+        "_key",
+        lambda m, part, asker, epoch, kept_keys: right(m, part.paying(price), asker, epoch, kept_keys),
     )
 
 
@@ -148,10 +150,10 @@ def dearest_alone(patch: pytest.MonkeyPatch) -> None:
     """Take the largest of several losses for all of them."""
 
     def compose(losses: Any) -> Privacy:
-        found = [*losses]
+        listed = [*losses]
         return Privacy(
-            max((one.epsilon for one in found), default=Fraction(0)),
-            max((one.delta for one in found), default=Fraction(0)),
+            max((loss.epsilon for loss in listed), default=Fraction(0)),
+            max((loss.delta for loss in listed), default=Fraction(0)),
         )
 
     patch.setattr(composition, "compose", compose)

@@ -56,8 +56,8 @@ def a_lookup_that_may_miss(patch: pytest.MonkeyPatch) -> None:
     """Look up a group that has no rows, as if all had."""
 
     def at(self: ExactSums, keys: Sequence[KeyRow]) -> ExactSums:
-        found = dict(zip(self.keys or (), self.coordinates, strict=True))
-        return replace(self, keys=None, coordinates=[found[key] for key in keys])
+        by_key = dict(zip(self.keys or (), self.coordinates, strict=True))
+        return replace(self, keys=None, coordinates=[by_key[key] for key in keys])
 
     patch.setattr(ExactSums, "at", at)
 
@@ -278,9 +278,9 @@ def in_the_order_of_their_counts(patch: pytest.MonkeyPatch) -> None:
     right = exact._candidates
 
     def discovered(*args: Any) -> ExactSums:
-        found = right(*args)
-        pairs = sorted(zip(found.coordinates, found.keys or (), strict=True), key=lambda pair: -pair[0][0])
-        return replace(found, keys=[key for _, key in pairs], coordinates=[numbers for numbers, _ in pairs])
+        sums = right(*args)
+        pairs = sorted(zip(sums.coordinates, sums.keys or (), strict=True), key=lambda pair: -pair[0][0])
+        return replace(sums, keys=[key for _, key in pairs], coordinates=[numbers for numbers, _ in pairs])
 
     patch.setattr(exact, "_candidates", discovered)
 

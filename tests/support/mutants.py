@@ -88,10 +88,10 @@ def _marks(patch: pytest.MonkeyPatch, broken: Callable[[str], str]) -> None:
 
 def _broken_marks(right: Callable[..., tuple[str, str] | None], broken: Callable[[str], str]) -> Callable[..., Any]:
     def maybe_heavy(*args: Any, **named: Any) -> tuple[str, str]:
-        found = right(*args, **named)
-        assert found is not None
-        assert tuple(map(broken, found)) != found
-        return broken(found[0]), broken(found[1])
+        texts = right(*args, **named)
+        assert texts is not None
+        assert tuple(map(broken, texts)) != texts
+        return broken(texts[0]), broken(texts[1])
 
     return maybe_heavy
 

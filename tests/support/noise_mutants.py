@@ -122,8 +122,8 @@ def noise_of_one_sign(patch: pytest.MonkeyPatch) -> None:
 
 def coins_that_lean(patch: pytest.MonkeyPatch) -> None:
     """Let coins fall on tails a tenth too often."""
-    one, many = bernoulli.coin, bernoulli.coins
-    patch.setattr(discrete_laplace, "coin", lambda source, x: one(source, x * Fraction(11, 10)))
+    single, many = bernoulli.coin, bernoulli.coins
+    patch.setattr(discrete_laplace, "coin", lambda source, x: single(source, x * Fraction(11, 10)))
     patch.setattr(discrete_laplace, "coins", lambda source, counts, rate: many(source, counts, rate * Fraction(11, 10)))
 
 

@@ -16,8 +16,8 @@ _NAME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 @cache
 def ordinary_python() -> str:
     """Return this Python, or one of the same release, that everybody may run: where root alone may, a copy of it."""
-    known = (sys.executable, f"/usr/bin/{_NAME}", f"/usr/local/bin/{_NAME}")
-    return next(filter(_serves, known), None) or _copy()
+    places = (sys.executable, f"/usr/bin/{_NAME}", f"/usr/local/bin/{_NAME}")
+    return next(filter(_serves, places), None) or _copy()
 
 
 def _serves(program: str) -> bool:

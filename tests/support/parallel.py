@@ -72,23 +72,23 @@ def _listen(session: pytest.Session, running: Mapping[Connection, ForkProcess]) 
     """Report what the processes tell until the last one has ended."""
     hook, left = session.config.hook, dict.fromkeys(running, "")
     while left:
-        for one in wait(list(left)):
-            assert isinstance(one, Connection)
+        for connection in wait(list(left)):
+            assert isinstance(connection, Connection)
             try:
-                what, value = one.recv()
+                what, value = connection.recv()
             except EOFError:
                 what, value = "died", None
             match what:
                 case "begins":
-                    left[one] = value
+                    left[connection] = value
                 case "report":
                     report = hook.pytest_report_from_serializable(config=session.config, data=value)
                     hook.pytest_runtest_logreport(report=report)
                 case "done":
-                    del left[one]
+                    del left[connection]
                 case _:
-                    running[one].join()
-                    hook.pytest_runtest_logreport(report=_death(left.pop(one), running[one].exitcode))
+                    running[connection].join()
+                    hook.pytest_runtest_logreport(report=_death(left.pop(connection), running[connection].exitcode))
             if session.shouldfail:
                 raise session.Failed(session.shouldfail)
             if session.shouldstop:

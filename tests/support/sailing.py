@@ -32,15 +32,15 @@ class Sailing(SparkEngine):
     def measured(self, sql: str) -> Sequence[EngineRow]:
         """Return the rows of a measurement, bound and run at once."""
         try:
-            found = self._connection.asked(sql).toArrow()
+            arrow = self._connection.asked(sql).toArrow()
         except Exception as error:
             raise EngineFailed from error
-        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        return list(zip(*(column.to_pylist() for column in arrow.columns), strict=True))
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run whatever a test wants."""
-        found = self._connection.session.sql(sql).toArrow()
-        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        arrow = self._connection.session.sql(sql).toArrow()
+        return list(zip(*(column.to_pylist() for column in arrow.columns), strict=True))
 
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a table hold just these rows, in this order."""

@@ -63,61 +63,61 @@ def benched(shops: Shops, change: Callable[[Policy], Policy] = lambda policy: po
 
 def check(number: int, bench: Bench, versions: Sequence[str] = VERSIONS) -> tuple[Written, str]:
     """Ask the statement of a number; return it, and by which rule it was refused, if it was."""
-    one, world = written(number), number // 2 % WORLDS
+    statement, world = written(number), number // 2 % WORLDS
     first, second = (bench.shops[name] for name in (ENGINES if number % 2 else ENGINES[::-1]))
     desk = bench.desks[ENGINES[not number % 2]]
     try:
-        asked = Asked(desk, desk.priced(one.sql, one.user))
+        asked = Asked(desk, desk.priced(statement.sql, statement.user))
     except (EngineFailed, InternalError):
         raise
     except DpsqlError as refused:
-        return one, str(refused.because)
-    assert cost(asked.priced) <= desk.policy.roles[USERS[one.user]].per_query.epsilon
+        return statement, str(refused.because)
+    assert cost(asked.priced) <= desk.policy.roles[USERS[statement.user]].per_query.epsilon
     for part in asked.measurements():
         own, *answers = asked_of(first, part.sql(first), world, (MODEST, *versions))
         moves(part, dict(zip(versions, map(part.exact, answers), strict=True)))
         (other,) = asked_of(second, part.sql(second), world, [MODEST])
         assert list(part.exact(own).items()) == list(part.exact(other).items())
         part.release(own)
-    compare(one, asked.answer(), fetched(bench.reference, meant(one.sql, desk.policy, world)))
-    return one, ""
+    compare(statement, asked.answer(), fetched(bench.reference, meant(statement.sql, desk.policy, world)))
+    return statement, ""
 
 
-def moves(one: Completed, found: Mapping[str, Exact]) -> None:
+def moves(completed: Completed, exacts: Mapping[str, Exact]) -> None:
     """See that neither an order of rows, nor nobody's rows, move anything, and no unit further than claimed."""
-    measured, whole = Measured(one.part.measurement, one.asked.desk.shop.engine, ""), found[WHOLE]
-    for version, other in found.items():
+    measured, whole = Measured(completed.part.measurement, completed.asked.desk.shop.engine, ""), exacts[WHOLE]
+    for version, other in exacts.items():
         if version in NEIGHBOURS:
             assert measured.distance(whole, other) <= measured.claim
             assert [key for key in other if key in whole] == [key for key in whole if key in other]
-            assert _found(one, whole, other)
+            assert _found(completed, whole, other)
         else:
             assert list(other.items()) == list(whole.items())
 
 
-def _found(one: Completed, whole: Exact, other: Exact) -> bool:
+def _found(completed: Completed, whole: Exact, other: Exact) -> bool:
     """Return whether a unit is in no more groups that are found than it may be."""
-    part = one.part.measurement
+    part = completed.part.measurement
     return not isinstance(part, Sums) or not part.delta or len(whole.keys() - other.keys()) <= part.bound.rows
 
 
-def compare(one: Written, answer: Answer, expected: Answer) -> None:
+def compare(statement: Written, answer: Answer, expected: Answer) -> None:
     """Compare group by group; what has no rows is nothing."""
     assert answer.names == expected.names
     assert answer.types == expected.types
-    found, wanted = _by_key(one, answer.rows), _by_key(one, expected.rows)
-    assert wanted.keys() <= found.keys()
-    nothing = (None,) * len(one.exact)
-    for key, row in found.items():
-        pairs = zip(row, wanted.get(key, nothing), one.exact, strict=True)
-        near = 1e-4 if one.user == "ana" else 0.05
+    answered, wanted = _by_key(statement, answer.rows), _by_key(statement, expected.rows)
+    assert wanted.keys() <= answered.keys()
+    nothing = (None,) * len(statement.exact)
+    for key, row in answered.items():
+        pairs = zip(row, wanted.get(key, nothing), statement.exact, strict=True)
+        near = 1e-4 if statement.user == "ana" else 0.05
         assert all(_alike(value, right, near) for value, right, exact in pairs if exact), (key, row, wanted.get(key))
 
 
-def _by_key(one: Written, rows: Sequence[tuple[object, ...]]) -> dict[tuple[object, ...], tuple[object, ...]]:
-    found = {row[: one.keys]: row[one.keys :] for row in rows}
-    assert len(found) == len(rows)
-    return found
+def _by_key(statement: Written, rows: Sequence[tuple[object, ...]]) -> dict[tuple[object, ...], tuple[object, ...]]:
+    by_key = {row[: statement.keys]: row[statement.keys :] for row in rows}
+    assert len(by_key) == len(rows)
+    return by_key
 
 
 def _alike(value: object, right: object, near: float) -> bool:

@@ -32,7 +32,7 @@ from dpsql.question import Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
-from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from tests.support.exactness import Exact, each_once
 from tests.support.fix_shop import USERS, Shop
 from tests.support.fix_world import Answer, fetched
@@ -137,8 +137,8 @@ class Completed:
 
     def release(self, rows: Sequence[EngineRow]) -> None:
         """Release the exact numbers: of groups that are found all."""
-        found = replace(self._released(rows), chosen=self.part.chosen)
-        self.asked.drawn[self.part.identity] = Draws.of((self.waiting.measurement, found))
+        shown = replace(self._released(rows), chosen=self.part.chosen)
+        self.asked.drawn[self.part.identity] = Draws.of((self.waiting.measurement, shown))
 
     def _released(self, rows: Sequence[EngineRow]) -> Release:
         measurement, keys = self.part.measurement, self.keys
@@ -150,8 +150,8 @@ class Completed:
                 exact = exact if keys is None else exact.at(keys)
                 return Release([list(row) for row in exact.coordinates], exact.keys)
             case KeySearch():
-                found = exact_units(measurement, rows).keys or ()
-                return Release([[0] for _ in found], found)
+                key_rows = exact_units(measurement, rows).keys or ()
+                return Release([[0] for _ in key_rows], key_rows)
             case Histogram():
                 return release_buckets(measurement, exact_buckets(measurement, rows, keys), random.Random(1).randbytes)  # noqa: S311
 

@@ -57,13 +57,13 @@ def written(number: int) -> Written:
     worded = words.chance(_WORDED)
     if worded and words.chance(0.25):
         return _whole(words, words.draw.choice(WHOLE_STATEMENTS)(words))
-    found = first_rows(w) if worded and words.chance(0.15) else rows(w)
+    base = first_rows(w) if worded and words.chance(0.15) else rows(w)
     for share, condition in ((0.35, None), (0.26, exists), (0.18, public_exists), (0.11, above), (0.18, correlated)):
         if w.chance(share):
-            found = found.filtered(w.condition(found)) if condition is None else condition(w, found)
+            base = base.filtered(w.condition(base)) if condition is None else condition(w, base)
     if w.chance(0.22):
-        found = beside_an_answer(w, found)
-    return _asked(w, in_other_words(w, found) if worded else found, worded=worded)
+        base = beside_an_answer(w, base)
+    return _asked(w, in_other_words(w, base) if worded else base, worded=worded)
 
 
 def _whole(w: Writer, text: Text) -> Written:
@@ -76,15 +76,15 @@ def _whole(w: Writer, text: Text) -> Written:
     return Written(f"SELECT {outputs} {text.rest}{grouped}", "ana", len(text.by), exact, frozenset(w.has))
 
 
-def _asked(w: Writer, found: Rows, *, worded: bool) -> Written:
+def _asked(w: Writer, base: Rows, *, worded: bool) -> Written:
     user = "eve" if w.chance(0.16) else "ana"
-    by = _keys(w, found, user)
-    if worded and (moments := found.of(Kind.MOMENT)) and user == "ana":
+    by = _keys(w, base, user)
+    if worded and (moments := base.of(Kind.MOMENT)) and user == "ana":
         w.note("text of a time")
         text = w.draw.choice(("left({}::text, 10)", "substring({}::text, 1, 13)", "left({}::text, 7)"))
         by = [*by[:1], text.format(w.draw.choice(moments).text)]
     made = "rows of single units" in w.has or "UNION ALL" in w.has
-    calls = [aggregate(found, w.draw, w.note, made=made) for _ in range(w.draw.choice((1, 1, 2, 3)))]
+    calls = [aggregate(base, w.draw, w.note, made=made) for _ in range(w.draw.choice((1, 1, 2, 3)))]
     if by and w.chance(0.08):
         w.note("share of a total")
         other = w.scan()
@@ -97,7 +97,7 @@ def _asked(w: Writer, found: Rows, *, worded: bool) -> Written:
     if by and w.chance(0.1):
         w.note("HAVING")
         grouped += " HAVING count(*) > 1"
-    sql = w.completed(f"SELECT {outputs} {found.text_where}{grouped}")
+    sql = w.completed(f"SELECT {outputs} {base.text_where}{grouped}")
     return Written(sql, user, len(shown), tuple(call.exact for call in calls), frozenset(w.has))
 
 
@@ -112,9 +112,9 @@ def _sets(w: Writer, by: Sequence[str], calls: Sequence[Call]) -> str:
     return f" GROUP BY {w.draw.choice(sets)}"
 
 
-def _keys(w: Writer, found: Rows, user: str) -> list[str]:
-    made = [key for key in (w.key(found) for _ in range(w.draw.choice((0, 1, 1, 1, 2)))) if key is not None]
-    looked = [c for c in found.of(Kind.KEY) if c.means]
+def _keys(w: Writer, base: Rows, user: str) -> list[str]:
+    made = [key for key in (w.key(base) for _ in range(w.draw.choice((0, 1, 1, 1, 2)))) if key is not None]
+    looked = [c for c in base.of(Kind.KEY) if c.means]
     if looked and w.chance(0.15):
         w.note("look into a public table")
         a, p = w.draw.choice(looked), w.alias("p")
@@ -123,18 +123,18 @@ def _keys(w: Writer, found: Rows, user: str) -> list[str]:
     by = list(dict.fromkeys(made))
     if any(text.endswith((".n", ".x")) and text.startswith("s") for text in by):
         w.note("histogram of units")
-    texts = found.of(Kind.TEXT, Kind.NUMBER, Kind.UUID, Kind.CLOCK)
+    texts = base.of(Kind.TEXT, Kind.NUMBER, Kind.UUID, Kind.CLOCK)
     if user == "eve" and texts:
         w.note("found keys")
         by = [*by[:1], w.draw.choice(texts).text]
     return by
 
 
-def exists(w: Writer, found: Rows) -> Rows:
+def exists(w: Writer, base: Rows) -> Rows:
     """Return those for which there are rows of the same unit, or none."""
-    names = [name for name in found.names if name.means != "nothing"]
+    names = [name for name in base.names if name.means != "nothing"]
     if not names:
-        return found
+        return base
     mine = w.draw.choice(names)
     tables = [table for table, columns in TABLES.items() if any(c.means == mine.means for c in columns)]
     other = w.scan(w.draw.choice(tables))
@@ -148,32 +148,30 @@ def exists(w: Writer, found: Rows) -> Rows:
         if kind == "IN units" and mine.means == "unit" and w.chance(0.7):
             w.note("IN units with HAVING")
             word, having = "IN", f" GROUP BY {name} HAVING count(*) > 1"
-        return found.filtered(
-            _perhaps_beside(w, found, f"{mine.text} {word} (SELECT {name} {other.text_where}{having})")
-        )
+        return base.filtered(_perhaps_beside(w, base, f"{mine.text} {word} (SELECT {name} {other.text_where}{having})"))
     inside = other.filtered(f"{name} = {mine.text}")
-    if w.chance(0.2) and (same := [c for c in found.of(*NUMBERS) if c.text.startswith("t")]):
+    if w.chance(0.2) and (same := [c for c in base.of(*NUMBERS) if c.text.startswith("t")]):
         inside = inside.filtered(f"{w.draw.choice(same).text} >= {w.draw.choice(inside.of(*NUMBERS) or same).text}")
-    return found.filtered(_perhaps_beside(w, found, f"{kind} (SELECT 1 {inside.text_where})"))
+    return base.filtered(_perhaps_beside(w, base, f"{kind} (SELECT 1 {inside.text_where})"))
 
 
-def _perhaps_beside(w: Writer, found: Rows, condition: str) -> str:
+def _perhaps_beside(w: Writer, base: Rows, condition: str) -> str:
     """Return a condition, now and then as one side of another."""
     if w.chance(0.7):
         return condition
     w.note("EXISTS under OR")
-    other = w.condition(found)
+    other = w.condition(base)
     return w.draw.choice((f"({other} OR {condition})", f"NOT ({other} AND {condition})"))
 
 
-def correlated(w: Writer, found: Rows) -> Rows:
+def correlated(w: Writer, base: Rows) -> Rows:
     """Return those by an aggregate of the same unit's rows, or of the rows of the same group; or by what a key finds."""
-    numbers = found.of(Kind.WHOLE)
-    names = [name for name in found.names if name.means not in {"nothing", "item"} and _PLAIN.fullmatch(name.text)]
-    keys = [c for c in found.of(Kind.LABEL, Kind.KEY, Kind.FLAG) if _PLAIN.fullmatch(c.text)]
+    numbers = base.of(Kind.WHOLE)
+    names = [name for name in base.names if name.means not in {"nothing", "item"} and _PLAIN.fullmatch(name.text)]
+    keys = [c for c in base.of(Kind.LABEL, Kind.KEY, Kind.FLAG) if _PLAIN.fullmatch(c.text)]
     ties = [*names, *keys, *keys] if w.chance(0.6) else names
     if not numbers or not ties:
-        return found
+        return base
     mine = w.draw.choice(ties)
     own, column = mine.kind is Kind.NAME, mine.text.split(".")[1]
     tables = [
@@ -181,7 +179,7 @@ def correlated(w: Writer, found: Rows) -> Rows:
     ]
     tables = [t for t in tables if any(c.kind is Kind.WHOLE for c in TABLES[t])]
     if not tables:
-        return found
+        return base
     w.note("aggregate of the same unit" if own else "aggregate of the same group")
     inner = w.scan(w.draw.choice(tables))
     tied = next(c for c in inner.columns if (c.means == mine.means if own else c.text.endswith(f".{column}")))
@@ -192,55 +190,53 @@ def correlated(w: Writer, found: Rows) -> Rows:
         else (f"avg({y}) + 0.37", "count(*) + 0.37")
     )
     inner = w.maybe_filtered(inner, 0.4).filtered(f"{tied.text} = {mine.text}")
-    return found.filtered(
+    return base.filtered(
         f"{w.draw.choice(numbers).text} {w.draw.choice(('<', '>', '>='))} (SELECT {call} {inner.text_where})"
     )
 
 
-def public_exists(w: Writer, found: Rows) -> Rows:
+def public_exists(w: Writer, base: Rows) -> Rows:
     """Return those for which a public table has rows, or none."""
-    keys = [c for c in found.of(Kind.KEY) if c.means]
+    keys = [c for c in base.of(Kind.KEY) if c.means]
     if not keys:
-        return found
+        return base
     a, p = w.draw.choice(keys), w.alias("p")
     table, value = {"nation": ("nations", "'Peru'"), "part": ("parts", "'a'")}[a.means]
     column = {"nation": "name", "part": "kind"}[a.means]
     if w.chance(0.5):
         w.note("IN public rows")
         word = w.draw.choice(("IN", "NOT IN"))
-        return found.filtered(
-            f"{a.text} {word} (SELECT {p}.{a.means} FROM {table} AS {p} WHERE {p}.{column} = {value})"
-        )
+        return base.filtered(f"{a.text} {word} (SELECT {p}.{a.means} FROM {table} AS {p} WHERE {p}.{column} = {value})")
     w.note("public rows exist")
     word = w.draw.choice(("EXISTS", "NOT EXISTS"))
     inside = f"SELECT 1 FROM {table} AS {p} WHERE {p}.{a.means} = {a.text} AND {p}.{column} <> {value}"
-    return found.filtered(f"{word} ({inside})")
+    return base.filtered(f"{word} ({inside})")
 
 
-def above(w: Writer, found: Rows) -> Rows:
+def above(w: Writer, base: Rows) -> Rows:
     """Return those above an answer; it is between two numbers that can be."""
-    numbers = found.of(Kind.WHOLE)
+    numbers = base.of(Kind.WHOLE)
     if not numbers:
-        return found
+        return base
     w.note("above an answer")
     inner = w.maybe_filtered(_simple(w, Kind.WHOLE), 0.3)
     x, y = w.draw.choice(numbers).text, w.draw.choice(inner.of(Kind.WHOLE)).text
-    return found.filtered(f"{x} {w.draw.choice('<>')} (SELECT avg({y}) + 0.37 {inner.text_where})")
+    return base.filtered(f"{x} {w.draw.choice('<>')} (SELECT avg({y}) + 0.37 {inner.text_where})")
 
 
 def _simple(w: Writer, kind: Kind) -> Rows:
     """Return the rows of a table that has a column of a kind."""
     while True:
-        found = w.scan()
-        if found.of(kind):
-            return found
+        base = w.scan()
+        if base.of(kind):
+            return base
 
 
-def beside_an_answer(w: Writer, found: Rows) -> Rows:
+def beside_an_answer(w: Writer, base: Rows) -> Rows:
     """Return rows that an answer's rows choose, or stand beside."""
-    pairs = [c for c in found.of(Kind.LABEL, Kind.KEY) if _PLAIN.fullmatch(c.text)]
+    pairs = [c for c in base.of(Kind.LABEL, Kind.KEY) if _PLAIN.fullmatch(c.text)]
     if not pairs:
-        return found
+        return base
     mine = w.draw.choice(pairs)
     column = mine.text.split(".")[1]
     inner = w.scan(next(t for t, columns in _SCANNED.items() if any(c.text == column for c in columns)))
@@ -251,16 +247,16 @@ def beside_an_answer(w: Writer, found: Rows) -> Rows:
     if roll < 0.4:
         w.note("top groups")
         word = w.draw.choice(("IN", "IN", "NOT IN"))
-        return found.filtered(f"{mine.text} {word} (SELECT {theirs.text} {top})")
+        return base.filtered(f"{mine.text} {word} (SELECT {theirs.text} {top})")
     if roll < 0.65:
         w.note("joined with an answer")
         source = f"(SELECT {theirs.text} AS k, count(*) + 0.37 AS m {of_group}) AS {s}"
-        found = replace(found, text=f"{found.text} JOIN {source} ON {s}.k = {mine.text}", plain=False)
-        numbers = found.of(Kind.WHOLE)
-        return found.filtered(f"{w.draw.choice(numbers).text} < {s}.m") if numbers and w.chance(0.6) else found
+        base = replace(base, text=f"{base.text} JOIN {source} ON {s}.k = {mine.text}", plain=False)
+        numbers = base.of(Kind.WHOLE)
+        return base.filtered(f"{w.draw.choice(numbers).text} < {s}.m") if numbers and w.chance(0.6) else base
     w.note("others")
     source = f"(SELECT {theirs.text} AS k {top}) AS {s}"
     other = "'Others'" if mine.kind is Kind.LABEL else "-1"
     shown = Col(f"CASE WHEN {s}.k IS NOT NULL THEN {mine.text} ELSE {other} END", mine.kind, mine.values)
-    text, rest = f"{found.text} LEFT JOIN {source} ON {s}.k = {mine.text}", found.of(Kind.WHOLE, Kind.DECIMAL)
-    return Rows(text, (*rest, shown, shown), found.where, plain=False)
+    text, rest = f"{base.text} LEFT JOIN {source} ON {s}.k = {mine.text}", base.of(Kind.WHOLE, Kind.DECIMAL)
+    return Rows(text, (*rest, shown, shown), base.where, plain=False)

@@ -92,7 +92,9 @@ def neighbours_are_one(patch: pytest.MonkeyPatch) -> None:
 
 def no_answer(patch: pytest.MonkeyPatch) -> None:
     """Ask the second stage as if the first had no rows."""
-    patch.setattr(inner_answers, "_answered", lambda relation, _: with_answers(relation, lambda one: one.answered(())))
+    patch.setattr(
+        inner_answers, "_answered", lambda relation, _: with_answers(relation, lambda awaited: awaited.answered(()))
+    )
 
 
 def weighed_before_the_join(patch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,6 @@ LOOKED_UP: Mapping[str, tuple[str, Sequence[Col]]] = {
 
 def scanned(table: str, alias: str) -> Rows:
     """Return the rows of a protected table, or of a view."""
-    found = VIEWS[table].columns if table in VIEWS else TABLES[table]
-    columns = tuple(replace(c, text=f"{alias}.{c.text}") for c in found)
+    declared = VIEWS[table].columns if table in VIEWS else TABLES[table]
+    columns = tuple(replace(c, text=f"{alias}.{c.text}") for c in declared)
     return Rows(f"{table} AS {alias}", columns, plain=table in TABLES)

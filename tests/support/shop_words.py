@@ -35,18 +35,18 @@ def first_rows(w: Writer) -> Rows:
     return Rows(f"({text}) AS {s}", columns, plain=False)
 
 
-def in_other_words(w: Writer, found: Rows) -> Rows:
+def in_other_words(w: Writer, base: Rows) -> Rows:
     """Return rows of which one thing or two are said in such words; of a cross join no condition may say anything."""
     for make in w.draw.sample((beside_the_units, by_pairs, among_keys, naturally), 2):
-        found = make(w, found)
-    return beside_all(w, found) if w.chance(0.3) else found
+        base = make(w, base)
+    return beside_all(w, base) if w.chance(0.3) else base
 
 
-def beside_the_units(w: Writer, found: Rows) -> Rows:
+def beside_the_units(w: Writer, base: Rows) -> Rows:
     """Return rows beside what LATERAL finds of the same unit."""
-    units = [name for name in found.names if name.means == "unit"]
+    units = [name for name in base.names if name.means == "unit"]
     if not units:
-        return found
+        return base
     w.note("LATERAL")
     inner, s, unit = w.scan(w.draw.choice(("orders", "calls"))), w.alias("s"), w.draw.choice(units)
     y = inner.of(Kind.WHOLE)[0]
@@ -56,39 +56,37 @@ def beside_the_units(w: Writer, found: Rows) -> Rows:
         w.note("first rows of units")
     text = f"SELECT {call or y.text} AS n {inner.text_where}{'' if call else f' ORDER BY {y.text} LIMIT 1'}"
     word = w.draw.choice((", LATERAL", "CROSS JOIN LATERAL", "JOIN LATERAL"))
-    beside = f"{found.text}{'' if word[0] == ',' else ' '}{word} ({text}) AS {s}{' ON TRUE' if word[0] == 'J' else ''}"
-    made = replace(
-        found, text=beside, columns=(*found.columns, Col(f"{s}.n", Kind.WHOLE, ("0", "1", "2"))), plain=False
-    )
+    beside = f"{base.text}{'' if word[0] == ',' else ' '}{word} ({text}) AS {s}{' ON TRUE' if word[0] == 'J' else ''}"
+    made = replace(base, text=beside, columns=(*base.columns, Col(f"{s}.n", Kind.WHOLE, ("0", "1", "2"))), plain=False)
     return made.filtered(f"{s}.n >= 1") if w.chance(0.3) else made
 
 
-def by_pairs(w: Writer, found: Rows) -> Rows:
+def by_pairs(w: Writer, base: Rows) -> Rows:
     """Return rows that have the largest or the least value of their unit's."""
     units = {c.text for columns in TABLES.values() for c in columns if c.means == "unit"}
-    tables = {t: c for c in found.names for t, name in [c.text.split(".")] if t[0] == "t" and name in units}
-    pairs = [(tables[x.text.split(".")[0]], x) for x in found.of(Kind.WHOLE) if x.text.split(".")[0] in tables]
+    tables = {t: c for c in base.names for t, name in [c.text.split(".")] if t[0] == "t" and name in units}
+    pairs = [(tables[x.text.split(".")[0]], x) for x in base.of(Kind.WHOLE) if x.text.split(".")[0] in tables]
     if not pairs:
-        return found
+        return base
     unit, x = w.draw.choice(pairs)
     table = next(t for t, columns in TABLES.items() if any(c.text == unit.text.split(".")[1] for c in columns))
     if all(c.text != x.text.split(".")[1] for c in TABLES[table]):  # a view's own
-        return found
+        return base
     inner = w.maybe_filtered(w.scan(table), 0.3)
     w.note("pairs with a unit")
     u, y = (f"{inner.columns[0].text.split('.')[0]}.{c.text.split('.')[1]}" for c in (unit, x))
     call = w.draw.choice((f"max({y})", f"min({y})"))
-    return found.filtered(f"({unit.text}, {x.text}) IN (SELECT {u}, {call} {inner.text_where} GROUP BY {u})")
+    return base.filtered(f"({unit.text}, {x.text}) IN (SELECT {u}, {call} {inner.text_where} GROUP BY {u})")
 
 
-def among_keys(w: Writer, found: Rows) -> Rows:
+def among_keys(w: Writer, base: Rows) -> Rows:
     """Return rows whose key is in a list that is made of others."""
-    keys = found.of(Kind.KEY)
+    keys = base.of(Kind.KEY)
     if not keys:
-        return found
+        return base
     w.note("lists of keys")
     word = w.draw.choice(("UNION", "UNION", "INTERSECT", "EXCEPT"))
-    return found.filtered(f"{w.draw.choice(keys).text} IN ({_of_keys(w, Kind.KEY)} {word} {_of_keys(w, Kind.KEY)})")
+    return base.filtered(f"{w.draw.choice(keys).text} IN ({_of_keys(w, Kind.KEY)} {word} {_of_keys(w, Kind.KEY)})")
 
 
 def _with(kind: Kind) -> Sequence[str]:
@@ -101,30 +99,30 @@ def _of_keys(w: Writer, kind: Kind) -> str:
     if kind is Kind.KEY and w.chance(0.25):
         p = w.alias("p")
         return f"SELECT {p}.nation FROM nations AS {p} WHERE {p}.nation > {w.draw.randrange(2)}"
-    found = w.maybe_filtered(w.scan(w.draw.choice(_with(kind))), 0.4)
-    return f"SELECT {w.draw.choice(found.of(kind)).text} {found.text_where} GROUP BY 1 HAVING count(*) > 0"
+    base = w.maybe_filtered(w.scan(w.draw.choice(_with(kind))), 0.4)
+    return f"SELECT {w.draw.choice(base.of(kind)).text} {base.text_where} GROUP BY 1 HAVING count(*) > 0"
 
 
-def naturally(w: Writer, found: Rows) -> Rows:
+def naturally(w: Writer, base: Rows) -> Rows:
     """Return a table's rows that have a column in common with constants."""
-    labels = found.of(Kind.LABEL, Kind.KEY)
-    if not (found.plain and labels):
-        return found
+    labels = base.of(Kind.LABEL, Kind.KEY)
+    if not (base.plain and labels):
+        return base
     w.note("NATURAL JOIN")
     x, s = w.draw.choice(labels), w.alias("s")
     some = ", ".join(f"({value}, {n})" for n, value in enumerate(w.draw.sample(x.values, 2)))
-    text = f"{found.text} NATURAL JOIN (VALUES {some}) AS {s} ({x.text.split('.')[1]}, place)"
-    return replace(found, text=text, columns=(*found.columns, Col(f"{s}.place", Kind.WHOLE, ("0", "1"))), plain=False)
+    text = f"{base.text} NATURAL JOIN (VALUES {some}) AS {s} ({x.text.split('.')[1]}, place)"
+    return replace(base, text=text, columns=(*base.columns, Col(f"{s}.place", Kind.WHOLE, ("0", "1"))), plain=False)
 
 
-def beside_all(w: Writer, found: Rows) -> Rows:
+def beside_all(w: Writer, base: Rows) -> Rows:
     """Return rows each beside all of a public table's."""
     w.note("CROSS JOIN of public rows")
     p = w.alias("p")
     (_, (table, columns)) = w.draw.choice(list(LOOKED_UP.items()))
     word = w.draw.choice((" CROSS JOIN", " CROSS JOIN", " JOIN"))
-    text = f"{found.text}{word} {table} AS {p}{' ON TRUE' if word == ' JOIN' else ''}"
-    return replace(found, text=text, columns=(*found.columns, *(replace(c, text=f"{p}.{c.text}") for c in columns)))
+    text = f"{base.text}{word} {table} AS {p}{' ON TRUE' if word == ' JOIN' else ''}"
+    return replace(base, text=text, columns=(*base.columns, *(replace(c, text=f"{p}.{c.text}") for c in columns)))
 
 
 def public_first(w: Writer) -> Text:
@@ -163,8 +161,8 @@ def lists(w: Writer) -> Text:
     w.note("lists of keys")
     kind = w.draw.choice(KEYS)
     word = w.draw.choice(("UNION", "INTERSECT", "EXCEPT"))
-    found = w.maybe_filtered(w.scan(w.draw.choice(_with(kind))), 0.4)
-    first = f"SELECT {w.draw.choice(found.of(kind)).text} {found.text_where}"
+    base = w.maybe_filtered(w.scan(w.draw.choice(_with(kind))), 0.4)
+    first = f"SELECT {w.draw.choice(base.of(kind)).text} {base.text_where}"
     counted = "" if word == "UNION" else " GROUP BY 1 HAVING count(*) > 0"
     return Text((), (), "", f"{first}{counted} {word} {_of_keys(w, kind)}")
 

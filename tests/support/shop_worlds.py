@@ -150,8 +150,11 @@ def owned(table: Table, policy: Policy, place: str = "public") -> str:
         return f"{table.name}.{unit.column} IS NOT NULL"
     target = policy.tables[unit.through.table]
     pairs = zip(unit.through.columns, unit.columns, strict=True)
-    found = [*(f"{target.name}.{theirs} = {table.name}.{mine}" for theirs, mine in pairs), owned(target, policy, place)]
-    return f"EXISTS (SELECT 1 FROM {place}.{target.name} AS {target.name} WHERE {' AND '.join(found)})"
+    conditions = [
+        *(f"{target.name}.{theirs} = {table.name}.{mine}" for theirs, mine in pairs),
+        owned(target, policy, place),
+    ]
+    return f"EXISTS (SELECT 1 FROM {place}.{target.name} AS {target.name} WHERE {' AND '.join(conditions)})"
 
 
 def _read(number: str, sql: str) -> set[str]:
@@ -169,10 +172,10 @@ def meant(sql: str, policy: Policy, world: int) -> str:
     What stands in a comment is meant.
     """
     sql = re.sub(r"/\*(.*?)\*/", r"\1", sql)
-    sql = _VIEWED.sub(lambda found: f"({VIEWS[found[1]].query(found[2], _read(found[2], sql))}) AS t{found[2]}", sql)
+    sql = _VIEWED.sub(lambda match: f"({VIEWS[match[1]].query(match[2], _read(match[2], sql))}) AS t{match[2]}", sql)
 
-    def scan(found: re.Match[str]) -> str:
-        table, alias = policy.tables[found[1]], found[2]
+    def scan(match: re.Match[str]) -> str:
+        table, alias = policy.tables[match[1]], match[2]
         read = _read(alias[1:], sql)
         needed = [f"{name} IS NOT NULL" for name in sorted(read) if not table.columns[name].nullable]
         rows = f"{schema(world, 'meant')}.{table.name}"

@@ -20,62 +20,62 @@ def rows(w: Writer, depth: int = 2) -> Rows:
     if not depth:
         makers = makers[:1]
     weights = [weight for weight, _ in makers]
-    found = w.draw.choices([make for _, make in makers], weights)[0](w, depth)
+    base = w.draw.choices([make for _, make in makers], weights)[0](w, depth)
     if w.chance(0.25):
-        found = looked_up(w, found)
+        base = looked_up(w, base)
     if w.chance(0.13):
-        found = beside_constants(w, found)
-    return found
+        base = beside_constants(w, base)
+    return base
 
 
 def joined(w: Writer, depth: int) -> Rows:
     """Return rows of several relations, joined on what names the unit or one of its rows."""
     w.note("join of protected tables")
-    found = w.scan() if w.chance(0.7) else rows(w, depth - 1)
+    base = w.scan() if w.chance(0.7) else rows(w, depth - 1)
     for _ in range(w.draw.randint(1, _MOST_JOINED - 1)):
-        found = _attached(w, found, depth)
-    return found
+        base = _attached(w, base, depth)
+    return base
 
 
-def _attached(w: Writer, found: Rows, depth: int) -> Rows:
+def _attached(w: Writer, base: Rows, depth: int) -> Rows:
     """Return rows with those of another relation that has a name in common."""
-    means = {name.means for name in found.names}
+    means = {name.means for name in base.names}
     tables = [table for table, columns in TABLES.items() if means & {column.means for column in columns}]
     other = per_unit(w, depth - 1) if w.chance(0.2) and "unit" in means else None
     if other is None:
         if not tables:
-            return found
+            return base
         other = w.scan(w.draw.choice(tables))
-    pairs = [(a, b) for a in found.names for b in other.names if a.means == b.means != "nothing"]
+    pairs = [(a, b) for a in base.names for b in other.names if a.means == b.means != "nothing"]
     if not pairs:
-        return found
+        return base
     a, b = w.draw.choice(pairs)
-    on, columns = f"{a.text} = {b.text}", (*found.columns, *other.columns)
-    if w.chance(_WRONG) and (numbers := (found.of(Kind.WHOLE), other.of(Kind.WHOLE))) and all(numbers):
+    on, columns = f"{a.text} = {b.text}", (*base.columns, *other.columns)
+    if w.chance(_WRONG) and (numbers := (base.of(Kind.WHOLE), other.of(Kind.WHOLE))) and all(numbers):
         on = f"{numbers[0][0].text} = {numbers[1][0].text}"
     roll = w.draw.random()
     if roll < 0.3 and other.plain and not other.where:
         w.note("LEFT JOIN of protected tables")
         on += f" AND {w.condition(other)}" if w.chance(0.3) else ""
         kept = tuple(c for c in other.columns if c.kind is not Kind.NAME)  # of a row that is missing they name nobody
-        return Rows(f"{found.text} LEFT JOIN {other.text} ON {on}", (*found.columns, *kept), found.where, plain=False)
-    where = (*found.where, *other.where)
-    if roll < 0.36 and found.plain and other.plain and not found.where:
+        return Rows(f"{base.text} LEFT JOIN {other.text} ON {on}", (*base.columns, *kept), base.where, plain=False)
+    where = (*base.where, *other.where)
+    if roll < 0.36 and base.plain and other.plain and not base.where:
         w.note("RIGHT JOIN")
-        kept = tuple(c for c in found.columns if c.kind is not Kind.NAME)
-        return Rows(f"{found.text} RIGHT JOIN {other.text} ON {on}", (*other.columns, *kept), where, plain=False)
+        kept = tuple(c for c in base.columns if c.kind is not Kind.NAME)
+        return Rows(f"{base.text} RIGHT JOIN {other.text} ON {on}", (*other.columns, *kept), where, plain=False)
     if roll < 0.45:
-        return Rows(f"{found.text} CROSS JOIN {other.text}", columns, (*where, on), plain=False)
+        return Rows(f"{base.text} CROSS JOIN {other.text}", columns, (*where, on), plain=False)
     on += f" AND {w.condition(other)}" if w.chance(0.15) else ""
-    return Rows(f"{found.text} JOIN {other.text} ON {on}", columns, where, plain=False)
+    return Rows(f"{base.text} JOIN {other.text} ON {on}", columns, where, plain=False)
 
 
-def looked_up(w: Writer, found: Rows) -> Rows:
+def looked_up(w: Writer, base: Rows) -> Rows:
     """Return rows with what public tables say of a key, perhaps by way of another."""
     for number in range(w.draw.choice((1, 1, 2))):
-        keys = [c for c in found.of(Kind.KEY) if c.means]
+        keys = [c for c in base.of(Kind.KEY) if c.means]
         if not keys:
-            return found
+            return base
         a, p = w.draw.choice(keys), w.alias("p")
         table, columns = LOOKED_UP[a.means]
         w.note("several public tables" if number else "public table")
@@ -86,18 +86,18 @@ def looked_up(w: Writer, found: Rows) -> Rows:
             columns = columns[:1]
         new = tuple(replace(c, text=f"{p}.{c.text}") for c in columns)
         word = w.draw.choice(("JOIN", "JOIN", "LEFT JOIN"))
-        text = f"{found.text} {word} {source} ON {p}.{a.means} = {a.text}"
-        if word == "JOIN" and found.plain and not found.where and w.chance(0.3):
-            text = f"{source} JOIN {found.text} ON {p}.{a.means} = {a.text}"
-        found = replace(found, text=text, columns=(*found.columns, *new), plain=False)
-    return found
+        text = f"{base.text} {word} {source} ON {p}.{a.means} = {a.text}"
+        if word == "JOIN" and base.plain and not base.where and w.chance(0.3):
+            text = f"{source} JOIN {base.text} ON {p}.{a.means} = {a.text}"
+        base = replace(base, text=text, columns=(*base.columns, *new), plain=False)
+    return base
 
 
-def beside_constants(w: Writer, found: Rows) -> Rows:
+def beside_constants(w: Writer, base: Rows) -> Rows:
     """Return rows beside constants: VALUES, an array, a series, a CTE."""
-    numbers = found.of(Kind.WHOLE)
+    numbers = base.of(Kind.WHOLE)
     if not numbers:
-        return found
+        return base
     x, v = w.draw.choice(numbers).text, w.alias("v")
     bands = "VALUES (0, 2, 'low'), (2, 9, 'high')"
     label = Col(f"{v}.label", Kind.LABEL, ("'low'", "'high'"))
@@ -120,7 +120,7 @@ def beside_constants(w: Writer, found: Rows) -> Rows:
             w.ctes.append(v)
             w.later(v, lambda _: f"SELECT * FROM ({bands}) AS b (lo, hi, label)")
     word = w.draw.choice(("JOIN", "JOIN", "LEFT JOIN"))
-    return replace(found, text=f"{found.text} {word} {source} ON {on}", columns=(*found.columns, *new), plain=False)
+    return replace(base, text=f"{base.text} {word} {source} ON {on}", columns=(*base.columns, *new), plain=False)
 
 
 def _derived(w: Writer, s: str, text: Callable[[set[str]], str], columns: Sequence[Col], *, plain: bool) -> Rows:
@@ -213,7 +213,7 @@ def per_unit(w: Writer, depth: int) -> Rows:
 
     def text(read: set[str]) -> str:
         shown = [
-            one for one in select if "x" in read or not one.endswith(" AS x")
+            column for column in select if "x" in read or not column.endswith(" AS x")
         ]  # of what nobody reads no value is missing
         return f"SELECT {', '.join(shown)} {inner.text_where} GROUP BY {grouped}{having}"
 
@@ -287,9 +287,9 @@ def united(w: Writer, depth: int) -> Rows:
             output["what"] = what
         columns.append(Col(f"{s}.what", Kind.LABEL, ("'one'", "'other'")))
     for kind in (Kind.WHOLE, Kind.LABEL, Kind.FLAG):
-        found = [part.of(kind) for part in parts]
-        if all(found):
-            pair = [w.draw.choice(some) for some in found]
+        of_kind = [part.of(kind) for part in parts]
+        if all(of_kind):
+            pair = [w.draw.choice(some) for some in of_kind]
             for output, column in zip(outputs, pair, strict=True):
                 output[f"c{kind.name}"] = column.text
             columns.append(replace(pair[0], text=f"{s}.c{kind.name}"))

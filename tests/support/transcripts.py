@@ -49,8 +49,8 @@ class Transcript:
     def told(self, *, fixed: bool) -> object:
         """Return what must not depend on any one's rows; the number of answered rows only where it is `fixed`."""
         return [
-            (one.error, one.columns, one.rows if fixed else None, one.charged, one.engine, one.late)
-            for one in self.asked
+            (each.error, each.columns, each.rows if fixed else None, each.charged, each.engine, each.late)
+            for each in self.asked
         ]
 
 
@@ -108,7 +108,7 @@ class Sessions:
     clients: dict[str, psycopg.Connection]
     owner: psycopg.Connection
 
-    def transcript(self, one: Place, sql: str, user: str, settings: Settings, *, seed: int = 1) -> Transcript:
+    def transcript(self, place: Place, sql: str, user: str, settings: Settings, *, seed: int = 1) -> Transcript:
         """Ask twice with a fresh ledger, and always the same bytes for noise.
 
         Raises:
@@ -116,8 +116,8 @@ class Sessions:
         """
         draw = random.Random(seed)  # noqa: S311  (noise of a test)
         with quick_ledger(noon) as ledger, _late_work() as work:
-            engine = Watched(one.engine, after=work.begun)
-            gateway = one.gateway(ledger, draw.randbytes, lambda _: engine)
+            engine = Watched(place.engine, after=work.begun)
+            gateway = place.gateway(ledger, draw.randbytes, lambda _: engine)
             client = Client(gateway, ledger, self.clients[user], self.owner, Asker(user, USERS[user]))
             return Transcript(tuple(_once(client, engine, sql, settings, work) for _ in range(2)))
 
@@ -140,10 +140,10 @@ def _once(client: Client, engine: Watched, sql: str, settings: Settings, work: _
 
 
 @contextmanager
-def sessions(one: Place) -> Iterator[Sessions]:
+def sessions(place: Place) -> Iterator[Sessions]:
     """Open a session for every user."""
-    clients = {user: one.world.connect(user, one.world.policy.dataset) for user in USERS}
-    owner = one.world.connect("dpsql_owner", one.world.policy.dataset)
+    clients = {user: place.world.connect(user, place.world.policy.dataset) for user in USERS}
+    owner = place.world.connect("dpsql_owner", place.world.policy.dataset)
     yield Sessions(clients, owner)
     for connection in (*clients.values(), owner):
         connection.close()

@@ -16,7 +16,7 @@ from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
-from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.trial.begun import BegunTrial, Tried
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import Ground
@@ -56,11 +56,18 @@ class Court:
             raise asked.refusal.error()
         if asked.kind is Kind.PUBLIC:
             raise Unsupported("the policy knows the answer, and nothing is measured", because="known-rows")
-        one, public = self.policy.roles[role], self.world.public
-        facts = (one, public.declared, public.rows, self.engine.unique_keys, self.policy.tables, EmptyGroups.SHOW)
+        asking_role, public = self.policy.roles[role], self.world.public
+        facts = (
+            asking_role,
+            public.declared,
+            public.rows,
+            self.engine.unique_keys,
+            self.policy.tables,
+            EmptyGroups.SHOW,
+        )
         planner = Planner(self.policy, PlanningContext(*facts), shadow)
         plan = planner.measure(planner.track(planner.resolve(asked, ()), ()))
-        return price(plan, one, Settings(), self.emitter)
+        return price(plan, asking_role, Settings(), self.emitter)
 
     def tried(self, sql: str, role: str) -> Tried:
         """Try a statement.

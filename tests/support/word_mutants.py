@@ -32,16 +32,16 @@ def joined_rows_once(patch: pytest.MonkeyPatch) -> None:
 
     def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> Unique:
         below = right(relation, kind, tables, unique)
-        found = {
+        made_names = {
             source.table.name: {
                 frozenset({name})
                 for name, key in source.made.columns
-                if any(frozenset({one.name}) in unique(one.table) for one in refs(key))
+                if any(frozenset({ref.name}) in unique(ref.table) for ref in refs(key))
             }
             for source in relation.sources
             if isinstance(source.made, WindowRows)
         }
-        return lambda name: below(name) | frozenset(found.get(name, ()))
+        return lambda name: below(name) | frozenset(made_names.get(name, ()))
 
     patch.setattr(owners, "with_made", with_made)
 
@@ -52,7 +52,7 @@ def computed_keys_named(patch: pytest.MonkeyPatch) -> None:
 
     def as_below(inner: Relation, columns: Iterable[tuple[str, Expr]], *rest: Any) -> Meanings:
         pairs = [(name, refs(key)) for name, key in columns]
-        return right(inner, [(name, found[0]) for name, found in pairs if len(found) == 1], *rest)
+        return right(inner, [(name, exprs[0]) for name, exprs in pairs if len(exprs) == 1], *rest)
 
     patch.setattr(meanings, "_as_below", as_below)
     patch.setattr(meanings, "as_stored", lambda *_: True)
@@ -65,7 +65,7 @@ def laterals_untied(patch: pytest.MonkeyPatch) -> None:
     def as_rows(select: exp.Select, join: exp.Join, *rest: Any) -> None:
         right(select, join, *rest)
         places = list(join.args["on"].find_all(exp.LTE))
-        join.set("on", exp.and_(*(one.copy() for one in places), copy=False))
+        join.set("on", exp.and_(*(condition.copy() for condition in places), copy=False))
 
     patch.setattr(laterals, "_as_rows", as_rows)
     patch.setattr(owners, "_check_one_unit", lambda *_: None)

@@ -17,4 +17,4 @@ def record(statement: str) -> AuditRecord:
 
 def add(folder: TrailFolder, *statements: str, today: date = NOON.date()) -> None:
     """Add the lines of statements, all at once."""
-    folder.add([record(one).fields() for one in statements], today)
+    folder.add([record(statement).fields() for statement in statements], today)

@@ -22,10 +22,10 @@ def test_any_line_is_read_back_and_any_change_of_a_byte_is_seen(fields: dict[str
     raw, link = chained(fields, BEGINNING)
     line = raw.removesuffix(b"\n")
     assert b"\n" not in line
-    found = read_line(line)
-    assert found is not None
-    assert (found.fields, found.link) == (fields, link)
-    assert found.follows(BEGINNING)
+    read_back = read_line(line)
+    assert read_back is not None
+    assert (read_back.fields, read_back.link) == (fields, link)
+    assert read_back.follows(BEGINNING)
     place = data.draw(st.integers(0, len(line) - 1))
     other = data.draw(st.integers(0, 255).filter(lambda byte: byte != line[place]))
     assert read_line(line[:place] + bytes([other]) + line[place + 1 :]) is None
@@ -40,10 +40,10 @@ def test_anybody_can_compute_the_hash() -> None:
 
 def test_a_line_that_follows_another_says_so() -> None:
     """By its number and by the hash."""
-    first, one = chained({}, BEGINNING)
-    second, _ = chained({}, one)
+    first, link = chained({}, BEGINNING)
+    second, _ = chained({}, link)
     read = read_line(second.removesuffix(b"\n"))
     assert read is not None
-    assert read.follows(one)
+    assert read.follows(link)
     assert not read.follows(BEGINNING)
     assert first != second

@@ -58,7 +58,7 @@ def test_lines_follow_each_other(folder: TrailFolder) -> None:
     """Nobody else can read them."""
     (path,) = files_of(folder.directory)
     assert (_statements(folder), _wrong(folder)) == (["one", "two", "three"], [])
-    assert {stat.S_IMODE(one.stat().st_mode) for one in (path, folder.directory / "head")} == {0o600}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in (path, folder.directory / "head")} == {0o600}
     assert stat.S_IMODE(folder.directory.stat().st_mode) == 0o700
 
 
@@ -88,8 +88,8 @@ def test_several_processes_write_one_chain(folder: TrailFolder) -> None:
         thread.join()
     for other in others:
         other.close()
-    found = examine_trail(folder.directory)
-    assert (found.lines, found.wrong) == (103, [])
+    examination = examine_trail(folder.directory)
+    assert (examination.lines, examination.wrong) == (103, [])
 
 
 def test_half_a_line_is_cut_off_and_whole_ones_are_kept(folder: TrailFolder) -> None:

@@ -86,10 +86,10 @@ def test_old_files_may_be_removed(path: Path) -> None:
     add(folder, "six")
     folder.close()
     path.unlink()
-    found = examine_trail(path.parent)
-    assert (found.lines, found.wrong) == (1, [])
-    assert found.first is not None
-    assert found.first.link.number == 6
+    examination = examine_trail(path.parent)
+    assert (examination.lines, examination.wrong) == (1, [])
+    assert examination.first is not None
+    assert examination.first.link.number == 6
 
 
 def test_half_a_line_at_the_end_is_being_written(path: Path) -> None:

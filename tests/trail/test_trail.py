@@ -43,8 +43,8 @@ def test_all_that_was_noted_is_there_after_the_end(tmp_path: Path) -> None:
     for number in range(2_500):
         trail.note(record(str(number)))
     trail.close()
-    found = examine_trail(tmp_path / "audit")
-    assert (found.lines, found.wrong) == (2_500, [])
+    examination = examine_trail(tmp_path / "audit")
+    assert (examination.lines, examination.wrong) == (2_500, [])
 
 
 def test_what_cannot_be_written_is_refused_and_kept(

@@ -103,18 +103,20 @@ class Admission:
             for measurement, text in self.court.trial._variants(part):
                 for place in self.places:
                     if place.kind == kind:
-                        found = {
+                        answers = {
                             name: self._found(way, text, reader(measurement), place) for name, way in self.ways.items()
                         }
-                        first = next(iter(found.values()))
-                        if not self.all_taken and not any(isinstance(one, MeasuredNumbers) for one in found.values()):
+                        first = next(iter(answers.values()))
+                        if not self.all_taken and not any(
+                            isinstance(answer, MeasuredNumbers) for answer in answers.values()
+                        ):
                             raise EngineFailed
                         yield from (
-                            f"{name}, in {place.name}: {one} instead of {first}: {text}"
-                            for name, one in found.items()
-                            if not isinstance(one, MeasuredNumbers)
+                            f"{name}, in {place.name}: {answer} instead of {first}: {text}"
+                            for name, answer in answers.items()
+                            if not isinstance(answer, MeasuredNumbers)
                             or not isinstance(first, MeasuredNumbers)
-                            or not first.same(one)
+                            or not first.same(answer)
                         )
 
     @staticmethod
@@ -162,9 +164,9 @@ def admission(
     return Admission(court(policy, world, engine), ways, places, all_taken=not isinstance(engine, SparkEngine))
 
 
-def refused_or_differing(one: Admission, sql: str, role: str) -> list[str] | None:
+def refused_or_differing(ways: Admission, sql: str, role: str) -> list[str] | None:
     """Return what is found in different ways; None where a statement is refused before anything is asked."""
     try:
-        return list(one.differences(sql, role))
+        return list(ways.differences(sql, role))
     except DpsqlError:
         return None

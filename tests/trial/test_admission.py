@@ -33,8 +33,8 @@ from tests.trial.admission import Admission, admission, refused_or_differing
 from tests.trial.test_optimizer import STATEMENT as READ_OTHERWISE
 
 MADE_UP, PARTS, FEW = 2000, 10, 12
-GOLDEN = [one for one in load() if one.verdict == "answered"]
-MAJORS = {found.major for found in (*binaries._in_wheel(), *binaries._of_debian()) if found.major > 15}
+GOLDEN = [golden for golden in load() if golden.verdict == "answered"]
+MAJORS = {installed.major for installed in (*binaries._in_wheel(), *binaries._of_debian()) if installed.major > 15}
 """Of PostgreSQL; a trial needs 16 or later, which can say what is a number without failing."""
 ENGINES = ("duckdb", *(f"postgres {major}" for major in sorted(MAJORS)), pytest.param("sail", marks=slow))
 _ALONE = {"SAIL_EXECUTION__DEFAULT_PARALLELISM": "1"}
@@ -55,16 +55,16 @@ def _opened(policy: Policy, engine: str, users: Mapping[str, str], until: ExitSt
             patch.setattr(binaries, "_PREFERRED", (int(engine.split()[1]),))
             patch.setattr(clusters, "start", lambda directory, *_: Postgres.start(directory))
         world = until.enter_context(running(policy, users, memory))
-    found: Filled = memory
+    filled: Filled = memory
     others = {}
     if engine == "sail":
         remotes = [until.enter_context(sail(**options)) for options in (_ALONE, _PARALLEL)]
-        found, others = Sailing(remotes[0], world.policy, public), {"several partitions": remotes[1]}
-        until.callback(found.close)
+        filled, others = Sailing(remotes[0], world.policy, public), {"several partitions": remotes[1]}
+        until.callback(filled.close)
     elif engine != "duckdb":
-        found = Served(world, "admitted", public)
-        until.callback(found.close)
-    return admission(world.policy, world, found, until.enter_context(quick_directory()), others=others)
+        filled = Served(world, "admitted", public)
+        until.callback(filled.close)
+    return admission(world.policy, world, filled, until.enter_context(quick_directory()), others=others)
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -83,23 +83,25 @@ def ways(
 @pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=slow) for n in range(1, PARTS))])
 def test_every_way_finds_the_same_integers(part: int, ways: Admissions) -> None:
     """Of each statement, in databases as they are and without somebody."""
-    asked = [("golden", one.sql, USERS[one.user]) for one in GOLDEN[part::PARTS]]
+    asked = [("golden", golden.sql, USERS[golden.user]) for golden in GOLDEN[part::PARTS]]
     shop = map(written, range(part, MADE_UP, PARTS))
-    asked += [("shop", one.sql, SHOPPERS[one.user]) for one in shop]
+    asked += [("shop", statement.sql, SHOPPERS[statement.user]) for statement in shop]
     if part == 0:
         asked = asked[:FEW] + asked[-FEW:]
-    found = {sql: refused_or_differing(ways[world], sql, role) for world, sql, role in asked}
-    assert [wrong for wrong in found.values() if wrong] == []
-    assert sum(wrong is not None for wrong in found.values()) > len(asked) // 3
+    differing = {sql: refused_or_differing(ways[world], sql, role) for world, sql, role in asked}
+    assert [wrong for wrong in differing.values() if wrong] == []
+    assert sum(wrong is not None for wrong in differing.values()) > len(asked) // 3
 
 
 def test_a_wrong_optimizer_is_not_admitted(shop_courts: Mapping[str, Court]) -> None:
     """With all that DuckDB has but what it fails by, the statement that showed one is found to be read in two ways."""
-    one = shop_courts["duckdb"]
+    trial_court = shop_courts["duckdb"]
     with duckdb.connect() as connection:
         every = other_optimizers(connection, {"projection_placement"}).split(",")
     with quick_directory() as directory:
-        found = refused_or_differing(
-            admission(one.policy, one.world, one.engine, directory, every), READ_OTHERWISE, "owner"
+        differing = refused_or_differing(
+            admission(trial_court.policy, trial_court.world, trial_court.engine, directory, every),
+            READ_OTHERWISE,
+            "owner",
         )
-    assert found
+    assert differing

@@ -22,20 +22,22 @@ def test_a_trial_ends(
     shop_courts: Mapping[str, Court], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its statement is refused; asked again soon it is refused by the same number, and nothing is tried; later it is."""
-    one = shop_courts["duckdb"]
-    one = replace(
-        one,
-        trial=StatementTrial(one.trial._subject, DuckDbGround, "tests", one.emitter, TriedForms(None), TrialMode.FORMS),
+    trial_court = shop_courts["duckdb"]
+    trial_court = replace(
+        trial_court,
+        trial=StatementTrial(
+            trial_court.trial._subject, DuckDbGround, "tests", trial_court.emitter, TriedForms(None), TrialMode.FORMS
+        ),
     )
-    assert one.tried(COUNT, "owner").new
+    assert trial_court.tried(COUNT, "owner").new
     numbers = []
     for longest in (0.0, 100.0):
         monkeypatch.setattr(trial, "_LONGEST", longest)
         with caplog.at_level(logging.ERROR, "dpsql.trial"), pytest.raises(TrialFailed) as failed:
-            one.tried(f"{COUNT} WHERE total > 3", "owner")
+            trial_court.tried(f"{COUNT} WHERE total > 3", "owner")
         numbers.append(failed.value.message)
     assert numbers[0] == numbers[1]
     assert caplog.text.count("it takes too long") == 1
     assert "try again" in str(failed.value.hint)
     monkeypatch.setattr(time, "monotonic", lambda: time.monotonic_ns() / 10**9 + trial._LATE)
-    assert one.tried(f"{COUNT} WHERE total > 3", "owner").new
+    assert trial_court.tried(f"{COUNT} WHERE total > 3", "owner").new

@@ -16,37 +16,37 @@ COUNT = "SELECT count(*) FROM rides"
 
 def test_databases_in_duckdb_are_made_anew(policy: Policy, world: World, tiny: Engines) -> None:
     """As after a mistake of DuckDB's own, which closes them."""
-    one = court(policy, world, tiny["duckdb"])
-    assert one.tried(COUNT, "owner").new
-    ground = one.trial._ready()
+    trial_court = court(policy, world, tiny["duckdb"])
+    assert trial_court.tried(COUNT, "owner").new
+    ground = trial_court.trial._ready()
     assert isinstance(ground, DuckDbGround)
     ground._connection.close()
-    assert one.tried(COUNT, "owner").new
-    assert one.trial._ready() is not ground
+    assert trial_court.tried(COUNT, "owner").new
+    assert trial_court.trial._ready() is not ground
 
 
 def test_databases_in_postgresql_are_made_anew(policy: Policy, world: World, tiny: Engines) -> None:
     """As after the shadow was emptied; and what ends connections alone is not even noticed."""
-    one = court(policy, world, tiny["postgres"])
-    assert one.tried(COUNT, "owner").new
-    ground = one.trial._ready()
+    trial_court = court(policy, world, tiny["postgres"])
+    assert trial_court.tried(COUNT, "owner").new
+    ground = trial_court.trial._ready()
     world.owner.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres' AND pid <> pg_backend_pid()"
     )
-    assert one.tried(COUNT, "owner").new
-    assert one.trial._ready() is ground
+    assert trial_court.tried(COUNT, "owner").new
+    assert trial_court.trial._ready() is ground
     for (schema,) in world.owner.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'trial%'").fetchall():
         world.owner.execute(f'DROP SCHEMA "{schema}" CASCADE')
-    assert one.tried(COUNT, "owner").new
-    assert one.trial._ready() is not ground
+    assert trial_court.tried(COUNT, "owner").new
+    assert trial_court.trial._ready() is not ground
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
 def test_who_cancels_is_told_so(engine: str, policy: Policy, world: World, tiny: Engines) -> None:
     """A trial that somebody cancels is no failure of the statement."""
-    one, cancellation = court(policy, world, tiny[engine]), Cancellation()
-    parts = one.priced(f"{COUNT} a JOIN rides b USING (rider) JOIN rides c USING (rider)", "owner").measurements
-    BegunTrial(one.trial, "passenger", Cancellation()).see(parts)
+    trial_court, cancellation = court(policy, world, tiny[engine]), Cancellation()
+    parts = trial_court.priced(f"{COUNT} a JOIN rides b USING (rider) JOIN rides c USING (rider)", "owner").measurements
+    BegunTrial(trial_court.trial, "passenger", Cancellation()).see(parts)
     cancellation.cancel()
     with pytest.raises(QueryCanceled):
-        BegunTrial(one.trial, "passenger", cancellation).see(parts)
+        BegunTrial(trial_court.trial, "passenger", cancellation).see(parts)

@@ -53,23 +53,23 @@ def _lemmas() -> Iterator[Case]:
             yield mutant, sql, USERS["eve" if how.endswith("found") else "ana"]
 
 
-def _caught(cases: Sequence[Case], one: Court) -> list[bool]:
+def _caught(cases: Sequence[Case], trial_court: Court) -> list[bool]:
     """Return whether each is caught, after the right statement has passed."""
-    found: list[bool] = []
+    caught: list[bool] = []
     for mutant, sql, role in cases:
-        one.tried(sql, role)
+        trial_court.tried(sql, role)
         with pytest.MonkeyPatch.context() as patch:
             mutant(patch)
             try:
-                one.tried(sql, role)
+                trial_court.tried(sql, role)
             except TrialFailed:
-                found.append(True)
+                caught.append(True)
             except (DpsqlError, AssertionError):
                 continue  # it is not even planned, or is a mistake in what another engine is asked
             else:
-                found.append(False)
+                caught.append(False)
                 assert mutant.__name__ in _NOT_SEEN, sql
-    return found
+    return caught
 
 
 def test_nine_of_ten_mistakes_are_caught(policy: Policy, world: World, tiny: Engines, plans: WidePlans) -> None:
@@ -78,32 +78,34 @@ def test_nine_of_ten_mistakes_are_caught(policy: Policy, world: World, tiny: Eng
     wide = plans["duckdb"]
     roles = {n: replace(r, per_query=Privacy(Fraction(10**6), r.per_query.delta)) for n, r in wide.policy.roles.items()}
     lemmas = court(replace(wide.policy, roles=roles), wide.world, wide.engine)
-    found = [*_caught([*_heart()], heart), *_caught([*_lemmas()], lemmas)]
-    assert len(found) > 75
-    assert sum(found) >= 0.9 * len(found)
+    caught = [*_caught([*_heart()], heart), *_caught([*_lemmas()], lemmas)]
+    assert len(caught) > 75
+    assert sum(caught) >= 0.9 * len(caught)
 
 
 @pytest.mark.slow
 def test_nine_of_ten_mistakes_are_caught_on_postgres(policy: Policy, world: World, tiny: Engines) -> None:
     """Where the records would be in PostgreSQL, those of the heart that are about what it is asked."""
     heart = court(with_rows(policy, "rides", "passenger", C), world, tiny["postgres"])
-    found = _caught([*_heart()], heart)
-    assert len(found) > 60
-    assert sum(found) >= 0.9 * len(found)
+    caught = _caught([*_heart()], heart)
+    assert len(caught) > 60
+    assert sum(caught) >= 0.9 * len(caught)
 
 
 @pytest.mark.parametrize(
-    "mutant", [one for one in of_the_heart.SEARCHES if one.__name__ not in _NOT_SEEN], ids=lambda case: case.__name__
+    "mutant",
+    [search for search in of_the_heart.SEARCHES if search.__name__ not in _NOT_SEEN],
+    ids=lambda case: case.__name__,
 )
 def test_a_wrong_search_is_caught(mutant: Break, policy: Policy, world: World, tiny: Engines) -> None:
     """Each mistake in finding keys by units moves too much, or too many keys."""
-    one = court(with_rows(policy, "rides", "passenger", C), world, tiny["duckdb"])
+    trial_court = court(with_rows(policy, "rides", "passenger", C), world, tiny["duckdb"])
 
     def searched() -> None:
         for sql in (of_the_heart.FOUND, "SELECT DISTINCT note FROM rides"):
-            for search in key_searches(sql, one.policy, world, one.engine, "explorer"):
-                part = PricedMeasurement(search, search.sql(one.emitter), sql)
-                BegunTrial(one.trial, "passenger", Cancellation()).see([part])
+            for search in key_searches(sql, trial_court.policy, world, trial_court.engine, "explorer"):
+                part = PricedMeasurement(search, search.sql(trial_court.emitter), sql)
+                BegunTrial(trial_court.trial, "passenger", Cancellation()).see([part])
 
     searched()
     with pytest.MonkeyPatch.context() as patch:

@@ -20,11 +20,13 @@ SELECT a.grade, count(*) FROM notes a LEFT JOIN notes b ON a.about = b.about AND
 
 def test_a_wrong_optimizer_is_caught(shop_courts: Mapping[str, Court], caplog: pytest.LogCaptureFixture) -> None:
     """The statement is refused with a number under which the log says why; no record was there to be read."""
-    one = shop_courts["duckdb"]
-    assert one.tried(STATEMENT, "owner").new == 1
+    trial_court = shop_courts["duckdb"]
+    assert trial_court.tried(STATEMENT, "owner").new == 1
     with duckdb.connect() as connection:
         wrong = set(other_optimizers(connection, {"projection_placement"}).split(","))
-    other = court(one.policy, one.world, one.engine, prepare=partial(DuckDbGround, optimizers=wrong))
+    other = court(
+        trial_court.policy, trial_court.world, trial_court.engine, prepare=partial(DuckDbGround, optimizers=wrong)
+    )
     with caplog.at_level(logging.ERROR, "dpsql.trial"), pytest.raises(TrialFailed) as failed:
         other.tried(STATEMENT, "owner")
     number = failed.value.message.split("trial ")[2].partition(")")[0]

@@ -16,7 +16,7 @@ from tests.support.shop_generator import written
 from tests.support.tried import Court, court
 
 FEW, MANY = 30, 10_000
-GOLDEN = [one for one in load() if one.verdict == "answered"]
+GOLDEN = [golden for golden in load() if golden.verdict == "answered"]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def courts(policy: Policy, world: World, tiny: Engines) -> Mapping[str, Court]:
 
 @pytest.mark.parametrize(
     ("golden", "engine"),
-    some({f"{one.name}-{engine}": (one, engine) for one in GOLDEN for engine in ENGINES}, 24),
+    some({f"{golden.name}-{engine}": (golden, engine) for golden in GOLDEN for engine in ENGINES}, 24),
 )
 def test_golden_statements_pass(golden: Golden, engine: str, courts: Mapping[str, Court]) -> None:
     """None of them is refused by its trial."""
@@ -39,13 +39,13 @@ def test_golden_statements_pass(golden: Golden, engine: str, courts: Mapping[str
     assert tried.new == tried.forms <= len(priced.measurements)
 
 
-def _tried(numbers: Sequence[int], one: Court) -> int:
+def _tried(numbers: Sequence[int], trial_court: Court) -> int:
     """Try the statements of some numbers; return how many are measured."""
     passed = 0
     for number in numbers:
         statement = written(number)
         try:
-            passed += one.tried(statement.sql, SHOPPERS[statement.user]).new > 0
+            passed += trial_court.tried(statement.sql, SHOPPERS[statement.user]).new > 0
         except TrialFailed as failed:
             raise AssertionError(f"statement {number}: {statement.sql}") from failed
         except DpsqlError:

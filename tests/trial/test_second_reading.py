@@ -48,8 +48,8 @@ def heart(request: pytest.FixtureRequest, policy: Policy, world: World, tiny: En
     engine.close()
 
 
-def _proved(one: Court, sql: str, role: str = "owner") -> list[bool]:
-    return [one.trial.is_proved(part, "passenger") for part in one.priced(sql, role).measurements]
+def _proved(trial_court: Court, sql: str, role: str = "owner") -> list[bool]:
+    return [trial_court.trial.is_proved(part, "passenger") for part in trial_court.priced(sql, role).measurements]
 
 
 @pytest.mark.parametrize("sql", PROVED)
@@ -72,16 +72,16 @@ def test_three_quarters_of_all_golden_statements_are_proved(
     engine: str, one_of: int, policy: Policy, world: World, tiny: Engines
 ) -> None:
     """Of what they sum, with the bounds that the policy has."""
-    one = court(policy, world, tiny[engine])
-    found = [
-        one.trial.is_proved(part, "passenger")
+    trial_court = court(policy, world, tiny[engine])
+    proved = [
+        trial_court.trial.is_proved(part, "passenger")
         for golden in load()
         if golden.verdict == "answered" and golden.cost and golden.user == "ana" and golden.file != "views"
         if spread(golden.sql, one_of) == 0
-        for part in one.priced(golden.sql, "owner").measurements
+        for part in trial_court.priced(golden.sql, "owner").measurements
         if isinstance(part.measurement, Sums)
     ]
-    assert sum(found) > 0.75 * len(found)
+    assert sum(proved) > 0.75 * len(proved)
 
 
 def test_no_mistake_is_proved(heart: Court) -> None:
@@ -155,31 +155,31 @@ def test_a_text_that_is_wrong_in_one_place_is_not_proved(
 ) -> None:
     """Where rows are left out of one part and not of the other, counted twice, or weigh too much."""
     kept = Beside(policy) if engine == "kept" else None
-    one = court(policy, world, kept or tiny[engine])
-    (part,) = one.priced(of_the_heart.BESIDE, "owner").measurements
-    assert one.trial.is_proved(part, "passenger")
+    trial_court = court(policy, world, kept or tiny[engine])
+    (part,) = trial_court.priced(of_the_heart.BESIDE, "owner").measurements
+    assert trial_court.trial.is_proved(part, "passenger")
     assert [right for right, _ in TAMPERED[engine] if right not in part.sql] == []
-    found = [
+    proved = [
         (right, wrong)
         for right, wrong in TAMPERED[engine]
         for times in (-1, 1)
-        if one.trial.is_proved(replace(part, sql=part.sql.replace(right, wrong, times)), "passenger")
+        if trial_court.trial.is_proved(replace(part, sql=part.sql.replace(right, wrong, times)), "passenger")
     ]
     if kept is not None:
         kept.close()
-    assert found == []
+    assert proved == []
 
 
 def test_no_text_of_unknown_meaning_is_proved(policy: Policy, world: World, tiny: Engines) -> None:
     """Rows made several of one, another unit's read beside, weights that are none: wherever it is put in."""
     proved = []
     for rows, sql, changes in WRONG:
-        one = court(with_rows(policy, "rides", "passenger", rows), world, tiny["duckdb"])
-        (part,) = one.priced(sql, "owner").measurements
-        assert one.trial.is_proved(part, "passenger")
+        trial_court = court(with_rows(policy, "rides", "passenger", rows), world, tiny["duckdb"])
+        (part,) = trial_court.priced(sql, "owner").measurements
+        assert trial_court.trial.is_proved(part, "passenger")
         assert [right for right, _ in changes if right not in part.sql] == []
         for right, wrong in changes:
             texts = (wrong.join(part.sql.rsplit(right, 1)), part.sql.replace(right, wrong))
-            if any(one.trial.is_proved(replace(part, sql=text), "passenger") for text in texts):
+            if any(trial_court.trial.is_proved(replace(part, sql=text), "passenger") for text in texts):
                 proved.append((rows, right, wrong))
     assert proved == []

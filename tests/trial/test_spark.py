@@ -23,14 +23,14 @@ STATEMENTS = (of_the_heart.COUNTS, of_the_heart.MEANS, of_the_heart.MEDIAN, of_t
 def test_statements_for_spark(policy: Policy, world: World, spark_server: str) -> None:
     """What is right passes, and what is wrong does not."""
     engine = Sailing(spark_server, policy)
-    one = court(with_rows(policy, "rides", "passenger", C), world, engine)
+    trial_court = court(with_rows(policy, "rides", "passenger", C), world, engine)
     for sql in STATEMENTS:
-        assert one.tried(sql, "owner").new
+        assert trial_court.tried(sql, "owner").new
     with pytest.MonkeyPatch.context() as patch:
         mutants.half(patch)
         for sql in STATEMENTS[:2]:
             with pytest.raises(TrialFailed):
-                one.tried(sql, "owner")
+                trial_court.tried(sql, "owner")
     engine.close()
 
 
@@ -40,9 +40,9 @@ def test_spans_are_made_up_as_such(tmp_path: Path, spark_server: str) -> None:
     memory = Memory(policy, public=PUBLIC)
     with running(policy, USERS, memory) as world:
         engine = Sailing(spark_server, policy, PUBLIC)
-        one = court(policy, world, engine)
-        assert one.tried("SELECT avg(minutes) FROM calls", "owner").new
-        ground = one.trial._ready()
+        trial_court = court(policy, world, engine)
+        assert trial_court.tried("SELECT avg(minutes) FROM calls", "owner").new
+        ground = trial_court.trial._ready()
         text = ground.names.split(f"SELECT count(waited) FROM {engine.named('calls')}").at("w0")
         assert int(str(ground.asked(text, Cancellation(), 60.0)[0][0])) > 0
         engine.close()

@@ -20,9 +20,9 @@ STATEMENTS = (
 def test_a_source_that_is_down_is_not_missed(engine: str, policy: Policy, world: World) -> None:
     """Statements are tried, and pass, after the engine was closed and its tables are gone."""
     source: Filled = Memory(policy) if engine == "duckdb" else Served(world, "gone")
-    one = court(policy, world, source)
-    priced = [one.priced(sql, "owner") for sql in STATEMENTS]
+    trial_court = court(policy, world, source)
+    priced = [trial_court.priced(sql, "owner") for sql in STATEMENTS]
     source.close()
     if engine == "postgres":
         world.owner.execute("DROP DATABASE gone WITH (FORCE)")
-    assert all(one.see(plan, "owner").new for plan in priced)
+    assert all(trial_court.see(plan, "owner").new for plan in priced)

@@ -37,6 +37,6 @@ class Browser:
 
     def _noted(self, reply: httpx.Response) -> httpx.Response:
         self.seen.append(reply)
-        found = re.search(r'name="token" (?:content|value)="([^"]+)"', reply.text)
-        self.token = found[1] if found else self.token
+        match = re.search(r'name="token" (?:content|value)="([^"]+)"', reply.text)
+        self.token = match[1] if match else self.token
         return reply

@@ -52,13 +52,15 @@ def test_a_chosen_epsilon_is_judged(visit: Visit) -> None:
 
 def test_what_statistics_cost(visit: Visit) -> None:
     """920 rows, one each, search included; and how many such questions the total pays for."""
-    found = {one["name"]: one for one in visit("ana").get("/choose/rule", **RULE).json()["statistics"]}
-    assert (round(found["count"]["epsilon"], 4), found["count"]["questions"]) == (0.0264, 41)
-    assert (round(found["avg"]["epsilon"], 4), found["avg"]["questions"]) == (0.0397, 27)
+    by_name = {
+        statistic["name"]: statistic for statistic in visit("ana").get("/choose/rule", **RULE).json()["statistics"]
+    }
+    assert (round(by_name["count"]["epsilon"], 4), by_name["count"]["questions"]) == (0.0264, 41)
+    assert (round(by_name["avg"]["epsilon"], 4), by_name["avg"]["questions"]) == (0.0397, 27)
     # A variance is not ticked, so it pays no more than what suffices for the others.
-    assert found["variance"]["epsilon"] == pytest.approx(0.0425809, rel=1e-4)
-    assert (round(found["count"]["error"], 3), found["count"]["of"]) == (0.057, "of the answer")
-    assert not found["median"]["answered"]
+    assert by_name["variance"]["epsilon"] == pytest.approx(0.0425809, rel=1e-4)
+    assert (round(by_name["count"]["error"], 3), by_name["count"]["of"]) == (0.057, "of the answer")
+    assert not by_name["median"]["answered"]
 
 
 def test_the_cap_suffices_for_what_is_ticked(visit: Visit) -> None:
@@ -258,40 +260,42 @@ def test_beliefs_after_an_answer(visit: Visit) -> None:
 def test_every_statistic_of_the_page_is_studied(visit: Visit) -> None:
     """The variance of the population beside that of a sample, with the document's own ε."""
     page = visit("ana").get("/choose").text
-    found = {}
+    tight_of = {}
     for query in QUERIES:
         assert f"<option>{query}</option>" in page
-        (one,) = visit("ana").get("/choose/study", **{**STUDY, "query": query}).json()["universes"]
-        found[query] = one["epsilon_tight"]
-    assert (found["var_pop"], found["variance"]) == pytest.approx((0.46609933, 0.46366751), abs=1e-6)
-    assert found["count"] is None
+        (universe,) = visit("ana").get("/choose/study", **{**STUDY, "query": query}).json()["universes"]
+        tight_of[query] = universe["epsilon_tight"]
+    assert (tight_of["var_pop"], tight_of["variance"]) == pytest.approx((0.46609933, 0.46366751), abs=1e-6)
+    assert tight_of["count"] is None
 
 
 def test_a_prior_moves_the_beliefs(visit: Visit) -> None:
     """In the order of the people; who was likelier before is likelier after, by the same factor."""
-    found = []
+    beliefs = []
     for prior in ("1 1 1 1", "1 1 1 3"):
-        (one,) = visit("ana").get("/choose/study", **{**STUDY, "prior": prior, "seen": "3"}).json()["universes"]
-        found.append({world["missing"]: world["posterior"] for world in one["worlds"]})
-    odds = [after["10"] / after["1"] for after in found]
+        (universe,) = visit("ana").get("/choose/study", **{**STUDY, "prior": prior, "seen": "3"}).json()["universes"]
+        beliefs.append({world["missing"]: world["posterior"] for world in universe["worlds"]})
+    odds = [after["10"] / after["1"] for after in beliefs]
     assert odds[1] == pytest.approx(3 * odds[0])
 
 
 def test_how_many_are_missing_is_apart_from_how_many_the_noise_hides(visit: Visit) -> None:
     """Two of six are missing: noise for one is less noise than for both, and so a larger risk."""
     given = {**STUDY, "values": "1 2 3 4 5 9", "missing": "2"}
-    found = []
+    told = []
     for distance in ("1", "2", ""):
-        (one,) = visit("ana").get("/choose/study", **{**given, "distance": distance}).json()["universes"]
-        found.append((one["noise_sensitivity"], one["tight_now"], one["worlds"][0]["missing"].count(",")))
-    assert found[0][0] < found[1][0]
-    assert found[0][1] > found[1][1]
-    assert found[1] == found[2]
-    assert {commas for _, _, commas in found} == {1}
+        (universe,) = visit("ana").get("/choose/study", **{**given, "distance": distance}).json()["universes"]
+        told.append((universe["noise_sensitivity"], universe["tight_now"], universe["worlds"][0]["missing"].count(",")))
+    assert told[0][0] < told[1][0]
+    assert told[0][1] > told[1][1]
+    assert told[1] == told[2]
+    assert {commas for _, _, commas in told} == {1}
 
 
 def test_published_values_have_their_sources(visit: Visit) -> None:
     """In the order of ε, each with for whom it is."""
     text = visit("ana").get("/choose").text
-    assert [one.epsilon for one in PUBLISHED] == sorted(one.epsilon for one in PUBLISHED)
-    assert all(escape(part) in text for one in PUBLISHED for part in (one.what, one.unit, one.source))
+    assert [published.epsilon for published in PUBLISHED] == sorted(published.epsilon for published in PUBLISHED)
+    assert all(
+        escape(part) in text for published in PUBLISHED for part in (published.what, published.unit, published.source)
+    )

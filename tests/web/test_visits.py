@@ -58,8 +58,8 @@ def slow() -> None:
 @pytest.fixture
 def port(server: Server) -> Iterator[int]:
     """Give the port of pages without TLS."""
-    with served(server) as found:
-        yield found
+    with served(server) as listening:
+        yield listening
 
 
 def connected(port: int) -> socket.socket:
@@ -153,16 +153,16 @@ def test_those_who_wait_make_room(server: Server) -> None:
             time.sleep(0.02)
         assert read(idle[0]) == b""
         assert read(answered).endswith(b"ready\n")
-        for one in idle:
-            one.close()
+        for connection in idle:
+            connection.close()
 
 
 def test_those_who_ask_whether_it_is_ready_keep_nobody_waiting(server: Server) -> None:
     """However many there are, and however long the engine takes to say so."""
-    known = threading.Event()
+    answered = threading.Event()
 
     def wait() -> None:
-        assert known.wait(30)
+        assert answered.wait(30)
 
     with served(server, request_timeout=30.0, most=200, ready=wait) as port:
         asking = [connected(port) for _ in range(60)]
@@ -171,7 +171,7 @@ def test_those_who_ask_whether_it_is_ready_keep_nobody_waiting(server: Server) -
         with connected(port) as other:
             other.sendall(b"GET /static/style.css HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
             assert read(other).startswith(b"HTTP/1.1 200")
-        known.set()
+        answered.set()
         assert all(read(browser).endswith(b"ready\n") for browser in asking)
         for browser in asking:
             browser.close()
@@ -189,5 +189,5 @@ def test_handshake_that_does_not_come_makes_room(server: Server) -> None:
             browser.sendall(HEAD + b"Connection: close\r\n\r\n")
             assert browser.recv(12) == b"HTTP/1.1 200"
         assert read(silent[0]) == b""
-        for one in silent:
-            one.close()
+        for connection in silent:
+            connection.close()

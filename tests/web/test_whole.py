@@ -91,8 +91,8 @@ def test_what_another_role_asked_never_appears(running: Running, log_in: LogIn) 
 
 def test_the_private_counts_are_near_the_truth(log_in: LogIn) -> None:
     """With a scale of 2 rows among thousands, each peak is where the fares are: an error of 100 has odds below 1e-20."""
-    found = log_in("olga").post("/explore/ask", column="rides.fare", epsilon="1").json()["counts"]
-    assert all(abs(told - exact) < 100 for told, exact in zip(found, _exact_counts(), strict=True))
+    counts = log_in("olga").post("/explore/ask", column="rides.fare", epsilon="1").json()["counts"]
+    assert all(abs(told - exact) < 100 for told, exact in zip(counts, _exact_counts(), strict=True))
 
 
 def test_wrong_passwords_are_the_servers_decision(running: Running, open_browser: Callable[[], Browser]) -> None:
@@ -104,7 +104,7 @@ def test_wrong_passwords_are_the_servers_decision(running: Running, open_browser
 def test_the_registry_has_what_was_told_to_whom(running: Running) -> None:
     """A row a statement with all that it has cost: to an owner of every role, and to others of their own."""
     asked = "SELECT count(*) FROM rides WHERE seats = 5"
-    found = {}
+    charges = {}
     for user in ("tess", "ana", "olga"):
         dsn = f"{running.sql} dbname=rides user={user} password={running.passwords[user]}"
         with psycopg.connect(dsn, autocommit=True) as connection:
@@ -114,10 +114,10 @@ def test_the_registry_has_what_was_told_to_whom(running: Running) -> None:
                     connection.execute(asked.encode())
             columns = "role_name, unit_kind, epsilon, times, first_told = last_told"
             told = f"SELECT {columns} FROM dpsql.registry WHERE statement = %s"
-            found[user] = sorted(connection.execute(told.encode(), [asked]).fetchall())
+            charges[user] = sorted(connection.execute(told.encode(), [asked]).fetchall())
     tess = ("third_party", "driver", Decimal("0.125"), 1, True)
     ana = ("analyst", "passenger", Decimal("0.125"), 1, True)
-    assert found == {"tess": [tess], "ana": [ana], "olga": [ana, tess]}
+    assert charges == {"tess": [tess], "ana": [ana], "olga": [ana, tess]}
 
 
 def test_a_month_is_planned_for_nothing(log_in: LogIn) -> None:
@@ -128,12 +128,12 @@ def test_a_month_is_planned_for_nothing(log_in: LogIn) -> None:
     questions = f"{count}; 3 x {count}; SELECT * FROM rides; SELECT 1; {median};"
     given = {"questions": questions, "plan_epsilon": "0.7", "people": "10,000"}
     answer = browser.post("/choose/plan", **given).json()
-    one, three, refused, free, few = answer["questions"]
+    single, three, refused, free, few = answer["questions"]
     assert [q["epsilon"] for q in answer["questions"]] == ["0.1", "0.3", "0.1", "0.1", "0.1"]
-    assert one["outputs"][0]["margin"] == pytest.approx(3 * three["outputs"][0]["margin"], rel=0.1)
+    assert single["outputs"][0]["margin"] == pytest.approx(3 * three["outputs"][0]["margin"], rel=0.1)
     assert "rows of rides are protected" in refused["refused"]
     assert free["outputs"] is None
-    assert [one.get("unit") for one in few["outputs"]] == ["ranks", None]
+    assert [output.get("unit") for output in few["outputs"]] == ["ranks", None]
     assert few["outputs"][-1]["rows"] > 100
     assert answer["guess"] == pytest.approx(0.6681877721681662)
     assert browser.get("/budget/charges").text == spent
@@ -152,7 +152,7 @@ def test_a_months_questions_come_from_the_audit_trail(running: Running, log_in: 
     told = {user: log_in(user).get("/choose/lately").json() for user in ("olga", "ana", "tess")}
     mine = "SELECT COUNT(*) FROM rides WHERE seats = 2 -- mine"
     filled = [f"SELECT COUNT(*) FROM rides WHERE fare > '{low}' AND seats <> '2'" for low in (71, 72)]
-    seen = {user: [mine in found["questions"], filled[0] in found["questions"]] for user, found in told.items()}
+    seen = {user: [mine in answer["questions"], filled[0] in answer["questions"]] for user, answer in told.items()}
     assert seen == {"olga": [True, True], "ana": [True, False], "tess": [False, False]}
     assert filled[1] in told["olga"]["questions"]
     assert not any(name in q for q in told["olga"]["questions"] for name in ("EXPLAIN", "dpsql.", "$", "seats <> 3"))
@@ -161,7 +161,7 @@ def test_a_months_questions_come_from_the_audit_trail(running: Running, log_in: 
     assert told["ana"]["said"].startswith("Taken from what your role was charged for since ")
     given = {"questions": f"{mine}\n; {filled[0]};", "plan_epsilon": "0.2", "people": "10,000"}
     planned = log_in("olga").post("/choose/plan", **given).json()["questions"]
-    assert [one["outputs"][0]["name"] for one in planned] == ["count(*)"] * 2
+    assert [question["outputs"][0]["name"] for question in planned] == ["count(*)"] * 2
 
 
 def test_cut_questions_are_not_taken() -> None:
@@ -169,7 +169,7 @@ def test_cut_questions_are_not_taken() -> None:
     cursor = ('DECLARE "a b" NO SCROLL CURSOR WITH HOLD FOR SELECT 5;', None)
     long, wide, gone = ("SELECT 1" + " " * 2_000 + "…", None), ("SELECT $1", ["x" * 200]), ("SELECT $2", ["1"])
     whole = ("SELECT $1, $2, '$3' -- $4", [None, "it's"])
-    rows = [(*one, 2, 1, datetime(2026, 3, 1, tzinfo=UTC)) for one in (long, wide, gone, whole, cursor)]
+    rows = [(*row, 2, 1, datetime(2026, 3, 1, tzinfo=UTC)) for row in (long, wide, gone, whole, cursor)]
     told = taken_from(rows, owner=True)
     assert told["questions"] == ["SELECT NULL, 'it''s', '$3' -- $4", "SELECT 5"]
     said = "Taken from the audit trail since 01 March 2026: 2 questions, the dearest first; asked 4 times, charged 2 times."

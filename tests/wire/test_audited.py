@@ -20,7 +20,9 @@ def test_a_log_in_that_is_turned_away_unread_leaves_no_line(answers: Exact, shad
         for _ in range(5):
             with pytest.raises(psycopg.OperationalError):
                 psycopg.connect(f"{dsn(served, 'x' * 3_000)} password=wrong application_name={'y' * 300}")
-    assert [(len(one.user), len(one.application), one.code) for one in trail.records] == [(200, 200, "28P01")] * 2
+    assert [(len(record.user), len(record.application), record.code) for record in trail.records] == [
+        (200, 200, "28P01")
+    ] * 2
 
 
 def test_visitors_of_the_pages_are_known_by_their_own_address(answers: Exact, shadow: Postgres) -> None:

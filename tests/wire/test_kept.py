@@ -147,15 +147,15 @@ def uncollected() -> Iterator[None]:
 )
 def test_of_a_statement_that_fails_nothing_is_left(asked: str, served: Listener) -> None:
     """No error keeps the frames that it came by, in which the client's parameters are."""
-    before = {id(one) for one in _kept()}  # what other tests have left
+    before = {id(kept) for kept in _kept()}  # what other tests have left
     with psycopg.connect(f"{dsn(served)} password=pw", autocommit=True, cursor_factory=psycopg.RawCursor) as session:
         for size in range(3):
             with suppress(psycopg.Error):
                 session.execute(asked, ["x" * (1000 + size)])
         session.execute("select 1")
-    assert len([one for one in _kept() if id(one) not in before]) <= 1
+    assert len([kept for kept in _kept() if id(kept) not in before]) <= 1
 
 
 def _kept() -> list[object]:
     """Return what is kept of statements."""
-    return [one for one in gc.get_objects() if isinstance(one, (Execution, AuditedStatement, Request))]
+    return [kept for kept in gc.get_objects() if isinstance(kept, (Execution, AuditedStatement, Request))]

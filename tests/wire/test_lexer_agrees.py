@@ -50,12 +50,12 @@ def owner(plain: str) -> Iterator[psycopg.Connection]:
 
 
 def _ours(text: str, conforming: bool) -> tuple[list[Token], DpsqlError | None]:
-    found: list[Token] = []
+    read: list[Token] = []
     try:
-        found.extend(tokens(text, conforming=conforming))
+        read.extend(tokens(text, conforming=conforming))
     except DpsqlError as failed:
-        return found, failed
-    return found, None
+        return read, failed
+    return read, None
 
 
 def _disagreement(text: str, result: pq.abc.PGresult, conforming: bool) -> str | None:

@@ -67,8 +67,8 @@ def test_one_user_has_so_many_connections(shadow: Postgres, answers: Exact) -> N
 def test_shadow_has_so_many_sessions(shadow: Postgres, answers: Exact) -> None:
     """With one more its client hears 53300; one that was asked nothing yet makes room."""
     with listening(answers, shadow, Limits(sessions=2)) as (served, _):
-        with _open(served) as one, _open(served, "gus") as other:
-            one.execute("select 1")
+        with _open(served) as session, _open(served, "gus") as other:
+            session.execute("select 1")
             with _open(served) as third:
                 assert third.execute("select 1").fetchone() == (1,)
             other.execute("select 1")

@@ -46,7 +46,7 @@ def test_a_value_that_a_setting_can_not_have_is_refused_when_it_is_set(way: str,
     """With PostgreSQL's own codes; what was set before stays."""
     connection = connect()
     connection.execute("SET dpsql.empty_groups = 'hide'")
-    refused = [(*one, _sqlstate(connection, way.format(*one))) for *one, _ in WRONG]
+    refused = [(*words, _sqlstate(connection, way.format(*words))) for *words, _ in WRONG]
     assert refused == WRONG
     assert connection.execute("SHOW dpsql.empty_groups").fetchall() == [("hide",)]
 
@@ -54,7 +54,7 @@ def test_a_value_that_a_setting_can_not_have_is_refused_when_it_is_set(way: str,
 def test_a_value_that_comes_as_a_parameter_is_refused(connect: Connect) -> None:
     """`set_config($1, $2, false)` is what drivers and tools send."""
     ask = "SELECT set_config(%s, %s, false)"
-    assert [(*one, _sqlstate(connect(), ask, tuple(one))) for *one, _ in WRONG] == WRONG
+    assert [(*words, _sqlstate(connect(), ask, tuple(words))) for *words, _ in WRONG] == WRONG
 
 
 @pytest.mark.parametrize("way", ["-c {}={}", "-c{}={}", "--{}={}"])
@@ -68,7 +68,7 @@ def test_a_session_does_not_start_with_such_a_value(way: str, connect: Connect) 
 @pytest.mark.parametrize("way", SET)
 def test_a_value_outside_of_what_the_role_may_have_is_refused(way: str, connect: Connect) -> None:
     """By SET and at the start of a session, which the policy is read for."""
-    assert {_sqlstate(connect(), way.format(*one)) for one in OUTSIDE} == {"22023"}
+    assert {_sqlstate(connect(), way.format(*words)) for words in OUTSIDE} == {"22023"}
     for name, value in OUTSIDE:
         with pytest.raises(psycopg.OperationalError, match="dpsql"):
             connect(options=f"-c {name}={value.replace(' ', '')}")
@@ -77,7 +77,7 @@ def test_a_value_outside_of_what_the_role_may_have_is_refused(way: str, connect:
 @pytest.mark.parametrize("way", [*SET, *CALLED])
 def test_a_right_value_is_set(way: str, connect: Connect) -> None:
     """However it is written, by whatever statement."""
-    assert {_sqlstate(connect(), way.format(*one)) for one in RIGHT} == {None}
+    assert {_sqlstate(connect(), way.format(*words)) for words in RIGHT} == {None}
 
 
 def test_what_is_no_value_passes(connect: Connect) -> None:

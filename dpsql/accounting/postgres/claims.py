@@ -73,10 +73,10 @@ class ServerClaims:
         """Lock all or none."""
         connection = self._again()
         order = sorted(wanted)
-        found = [row[0] for row in run_on_server(connection, _TAKE, (order,))]
-        if not all(found):
-            run_on_server(connection, _END, ([key for key, got in zip(order, found, strict=True) if got],))
-        return all(found)
+        taken = [row[0] for row in run_on_server(connection, _TAKE, (order,))]
+        if not all(taken):
+            run_on_server(connection, _END, ([key for key, got in zip(order, taken, strict=True) if got],))
+        return all(taken)
 
     def _again(self) -> psycopg.Connection:
         """Return the session, which has what we hold."""

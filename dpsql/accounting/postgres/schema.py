@@ -82,9 +82,9 @@ def see_version(connection: SqlConnection, place: object) -> None:
         ConfigError: they are not.
     """
     row = connection.execute("SELECT number FROM version").fetchone()
-    found = None if row is None else row[0]
-    if found != SERVER_VERSION:
-        raise ConfigError(f"ledger {place} has schema version {found}, this dpsql reads version {SERVER_VERSION}")
+    version = None if row is None else row[0]
+    if version != SERVER_VERSION:
+        raise ConfigError(f"ledger {place} has schema version {version}, this dpsql reads version {SERVER_VERSION}")
 
 
 def changeable(connection: SqlConnection) -> tuple[str, ...]:

@@ -129,8 +129,8 @@ class PostgresStore:
         Raises:
             LedgerFailed: it does not, since somebody has let another data set adopt it, or put an older state back.
         """
-        known, lines = owner.owner(connection), last_line(connection)
-        if known is None or (known.ledger, known.dataset) != (self._opened.ledger, self._opened.dataset):
+        recorded, lines = owner.owner(connection), last_line(connection)
+        if recorded is None or (recorded.ledger, recorded.dataset) != (self._opened.ledger, self._opened.dataset):
             _LOG.error("the ledger can't be used: %s is another one now, or another data set's", self._place)
             raise LedgerFailed
         if lines < self._noted:

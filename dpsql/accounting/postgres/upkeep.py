@@ -23,21 +23,21 @@ def examine_server(dsn: str) -> Examined:
         ConfigError: it can't be read, or is no ledger of this version.
     """
     with _reading(dsn) as connection:
-        known = owner(connection)
-        if known is None:
+        recorded = owner(connection)
+        if recorded is None:
             raise ConfigError(f"ledger {shown_place(dsn)} belongs to no data set: somebody has changed it")
         changeable = (
             f"lines of {table} can be changed: its trigger is gone" for table in schema.changeable(connection)
         )
-        return examined(connection, known, (*changeable, *wrong_lines(connection)))
+        return examined(connection, recorded, (*changeable, *wrong_lines(connection)))
 
 
-def lacking(found: Examined, beside: Path) -> int | None:
+def lacking(examined_ledger: Examined, beside: Path) -> int | None:
     """Return how many charges a ledger lacks by the mark of this machine; None if it is another one than was here."""
     last = read_mark(beside)
     if last is None:
         return 0
-    return max(0, last.lines - found.charges) if last.ledger == found.ledger else None
+    return max(0, last.lines - examined_ledger.charges) if last.ledger == examined_ledger.ledger else None
 
 
 def lines_on_server(dsn: str, role: str | None, limit: int) -> tuple[Entry, ...]:

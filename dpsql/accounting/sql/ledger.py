@@ -113,11 +113,11 @@ class SqlLedger:
             held.release_all()
             self._claims.give_back(missing)
 
-    def known(
+    def stored_releases(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
     ) -> Mapping[str, bytes] | Failing | None:
-        """Return what is paid for and stored; see `Ledger.known`."""
-        return self._looks.known(account, items, cancellation)
+        """Return what is paid for and stored; see `Ledger.stored_releases`."""
+        return self._looks.stored_releases(account, items, cancellation)
 
     def paid(
         self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
@@ -142,11 +142,11 @@ class SqlLedger:
     def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
         """Return the epoch; see `Ledger.epoch`."""
         due = first_day(refresh, self._now())
-        found = self._store.epoch()
-        if found is None:
+        last = self._store.epoch()
+        if last is None:
             with self._store.read(cancellation) as connection:
-                found = epochs.last_epoch(connection)
-        number, began = found
+                last = epochs.last_epoch(connection)
+        number, began = last
         if number and began >= due:
             return number
         with self._store.write(cancellation) as connection:
@@ -202,10 +202,10 @@ class SqlLedger:
         try:
             while True:
                 with self._store.read(cancellation, since) as connection:
-                    found = [releases.find_stored(connection, account, item) for item in items]
-                    missing = releases.unmeasured(found)
+                    stored = [releases.find_stored(connection, account, item) for item in items]
+                    missing = releases.unmeasured(stored)
                     if missing <= claimed:
-                        releases.to_be_paid(self._balance(connection, account, self._now()), found)
+                        releases.to_be_paid(self._balance(connection, account, self._now()), stored)
                         self._claims.give_back(claimed - missing)
                         return missing
                 self._claims.give_back(claimed)
@@ -230,11 +230,11 @@ class SqlLedger:
         with self._store.write(cancellation, since) as connection:
             self._store.check_owner(connection)
             now = self._now()
-            found = [releases.find_stored(connection, account, item) for item in items]
-            if not ready.issuperset(releases.unmeasured(found)):
+            stored = [releases.find_stored(connection, account, item) for item in items]
+            if not ready.issuperset(releases.unmeasured(stored)):
                 return None
             balance = self._balance(connection, account, now)
-            due = releases.to_be_paid(balance, found)
+            due = releases.to_be_paid(balance, stored)
             at = self._charged_at.now(self._totals.latest)
             last = releases.enter_charges(connection, account, asked[0], at, due) if due else None
         bought = [each for each in due if each.stored]
@@ -247,8 +247,8 @@ class SqlLedger:
         costs, measured = [each.item.cost for each in due], [each.item.cost for each in due if not each.stored]
         return PaidStatement(
             issue(frozenset(each.item.key for each in due if not each.stored), compose(costs)),
-            {each.item.key: each.release for each in found if each.release is not None},
-            next((each.failed for each in found if each.failed), None),
+            {each.item.key: each.release for each in stored if each.release is not None},
+            next((each.failed for each in stored if each.failed), None),
             partial(self._keep, account, asked[1], cancellation),
             partial(self._mark, account, asked[0]),
             nearing(balance, costs, measured),

@@ -31,10 +31,10 @@ class Looks:
         self._known: Remembered[bytes] = Remembered(_MOST, _size)
         """Releases by unit kind, role and key: which of them may have which without a further charge."""
 
-    def known(
+    def stored_releases(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None
     ) -> Mapping[str, bytes] | Failing | None:
-        """Return what is paid for and stored; see `Ledger.known`."""
+        """Return what is paid for and stored; see `Ledger.stored_releases`."""
         whose = (account.role.protects, account.role.name)
         kept = {item.key: self._known.get((*whose, item.key)) for item in items}
         if None not in kept.values():
@@ -44,37 +44,37 @@ class Looks:
             return [find_stored(connection, account, item) for item in items]
 
         for _ in range(_TIMES):
-            found = self._store.glance(look)
-            if found is not None:
-                return self._paid(found, whose)
+            stored = self._store.glance(look)
+            if stored is not None:
+                return self._paid(stored, whose)
             pause(_AGAIN, cancellation)
         return None  # a payer waits for those who write, and then sees the stored releases
 
     def paid(self, account: Account, keys: Iterable[str], cancellation: Cancellation | None) -> Mapping[str, bytes]:
         """Return what is stored and paid for; see `Ledger.paid`."""
         wanted = tuple(keys)
-        found = self._store.glance(lambda connection: find_paid(connection, account, wanted))
-        if found is None:
+        releases = self._store.glance(lambda connection: find_paid(connection, account, wanted))
+        if releases is None:
             with self._store.read(cancellation) as connection:
-                found = find_paid(connection, account, wanted)
-        return found
+                releases = find_paid(connection, account, wanted)
+        return releases
 
     def told(self, account: Account, after: int, cancellation: Cancellation | None) -> tuple[ToldRelease, ...]:
         """Return what a role was told since a number; see `Ledger.told`."""
-        found = self._store.glance(lambda connection: find_told(connection, account, after))
-        if found is None:
+        releases = self._store.glance(lambda connection: find_told(connection, account, after))
+        if releases is None:
             with self._store.read(cancellation) as connection:
-                found = find_told(connection, account, after)
-        return found
+                releases = find_told(connection, account, after)
+        return releases
 
-    def _paid(self, found: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:
-        failed = next((each.failed for each in found if each.failed and each.paid), None)
+    def _paid(self, stored_items: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:
+        failed = next((each.failed for each in stored_items if each.failed and each.paid), None)
         if failed is not None:
             return failed
-        kept = {each.item.key: each.release for each in found if each.paid and each.release is not None}
+        kept = {each.item.key: each.release for each in stored_items if each.paid and each.release is not None}
         for key, release in kept.items():
             self._known.keep((*whose, key), release)
-        return kept if len(kept) == len(found) else None
+        return kept if len(kept) == len(stored_items) else None
 
 
 def _size(value: object) -> int:

@@ -44,20 +44,20 @@ def take(
         ConfigError: it is another data set's, or not the one that was here, and nobody has said that it may be.
     """
     dataset, now = owned
-    known, adopted = owner.owner(connection), None
-    if known is None:
+    recorded, adopted = owner.owner(connection), None
+    if recorded is None:
         raise ConfigError(f"ledger {place} belongs to no data set: somebody has changed it")
-    if dataset.is_called(known.dataset):
-        dataset = known.dataset  # in its own words, by which its releases are stored
+    if dataset.is_called(recorded.dataset):
+        dataset = recorded.dataset  # in its own words, by which its releases are stored
     else:
         if way is not Way.ADOPTED:
-            raise owner.of_another(place, known.dataset, dataset)
-        adopted = known.dataset
+            raise owner.of_another(place, recorded.dataset, dataset)
+        adopted = recorded.dataset
         owner.own(connection, dataset, now, "adopted")
     lines = last_line(connection)
-    if _differs(place, read_mark(beside), known.ledger, lines, way):
+    if _differs(place, read_mark(beside), recorded.ledger, lines, way):
         owner.own(connection, dataset, now, "--new-ledger")
-    return OpenedLedger(known.ledger, dataset, lines, adopted)
+    return OpenedLedger(recorded.ledger, dataset, lines, adopted)
 
 
 def last_line(connection: SqlConnection) -> int:

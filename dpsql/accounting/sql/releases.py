@@ -58,31 +58,31 @@ def find_stored(connection: SqlConnection, account: Account, item: ChargeItem) -
 
 def find_paid(connection: SqlConnection, account: Account, keys: Iterable[str]) -> dict[str, bytes]:
     """Return what is stored and was paid for by the role, by its key."""
-    found: dict[str, bytes] = {}
+    releases: dict[str, bytes] = {}
     for key in keys:
         row = connection.execute(_STORED, (account.role.protects, key, account.role.name)).fetchone()
         release, failed, entitled = row or (None, None, 0)
         if release is not None and entitled and not failed:
-            found[key] = bytes(release)
-    return found
+            releases[key] = bytes(release)
+    return releases
 
 
-def unmeasured(found: Sequence[StoredItem]) -> frozenset[str]:
+def unmeasured(stored_items: Sequence[StoredItem]) -> frozenset[str]:
     """Return the keys of what has to be measured: nothing, where something is known to fail."""
-    if any(each.failed for each in found):
+    if any(each.failed for each in stored_items):
         return frozenset()
-    return frozenset(each.item.key for each in found if not each.stored)
+    return frozenset(each.item.key for each in stored_items if not each.stored)
 
 
-def to_be_paid(balance: Balance, found: Sequence[StoredItem]) -> Sequence[StoredItem]:
+def to_be_paid(balance: Balance, stored_items: Sequence[StoredItem]) -> Sequence[StoredItem]:
     """Return what has to be paid for, if the account can.
 
     Raises:
         DpsqlError: it can't.
     """
     # A stored failure fails again, free, and nothing that stands beside it is paid for.
-    failed = any(each.failed and each.paid for each in found)
-    due = [] if failed else [each for each in found if not each.paid]
+    failed = any(each.failed and each.paid for each in stored_items)
+    due = [] if failed else [each for each in stored_items if not each.paid]
     afford(balance, [each.item.cost for each in due], [each.item.cost for each in due if not each.stored])
     return due
 

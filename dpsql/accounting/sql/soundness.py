@@ -22,13 +22,13 @@ class Examined:
     wrong: tuple[str, ...]
 
 
-def examined(connection: SqlConnection, known: Owner, wrong: tuple[str, ...]) -> Examined:
+def examined(connection: SqlConnection, owner: Owner, wrong: tuple[str, ...]) -> Examined:
     """Return what a ledger holds, once its owner and its mistakes are read."""
     charges, statements, epochs = (
         int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 # names of ours
         for table in ("charges", "statements", "epochs")
     )
-    return Examined(known.ledger, known.dataset, charges, statements, epochs, wrong)
+    return Examined(owner.ledger, owner.dataset, charges, statements, epochs, wrong)
 
 
 def wrong_lines(connection: SqlConnection) -> Iterator[str]:

@@ -208,8 +208,8 @@ class SqliteFile:
         Raises:
             LedgerFailed: somebody has let another one adopt it.
         """
-        known = owner.owner(connection)
-        if known is None or known.dataset != self._opened.dataset:
+        recorded = owner.owner(connection)
+        if recorded is None or recorded.dataset != self._opened.dataset:
             _LOG.error("the ledger can't be used: another data set has adopted %s", self._path)
             raise LedgerFailed
 

@@ -68,16 +68,16 @@ def examine(path: Path) -> Examined:
     try:
         with _reading(path) as ledger:
             (version,) = ledger.execute("PRAGMA user_version").fetchone()
-            known = owner(ledger) if version == VERSION else None
-            if known is None:
+            recorded = owner(ledger) if version == VERSION else None
+            if recorded is None:
                 raise ConfigError(f"{path} is no ledger of version {VERSION}, but of {version}")
-            return examined(ledger, known, tuple(_wrong(ledger)))
+            return examined(ledger, recorded, tuple(_wrong(ledger)))
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
 
 
-def behind(path: Path, found: Examined, *, looking: bool = True) -> int | None:
-    """Return how many charges the file `found` lacks of the ledger that belongs at `path`; None if it is of another one.
+def behind(path: Path, examined_ledger: Examined, *, looking: bool = True) -> int | None:
+    """Return how many charges the `examined_ledger` lacks of the ledger that belongs at `path`; None if it is of another one.
 
     The mark there tells, and unless nobody is `looking` the ledger itself.
 
@@ -85,13 +85,13 @@ def behind(path: Path, found: Examined, *, looking: bool = True) -> int | None:
         ConfigError: the ledger can't be read.
     """
     last = read_mark(path)
-    known = [] if last is None else [(last.ledger, last.lines)]
+    marks = [] if last is None else [(last.ledger, last.lines)]
     if looking and path.exists():
         there = examine(path)
-        known.append((there.ledger, there.charges))
-    if any(ledger != found.ledger for ledger, _ in known):
+        marks.append((there.ledger, there.charges))
+    if any(ledger != examined_ledger.ledger for ledger, _ in marks):
         return None
-    return max([0, *(number - found.charges for _, number in known)])
+    return max([0, *(number - examined_ledger.charges for _, number in marks)])
 
 
 def newest_lines(path: Path, role: str | None, limit: int) -> tuple[Entry, ...]:
@@ -123,9 +123,9 @@ def put_back(copy: Path, path: Path, aside: str) -> tuple[Path, ...]:
     try:
         with _alone(path):
             for ending in ("", *_BESIDE):
-                one = path.with_name(path.name + ending)
-                if one.exists():
-                    moved.append(one.rename(one.with_name(f"{path.name}{aside}{ending}")))
+                file = path.with_name(path.name + ending)
+                if file.exists():
+                    moved.append(file.rename(file.with_name(f"{path.name}{aside}{ending}")))
             new.rename(path)
             _sync(path.parent)
     finally:

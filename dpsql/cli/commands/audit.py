@@ -57,12 +57,12 @@ def audit(
         _verify(loaded, place, copied=directory is not None)
         return
     most = limit or (None if since else _USUAL)
-    found = [dict(line.fields) for line in reversed(tuple(islice(_wanted(place, user, since), most)))]
+    rows = [dict(line.fields) for line in reversed(tuple(islice(_wanted(place, user, since), most)))]
     if as_json:
-        for fields in found:
+        for fields in rows:
             typer.echo(json.dumps(fields))
     else:
-        Console().print(table_of(_NAMES, [tuple(_cell(fields, name) for name in _COLUMNS) for fields in found]))
+        Console().print(table_of(_NAMES, [tuple(_cell(fields, name) for name in _COLUMNS) for fields in rows]))
 
 
 def _wanted(place: Path, user: str | None, since: datetime | None) -> Iterator[ChainedLine]:
@@ -87,14 +87,14 @@ def _verify(loaded: Config, place: Path, *, copied: bool) -> None:
     Raises:
         ConfigError: it is not.
     """
-    found = examine_trail(place)
-    if found.wrong or found.first is None:
-        told = "\n".join(f"{place}: {line}" for line in found.wrong or ("no line is as it was written",))
+    examination = examine_trail(place)
+    if examination.wrong or examination.first is None:
+        told = "\n".join(f"{place}: {line}" for line in examination.wrong or ("no line is as it was written",))
         raise ConfigError(told, hint="Compare it with a copy that was made before: dpsql audit --verify --directory …")
-    begins = "" if found.first.link.number == 1 else f" from line {found.first.link.number:,} on"
-    typer.echo(f"{place}: whole, {found.lines:,} lines{begins}")
-    typer.echo(f"the last is line {found.last.number:,} with the hash {found.last.hash}")
-    if not copied and (missing := _without_a_line(loaded, found, str(found.first.fields["time"]))):
+    begins = "" if examination.first.link.number == 1 else f" from line {examination.first.link.number:,} on"
+    typer.echo(f"{place}: whole, {examination.lines:,} lines{begins}")
+    typer.echo(f"the last is line {examination.last.number:,} with the hash {examination.last.hash}")
+    if not copied and (missing := _without_a_line(loaded, examination, str(examination.first.fields["time"]))):
         typer.echo(f"{missing:,} charges of the ledger since then have no line{_why(loaded)}")
 
 
@@ -103,12 +103,12 @@ def _why(loaded: Config) -> str:
     return f"{others} a kill came before their answers went out"
 
 
-def _without_a_line(loaded: Config, found: TrailExamination, since: str) -> int:
+def _without_a_line(loaded: Config, examination: TrailExamination, since: str) -> int:
     """Return how many charges since the trail began no line names."""
     if isinstance(loaded.ledger, SqliteLedgerConfig) and not place_of_ledger(loaded).exists():
         return 0
     first = datetime.fromisoformat(since)
     return sum(
-        entry.time >= first and entry.note != CORRECTION and entry.key[:RELEASE_DIGITS] not in found.releases
+        entry.time >= first and entry.note != CORRECTION and entry.key[:RELEASE_DIGITS] not in examination.releases
         for entry in kept_lines(loaded, None, 2**62)
     )

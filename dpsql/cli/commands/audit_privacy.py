@@ -50,29 +50,29 @@ def audit_privacy(
         need_plots()
     draw = None if picture is None else drawn_into(picture)
     loaded = load(config)
-    one = _role(loaded, role, epsilon)
+    asking_role = _role(loaded, role, epsilon)
     with closing(open_engine(loaded)) as engine:
         public = read_public(loaded.policy, engine)
-    found: list[AuditedQuestion] = []
-    for verdict in audited(loaded, one, public.rows, minutes, lambda line: typer.echo(f"{line} …", err=True)):
-        found.append(verdict)
+    verdicts: list[AuditedQuestion] = []
+    for verdict in audited(loaded, asking_role, public.rows, minutes, lambda line: typer.echo(f"{line} …", err=True)):
+        verdicts.append(verdict)
         _tell(verdict)
-    Console().print(_table(found))
+    Console().print(_table(verdicts))
     if picture is not None and draw is not None:
         from dpsql.plots.privacy_audit import audit_picture  # noqa: PLC0415 -- an extra
 
-        drawn = audit_picture([(v.person, v.question, v.paid, v.proved) for v in found])
-        draw(drawn, f"Privacy audit of {loaded.policy.dataset}, role {one.name}", picture)
-    _see_that_it_holds(found)
+        drawn = audit_picture([(v.person, v.question, v.paid, v.proved) for v in verdicts])
+        draw(drawn, f"Privacy audit of {loaded.policy.dataset}, role {asking_role.name}", picture)
+    _see_that_it_holds(verdicts)
 
 
-def _see_that_it_holds(found: Sequence[AuditedQuestion]) -> None:
+def _see_that_it_holds(verdicts: Sequence[AuditedQuestion]) -> None:
     """Raise the end of a server that gives away more than is paid for.
 
     Raises:
         ConfigError: something is broken.
     """
-    broken = "; ".join(f"{one.question} (a person with {one.person})" for one in found if one.broken)
+    broken = "; ".join(f"{verdict.question} (a person with {verdict.person})" for verdict in verdicts if verdict.broken)
     if broken:
         raise ConfigError(
             f"more was given away than paid for: {broken}",
@@ -89,8 +89,8 @@ def _role(config: Config, name: str | None, epsilon: float) -> Role:
     roles = config.policy.roles
     if name is not None and name not in roles:
         raise ConfigError(f'there is no role "{name}"; roles: {", ".join(roles)}')
-    found = roles[name or next(iter(roles))]
-    return replace(found, per_query=Privacy(Fraction(repr(epsilon))), noise=None, least=None)
+    role = roles[name or next(iter(roles))]
+    return replace(role, per_query=Privacy(Fraction(repr(epsilon))), noise=None, least=None)
 
 
 def _tell(verdict: AuditedQuestion) -> None:
@@ -99,10 +99,10 @@ def _tell(verdict: AuditedQuestion) -> None:
     )
 
 
-def _table(found: list[AuditedQuestion]) -> Table:
+def _table(verdicts: list[AuditedQuestion]) -> Table:
     table = Table("person", "question", "paid ε", "proved ε (95 %)", "guesses", "right", title="What answers give away")
-    for one in found:
-        share = one.guesses.right / one.guesses.number if one.guesses.number else 0.0
-        cells = (f"{one.paid:.3g}", f"{one.proved:.3g}", f"{one.guesses.number:,}", f"{share:.1%}")
-        table.add_row(one.person, one.question, *cells, style="red" if one.broken else None)
+    for verdict in verdicts:
+        share = verdict.guesses.right / verdict.guesses.number if verdict.guesses.number else 0.0
+        cells = (f"{verdict.paid:.3g}", f"{verdict.proved:.3g}", f"{verdict.guesses.number:,}", f"{share:.1%}")
+        table.add_row(verdict.person, verdict.question, *cells, style="red" if verdict.broken else None)
     return table

@@ -59,18 +59,18 @@ def show_budgets(config: ConfigFile = DEFAULT_CONFIG, *, as_json: _AsJson = Fals
     """Print what each role has spent in its period, and what the roles of each unit kind have spent together."""
     loaded = load(config)
     standings = tuple(_standings(loaded))
-    kinds = {one.balance.account.role.protects: one.balance for one in standings}
+    kinds = {standing.balance.account.role.protects: standing.balance for standing in standings}
     if as_json:
-        roles = {one.balance.account.role.name: _role(one) for one in standings}
+        roles = {standing.balance.account.role.name: _role(standing) for standing in standings}
         typer.echo(json.dumps({"roles": roles, "unit_kinds": {kind: _kind(b) for kind, b in kinds.items()}}, indent=2))
         return
     names = ("role", "protects", "spent", "left", "questions left", "renews", "account")
     spent = Table(*names, header_style="bold")
     together = Table("data set, unit kind", "in", "spent", "left", header_style="bold")
-    for one in standings:
-        balance, role = one.balance, one.balance.account.role
+    for role_standing in standings:
+        balance, role = role_standing.balance, role_standing.balance.account.role
         amounts = (_spent(balance.role_spent, balance.role_filter), _amount(balance.role_left))
-        questions = f"{one.questions:,} at ε {show_down(one.usual.epsilon)}"
+        questions = f"{role_standing.questions:,} at ε {show_down(role_standing.usual.epsilon)}"
         renews, account = str(balance.renews or "never"), "closed" if balance.closed else "open"
         _add(spent, role.name, role.protects, *amounts, questions, renews, account)
     for kind, balance in kinds.items():
@@ -180,8 +180,8 @@ def _reason(text: str) -> str:
     return said
 
 
-def _role(one: _Standing) -> Mapping[str, object]:
-    balance, role = one.balance, one.balance.account.role
+def _role(standing: _Standing) -> Mapping[str, object]:
+    balance, role = standing.balance, standing.balance.account.role
     return {
         "protects": role.protects,
         "period": role.budget.period.value,
@@ -192,8 +192,8 @@ def _role(one: _Standing) -> Mapping[str, object]:
         "spent": _numbers(balance.role_spent),
         "composed": _numbers(balance.role_filter.spent),
         "left": _numbers(balance.role_left),
-        "usual_price": _numbers(one.usual),
-        "questions_left": one.questions,
+        "usual_price": _numbers(standing.usual),
+        "questions_left": standing.questions,
         "account": "closed" if balance.closed else "open",
     }
 

@@ -56,7 +56,7 @@ def init(
     tables, advice = catalogue.tables, _advice(catalogue, source)
     chosen = _chosen(table, tables, advice)
     units = None if unit is None else _units(unit, tables)
-    texts = {name: draft(name, one, units, frozenset(chosen)) for name, one in chosen.items()}
+    texts = {name: draft(name, described, units, frozenset(chosen)) for name, described in chosen.items()}
     if views:
         texts |= {view_name(name): text for name in chosen if (text := joined_view(name, chosen)) is not None}
     _write(directory, texts)
@@ -75,9 +75,9 @@ def _chosen(
     """
     unknown = sorted(set(wanted or ()) - set(tables))
     if unknown or not tables:
-        found = f"has no table {', '.join(unknown)}" if unknown else "has no tables"
+        lack = f"has no table {', '.join(unknown)}" if unknown else "has no tables"
         hint = " ".join((f"It has {', '.join(sorted(tables)) or 'none'}.", *advice))
-        raise ConfigError(f"the database {found}", hint=hint)
+        raise ConfigError(f"the database {lack}", hint=hint)
     return {name: tables[name] for name in wanted or sorted(tables)}
 
 

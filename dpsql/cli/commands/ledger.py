@@ -46,14 +46,14 @@ def verify(
         _verify_server(loaded.ledger)
         return
     path = _file(loaded)
-    found = copy or path
-    said = _whole(found)
-    missing = behind(path, examine(found))
+    file = copy or path
+    said = _whole(file)
+    missing = behind(path, examine(file))
     if missing is None:
-        raise ConfigError(f"{found} is not of the ledger that belongs at {path}", hint="The mark beside it says so.")
+        raise ConfigError(f"{file} is not of the ledger that belongs at {path}", hint="The mark beside it says so.")
     if missing and copy is None:
-        raise ConfigError(f"{found} lacks {missing:,} charges", hint="It is an older copy: dpsql ledger restore.")
-    typer.echo(f"{found}: {said}" + (f"; it lacks the last {missing:,} charges" if missing else ""))
+        raise ConfigError(f"{file} lacks {missing:,} charges", hint="It is an older copy: dpsql ledger restore.")
+    typer.echo(f"{file}: {said}" + (f"; it lacks the last {missing:,} charges" if missing else ""))
 
 
 @ledger_app.command()
@@ -80,8 +80,8 @@ def restore(
     moved = put_back(copy, path, f".before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     open_ledger(loaded, Way.AS_IT_IS if missing == 0 else Way.ANEW).close()
     typer.echo(f"{path}: {said}")
-    for one in moved:
-        typer.echo(f"what was there is {one}")
+    for file in moved:
+        typer.echo(f"what was there is {file}")
 
 
 @ledger_app.command()
@@ -94,13 +94,15 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
 ) -> None:
     """Print the newest charges: when, who, for which role, how much, and for what."""
-    found = kept_lines(load(config), role, limit)
+    entries = kept_lines(load(config), role, limit)
     if as_json:
-        for entry in found:
+        for entry in entries:
             typer.echo(json.dumps(_object(entry), ensure_ascii=False))
         return
     names = ("time (UTC)", "user", "role", "protects", "ε", "δ", "what", "statement")
-    Console().print(table_of(names, [tuple(shown_of(str(_object(entry)[key])) for key in _COLUMNS) for entry in found]))
+    Console().print(
+        table_of(names, [tuple(shown_of(str(_object(entry)[key])) for key in _COLUMNS) for entry in entries])
+    )
 
 
 _COLUMNS = ("time", "user", "role", "protects", "epsilon", "delta", "note", "statement")
@@ -121,12 +123,12 @@ def _object(entry: Entry) -> dict[str, object]:
     }
 
 
-def _behind(path: Path, found: Examined) -> int | None:
+def _behind(path: Path, examination: Examined) -> int | None:
     """Return `behind`, by the mark alone where the ledger itself can't be read any more."""
     try:
-        return behind(path, found)
+        return behind(path, examination)
     except ConfigError:
-        return behind(path, found, looking=False)
+        return behind(path, examination, looking=False)
 
 
 def _file(loaded: Config) -> Path:
@@ -145,8 +147,8 @@ def _file(loaded: Config) -> Path:
 
 
 def _verify_server(ledger: PostgresLedgerConfig) -> None:
-    place, found = shown_place(ledger.dsn), examine_server(ledger.dsn)
-    said, missing = _told(place, found), lacking(found, ledger.beside)
+    place, examination = shown_place(ledger.dsn), examine_server(ledger.dsn)
+    said, missing = _told(place, examination), lacking(examination, ledger.beside)
     if missing is None:
         raise ConfigError(f"{place} is not the ledger that was here", hint=f"The mark beside {ledger.beside} says so.")
     if missing:
@@ -159,13 +161,13 @@ def _whole(path: Path) -> str:
     return _told(path, examine(path))
 
 
-def _told(place: object, found: Examined) -> str:
+def _told(place: object, ledger: Examined) -> str:
     """Return what a whole ledger has.
 
     Raises:
         ConfigError: it is not whole.
     """
-    if found.wrong:
-        told = "\n".join(f"{place}: {line}" for line in found.wrong)
+    if ledger.wrong:
+        told = "\n".join(f"{place}: {line}" for line in ledger.wrong)
         raise ConfigError(told, hint="Bring back the newest copy that is whole: dpsql ledger restore.")
-    return f'whole, with {found.charges:,} charges for {found.statements:,} statements of "{found.dataset.name}"'
+    return f'whole, with {ledger.charges:,} charges for {ledger.statements:,} statements of "{ledger.dataset.name}"'

@@ -39,7 +39,7 @@ def profile(
         typer.echo(said, err=True)
     if not yes and not typer.confirm("Pay for it?", err=True):
         raise typer.Exit(1)
-    failed, found = [], dict[str, list[dict[str, object]]]()
+    failed, profiles = [], dict[str, list[dict[str, object]]]()
     for kind in kinds:
         for role in _roles(loaded.policy, kind):
             try:
@@ -48,11 +48,11 @@ def profile(
             except psycopg.Error as error:
                 failed.append(f'role "{role}": {str(error).splitlines()[0]}')
             else:
-                found.setdefault(kind, rows)
+                profiles.setdefault(kind, rows)
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(profiles, indent=2))
     else:
-        for kind, rows in found.items():
+        for kind, rows in profiles.items():
             Console().print(_table(kind, rows))
     if failed:
         raise ConfigError("; ".join(failed), hint="The other roles have it; run it again when these can pay.")
@@ -67,13 +67,13 @@ def _kinds(policy: Policy, unit: str | None) -> list[str]:
     if unit is not None and unit not in policy.budgets:
         raise ConfigError(f'there is no unit kind "{unit}"; unit kinds: {", ".join(policy.budgets)}')
     wanted = policy.budgets if unit is None else [unit]
-    found = [kind for kind in wanted if policy.budgets[kind].profile is not None]
-    if not found:
+    kinds = [kind for kind in wanted if policy.budgets[kind].profile is not None]
+    if not kinds:
         raise ConfigError(
             f"the configuration allows no profile of {' or '.join(wanted)}",
             hint=f"Say in it what one may cost: budget: {{{next(iter(wanted))}: {{profile: 0.1, …}}}}.",
         )
-    return found
+    return kinds
 
 
 def _roles(policy: Policy, kind: str) -> Sequence[str]:

@@ -69,12 +69,12 @@ def add(
 def rotate(name: _Name, config: ConfigFile = DEFAULT_CONFIG, *, generate: _Generate = False) -> None:
     """Give a user another password: sessions of the old one end with the reload."""
     text = config.read_text(encoding="utf-8")
-    known = users_in(text).get(name)
-    if known is not None and "${" in known.password:
-        raise ConfigError(f"users.{name}.password comes from {known.password}", hint="Change it there.")
-    if known is not None and known.ldap:
+    user = users_in(text).get(name)
+    if user is not None and "${" in user.password:
+        raise ConfigError(f"users.{name}.password comes from {user.password}", hint="Change it there.")
+    if user is not None and user.ldap:
         raise ConfigError(f'the directory knows the password of "{name}"', hint="Change it there.")
-    if known is None:
+    if user is None:
         with_key(text, name, "password", "", "")  # which tells who there is
     verifier = str(Verifier.of(_password(name, generate=generate)))
     _write(config, with_key(text, name, "password", verifier, f'"{verifier}"'))
@@ -108,8 +108,8 @@ def list_users(
     loaded, users = load(config), users_in(config.read_text(encoding="utf-8"))
     last = _last_log_ins(place_of_trail(loaded))
     rows = [
-        (name, one.role, "disabled" if one.disabled else "active", one.epsilon, last.get(name))
-        for name, one in sorted(users.items())
+        (name, user.role, "disabled" if user.disabled else "active", user.epsilon, last.get(name))
+        for name, user in sorted(users.items())
     ]
     names = ("user", "role", "state", "epsilon", "last_log_in")
     if as_json:
@@ -121,11 +121,11 @@ def list_users(
 
 def _last_log_ins(trail: Path) -> Mapping[str, str]:
     """Return when users have logged in last, as far as the audit trail is looked at."""
-    found: dict[str, str] = {}
+    last_times: dict[str, str] = {}
     for line in islice(newest_first(trail), _LOOKED_AT):
         if line.fields.get("event") == "log-in" and line.fields.get("verdict") == "accepted":
-            found.setdefault(str(line.fields.get("user")), str(line.fields.get("time"))[:19].replace("T", " "))
-    return found
+            last_times.setdefault(str(line.fields.get("user")), str(line.fields.get("time"))[:19].replace("T", " "))
+    return last_times
 
 
 def _see_name(name: str) -> None:

@@ -52,8 +52,8 @@ def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: C
                 raise ConfigError(f"there is no DuckDB file {path}")
             return _catalogue(_duckdb_rows(path))
         case PostgresServer(dsn):
-            found = read_postgres(dsn, schemas)
-            return Catalogue(found.tables, found.elsewhere)
+            catalogue = read_postgres(dsn, schemas)
+            return Catalogue(catalogue.tables, catalogue.elsewhere)
         case RecordsFile(path):
             return Catalogue({path.name.partition(".")[0]: CatalogueTable(_columns_of(path))})
         case _:
@@ -63,8 +63,8 @@ def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: C
 def _catalogue(rows: Iterable[_Row]) -> Catalogue:
     tables: dict[str, dict[str, CatalogueColumn]] = {}
     elsewhere: dict[str, None] = {}
-    for found, schema, table, column, kind in rows:
-        if found:
+    for is_visible, schema, table, column, kind in rows:
+        if is_visible:
             tables.setdefault(table, {})[column] = CatalogueColumn(kind)
         else:
             elsewhere[schema] = None
@@ -77,7 +77,7 @@ def _duckdb_rows(path: Path) -> list[_Row]:
             rows = connection.execute(_DUCKDB).fetchall()
     except duckdb.Error as failure:
         raise ConfigError(f"the DuckDB file {path} can't be opened", hint=str(failure).splitlines()[0]) from None
-    return [(found, schema, table, column, _name(kind)) for found, schema, table, column, kind in rows]
+    return [(is_visible, schema, table, column, _name(kind)) for is_visible, schema, table, column, kind in rows]
 
 
 def _columns_of(path: Path) -> Mapping[str, CatalogueColumn]:

@@ -26,8 +26,8 @@ class Units:
         unit = f"{table}.{column}"
         alone = tables[table].key == (column,)
         self._lines[table] = self._line("column", column, alone=alone)
-        for name, one in tables.items():
-            if name != table and (own := _pointing(one, unit)) is not None:
+        for name, other_table in tables.items():
+            if name != table and (own := _pointing(other_table, unit)) is not None:
                 self._lines.setdefault(name, self._line("column", own))
         self._follow(tables)
 
@@ -44,8 +44,8 @@ class Units:
         before = 0
         while len(self._lines) > before:
             before = len(self._lines)
-            for name, one in tables.items():
-                if name not in self._lines and (through := _through(one, self._lines)) is not None:
+            for name, table in tables.items():
+                if name not in self._lines and (through := _through(table, self._lines)) is not None:
                     self._lines[name] = self._line("through", through)
 
 
@@ -68,10 +68,10 @@ def _parts(name: str, table: CatalogueTable, units: Units | None, written: froze
     yield f"{_HEAD}table: {yaml_name(name)}\n"
     if table.description:
         yield f"description: {_text(table.description)}\n"
-    known = {column for column, one in table.columns.items() if has_type(one)}
-    if table.key and known.issuperset(table.key):
+    typed = {column for column, details in table.columns.items() if has_type(details)}
+    if table.key and typed.issuperset(table.key):
         yield f"key: {_names(table.key)}\n"
-    joint = {to: pairs for to, pairs in table.references.items() if to in written and known.issuperset(pairs)}
+    joint = {to: pairs for to, pairs in table.references.items() if to in written and typed.issuperset(pairs)}
     if joint:
         yield "references:\n"
     for to, pairs in joint.items():
@@ -79,8 +79,8 @@ def _parts(name: str, table: CatalogueTable, units: Units | None, written: froze
         yield f"  {yaml_name(to)}: {{{inside}}}\n"
     yield (units.lines(name) if units is not None else "") or _UNITS
     yield "columns:\n"
-    for column, one in table.columns.items():
-        yield _line(column, one, written)
+    for column, described in table.columns.items():
+        yield _line(column, described, written)
 
 
 def _line(name: str, column: CatalogueColumn, written: frozenset[str]) -> str:
@@ -112,12 +112,12 @@ def _pointing(table: CatalogueTable, key: str) -> str | None:
     return next((yaml_name(name) for name, column in table.columns.items() if column.references == key), None)
 
 
-def _through(table: CatalogueTable, known: Mapping[str, str]) -> str | None:
+def _through(table: CatalogueTable, ways: Mapping[str, str]) -> str | None:
     """Return the columns through which a row is somebody's whose unit is known."""
     for name, column in table.columns.items():
-        if column.references is not None and column.references.partition(".")[0] in known:
+        if column.references is not None and column.references.partition(".")[0] in ways:
             return yaml_name(name)
-    joint = next((pairs for to, pairs in table.references.items() if to in known), None)
+    joint = next((pairs for to, pairs in table.references.items() if to in ways), None)
     return None if joint is None else _names(tuple(joint))
 
 

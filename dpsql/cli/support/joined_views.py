@@ -32,8 +32,8 @@ class _Draft:
     def add(self, name: str, alias: str, beside: frozenset[str] = frozenset()) -> None:
         """Add a table's columns, but for some, under names that no other has."""
         self.aliases.append(alias)
-        for column, one in self.tables[name].columns.items():
-            if column not in beside and has_type(one):
+        for column, described in self.tables[name].columns.items():
+            if column not in beside and has_type(described):
                 as_ = column if column not in self.columns else f"{alias}_{column}"
                 self.columns[as_] = f"{quoted_name(alias)}.{quoted_name(column)}"
 

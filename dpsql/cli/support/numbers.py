@@ -22,8 +22,8 @@ def read_fraction(text: str | Fraction) -> Fraction:
     """
     if isinstance(text, Fraction):
         return text
-    if (found := read_number(text)) is not None:
-        return found
+    if (number := read_number(text)) is not None:
+        return number
     raise typer.BadParameter(
         f'"{_cut(text)}" is not a number like 0.333 or 1/3, of at most 30 digits and from 1e-99 to 1e99'
     )
@@ -31,28 +31,28 @@ def read_fraction(text: str | Fraction) -> Fraction:
 
 def read_probability(text: str | Fraction) -> Fraction:
     """Read `0.33`, `33 %` or `1/3`; for use as a parser of an option."""
-    found = text if isinstance(text, Fraction) else read_share(text)
-    if found is None:
+    share = text if isinstance(text, Fraction) else read_share(text)
+    if share is None:
         raise typer.BadParameter(
             f'"{_cut(text)}" is not a number like 0.333 or 1/3, of at most 30 digits, nor one like 33 %'
         )
-    return found
+    return share
 
 
 def read_whole(text: str | int) -> int:
     """Read `10000`, `10,000`, `10 000` or `1e4`; for use as a parser of an option."""
-    found = Fraction(text) if isinstance(text, int) else read_number(text)
-    if found is None or found.denominator != 1 or found > MOST:
+    number = Fraction(text) if isinstance(text, int) else read_number(text)
+    if number is None or number.denominator != 1 or number > MOST:
         raise typer.BadParameter(f'"{_cut(text)}" is no whole number like 10000, 10,000 or 1e4, up to {MOST:,}')
-    return int(found)
+    return int(number)
 
 
 def read_epsilon(text: str | Fraction) -> Fraction:
     """Read an ε, which is above 0; see `read_fraction`."""
-    found = read_fraction(text)
-    if found <= 0:
-        raise typer.BadParameter(f"an ε of {float(found):g}: it must be above 0")
-    return found
+    epsilon = read_fraction(text)
+    if epsilon <= 0:
+        raise typer.BadParameter(f"an ε of {float(epsilon):g}: it must be above 0")
+    return epsilon
 
 
 def _cut(text: object) -> str:

@@ -15,8 +15,8 @@ Sql = Annotated[str, typer.Argument(help="One SQL statement; - reads it from sta
 
 def statement(sql: str) -> str:
     """Return the statement that an argument stands for."""
-    found = typer.get_text_stream("stdin").read() if sql == "-" else sql
-    if not found.strip(" \t\r\n;"):
+    text = typer.get_text_stream("stdin").read() if sql == "-" else sql
+    if not text.strip(" \t\r\n;"):
         where = "on standard input" if sql == "-" else "in the argument"
         raise typer.BadParameter(f"there is no statement {where}; dpsql.columns has what may be asked about")
-    return found
+    return text

@@ -27,22 +27,24 @@ def planned(config: Path, role: str, statement: str) -> StatementNoise:
         plan = explained(connection, statement)
     if plan is None:
         return StatementNoise(level, Fraction(0), (_NOTHING,))
-    ranks = {one.name: one.margin for one in plan.outputs if one.unit == RANKS}
-    found = (*outputs([one for one in plan.outputs if one.unit != RANKS]), *quantiles(plan.choices, ranks))
-    return StatementNoise(level, Fraction(plan.epsilon), found or (_NOTHING,))
+    ranks = {output.name: output.margin for output in plan.outputs if output.unit == RANKS}
+    lines = (*outputs([output for output in plan.outputs if output.unit != RANKS]), *quantiles(plan.choices, ranks))
+    return StatementNoise(level, Fraction(plan.epsilon), lines or (_NOTHING,))
 
 
-def outputs(found: Sequence[ExplainedOutput]) -> Iterator[OutputNoise]:
+def outputs(outputs_planned: Sequence[ExplainedOutput]) -> Iterator[OutputNoise]:
     """Yield what is read off noisy sums; shares are of what EXPLAIN compares with, which is no value of the data."""
-    for one in found:
-        share = "" if one.relative is None else f"{100 * one.relative:.3g} %"
-        yield OutputNoise(one.name, f"± {one.margin:.6g} {one.unit}".rstrip(" ,") + " with 95 %", share, _compared(one))
+    for output in outputs_planned:
+        share = "" if output.relative is None else f"{100 * output.relative:.3g} %"
+        yield OutputNoise(
+            output.name, f"± {output.margin:.6g} {output.unit}".rstrip(" ,") + " with 95 %", share, _compared(output)
+        )
 
 
-def _compared(one: ExplainedOutput) -> str:
+def _compared(output: ExplainedOutput) -> str:
     """Return what a margin is a share of."""
-    match one.name.partition("(")[0]:
-        case _ if one.relative is None:
+    match output.name.partition("(")[0]:
+        case _ if output.relative is None:
             return "in its own units, if the values lie in the middle of their bounds"
         case "count":
             return "of the rows that a group is expected to have"
@@ -52,16 +54,16 @@ def _compared(one: ExplainedOutput) -> str:
             return "of a value in the middle of its bounds"
 
 
-def quantiles(found: Sequence[ExplainedChoice], ranks: Mapping[str, float]) -> Iterator[OutputNoise]:
+def quantiles(choices: Sequence[ExplainedChoice], ranks: Mapping[str, float]) -> Iterator[OutputNoise]:
     """Yield what is chosen among buckets: `ranks` says by how many it may be off, and too small groups are NULL."""
-    for one in found:
-        for point in one.points:
-            name = f"{_NAMES.get(point, f'{point:g}-quantile')}({one.of.expression})"
-            off = _extreme_ranks(one) if point in (0, 1) else ranks.get(name)
+    for choice in choices:
+        for point in choice.points:
+            name = f"{_NAMES.get(point, f'{point:g}-quantile')}({choice.of.expression})"
+            off = _extreme_ranks(choice) if point in (0, 1) else ranks.get(name)
             error = "" if off is None else f"± {off:,.0f} ranks with 95 %"
-            yield OutputNoise(name, error, "", f"mostly NULL in groups of far fewer than {one.enough:,} rows")
+            yield OutputNoise(name, error, "", f"mostly NULL in groups of far fewer than {choice.enough:,} rows")
 
 
-def _extreme_ranks(one: ExplainedChoice) -> float:
+def _extreme_ranks(choice: ExplainedChoice) -> float:
     """Return how far off an extreme's rank may be: ln(20·buckets)·5/2 scales of noise, of which `enough` is ln(8)·5/3."""
-    return one.enough * math.log(20 * one.buckets) * 2.5 / (math.log(8) * 5 / 3)
+    return choice.enough * math.log(20 * choice.buckets) * 2.5 / (math.log(8) * 5 / 3)

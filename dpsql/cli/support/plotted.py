@@ -61,7 +61,7 @@ class Plotted:
             tables=() if plan is None else tuple(dict.fromkeys(map(", ".join, plan.tables))),
             epsilon="" if plan is None else _cost(plan),
             items=tuple(map(_Item.of, selects)),
-            ranges=() if plan is None else (*plan.clamped, *(one.of for one in plan.choices)),
+            ranges=() if plan is None else (*plan.clamped, *(choice.of for choice in plan.choices)),
             bucketed=next(filter(None, map(_bucketed, selects)), None),
         )
 

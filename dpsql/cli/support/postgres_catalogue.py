@@ -88,11 +88,11 @@ def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, Cat
                 single[own[0]] = f"{names[to]}.{next(iter(pairs.values()))}"
             else:
                 joint[names[to]] = pairs
-        found = {row[7]: _column(row, single.get(number)) for number, row in rows.items()}
+        described = {row[7]: _column(row, single.get(number)) for number, row in rows.items()}
         key = tuple(rows[number][7] for number in primary.get(oid, ()))
         first = next(iter(rows.values()))
         place = None if first[1] else f"{first[2]}.{first[3]}"
-        yield names[oid], CatalogueTable(found, key, joint, first[5], first[11], place)
+        yield names[oid], CatalogueTable(described, key, joint, first[5], first[11], place)
 
 
 def _names(tables: Mapping[int, _Column]) -> Mapping[int, str]:

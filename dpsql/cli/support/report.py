@@ -18,21 +18,21 @@ _WARNING = (
 def show_report(console: Console, policy: Policy, reports: Iterable[TableReport], groups: int) -> None:
     """Print what was found; `groups` is the number of groups that a typical answer has."""
     console.print(Text(_WARNING, style="bold red"))
-    for one in reports:
-        console.print(_columns(one))
-        for units in one.units:
+    for report in reports:
+        console.print(_columns(report))
+        for units in report.units:
             roles = [role for role in policy.roles.values() if role.protects == units.kind]
-            console.print(_units(one.name, units, roles, groups))
+            console.print(_units(report.name, units, roles, groups))
 
 
-def _columns(found: TableReport) -> Table:
+def _columns(report: TableReport) -> Table:
     """Lay out the share of rows that each column's declaration changes."""
-    title = Text(f"{found.name}: {found.rows:,} rows (private)")
+    title = Text(f"{report.name}: {report.rows:,} rows (private)")
     table = Table("column", title=title, title_justify="left", header_style="bold")
     for heading in ("NULL or NaN", "below bounds", "above bounds", "not in domain"):
         table.add_column(heading, justify="right")
-    for column in found.columns:
-        table.add_row(Text(column.name), *(_share(number, found.rows) for number in _numbers(column)))
+    for column in report.columns:
+        table.add_row(Text(column.name), *(_share(number, report.rows) for number in _numbers(column)))
     return table
 
 
@@ -47,17 +47,17 @@ def _share(number: int | None, rows: int) -> str:
     return ("< 0.01 %" if share < 0.01 else f"{share:.2f} %") if number else "none"
 
 
-def _units(table: str, found: UnitReport, roles: Iterable[Role], groups: int) -> Table:
+def _units(table: str, report: UnitReport, roles: Iterable[Role], groups: int) -> Table:
     """Lay out what bounds on a unit's rows would keep, and the error of a count with each role's ε."""
-    units = sum(found.histogram.values())
-    title = f"{table}: {units:,} units of kind {found.kind}, {found.nobodys:,} rows without one (private)"
+    units = sum(report.histogram.values())
+    title = f"{table}: {units:,} units of kind {report.kind}, {report.nobodys:,} rows without one (private)"
     grid = Table(title=Text(title), title_justify="left", header_style="bold")
     grid.add_column("max_rows", justify="right")
     grid.add_column("rows kept", justify="right")
     for role in roles:
         grid.add_column(Text(f"error of a count,\n{groups:,} groups, {role.name}"), justify="right")
-    for most in found.choices():
-        errors = (found.error(most, role.per_query.epsilon, groups) for role in roles)
-        cells = [f"{most:,}", f"{100 * found.kept(most):.1f} %", *(f"{100 * error:.2f} %" for error in errors)]
-        grid.add_row(*cells, style="bold" if most == found.max_rows else None)
+    for most in report.choices():
+        errors = (report.error(most, role.per_query.epsilon, groups) for role in roles)
+        cells = [f"{most:,}", f"{100 * report.kept(most):.1f} %", *(f"{100 * error:.2f} %" for error in errors)]
+        grid.add_row(*cells, style="bold" if most == report.max_rows else None)
     return grid

@@ -111,12 +111,12 @@ class DuckDb:
     def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return the columns of each PRIMARY KEY and UNIQUE constraint; a file opened read-only keeps them."""
         if table not in self._unique:
-            found = self._facts(
+            keys = self._facts(
                 "SELECT constraint_column_names FROM duckdb_constraints() WHERE table_name = ? "
                 "AND database_name = ? AND schema_name = 'main' AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
                 table,
             )
-            self._unique[table] = frozenset(frozenset(names) for (names,) in found)
+            self._unique[table] = frozenset(frozenset(names) for (names,) in keys)
         return self._unique[table]
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
@@ -138,8 +138,8 @@ class DuckDb:
             if not self.is_current():
                 raise EngineNotReady
             with closing(self._connection.cursor()) as cursor:
-                known = ready_statements(cursor, statements, self._statements)
-                yield DuckPrepared(cursor, known, self._watched, timeout, cancellation, self._failed)
+                prepared = ready_statements(cursor, statements, self._statements)
+                yield DuckPrepared(cursor, prepared, self._watched, timeout, cancellation, self._failed)
 
     def _failed(self) -> duckdb.DuckDBPyConnection | None:
         """See whether DuckDB still answers: a mistake of its own closes the whole database, until it is opened again.

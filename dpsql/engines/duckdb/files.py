@@ -35,8 +35,8 @@ class TableFile:
         path = self.path.absolute()
         if path.is_file():
             return (path,)
-        found = path.rglob("*.parquet") if path.is_dir() else Path(path.anchor).glob(str(path.relative_to(path.anchor)))
-        files = tuple(sorted(file for file in found if file.is_file()))
+        paths = path.rglob("*.parquet") if path.is_dir() else Path(path.anchor).glob(str(path.relative_to(path.anchor)))
+        files = tuple(sorted(file for file in paths if file.is_file()))
         if not files:
             raise NoEngine(f"engine: there is no file {self.path}")
         return files
@@ -61,10 +61,10 @@ class Watched:
 
 def _state(file: Path) -> tuple[int, ...]:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return ()
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> None:
@@ -96,8 +96,8 @@ def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile
     words = ", ".join(duckdb_literal(word) for word in ("", *table.csv.nulls))
     source = f"read_csv({files}, header = true, all_varchar = true, nullstr = [{words}])"
     try:
-        found = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
-        types = {column: _type(table.columns[column]) for column in found if column in table.columns}
+        names = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
+        types = {column: _type(table.columns[column]) for column in names if column in table.columns}
         values = {column: _value(column, kind, table.csv.decimal) for column, kind in types.items()}
         casts = [f"CAST({values[column]} AS {kind}) AS {quoted(column)}" for column, kind in types.items()]
         selected = ", ".join(casts) or "NULL AS nothing"

@@ -43,8 +43,8 @@ _PART = 8
 
 def heavy_rows_of(policy: Policy, catalog: str = KEPT) -> Mapping[str, KeptColumns]:
     """Return what is to be kept, by table, in an attached database."""
-    found = {table.name: _of_table(table, catalog) for table in policy.tables.values() if not table.public}
-    return {name: KeptColumns(heavy_rows=rows) for name, rows in found.items() if rows}
+    by_table = {table.name: _of_table(table, catalog) for table in policy.tables.values() if not table.public}
+    return {name: KeptColumns(heavy_rows=rows) for name, rows in by_table.items() if rows}
 
 
 def _of_table(table: Table, catalog: str) -> Mapping[str, HeavyRows]:
@@ -87,15 +87,15 @@ def keep_heavy_rows(
         duckdb.Error: DuckDB does not take the views, of which it reads no row.
     """
     every = row_keepers(policy, named, kept)
-    for one in every:
-        one.show(connection)
+    for rows in every:
+        rows.show(connection)
     computed = {name for (name,) in connection.execute(_COMPUTED).fetchall()}  # which may take for ever
     left, stop = memory_of(connection) // _PART, Timer(_PATIENCE, connection.interrupt)
     stop.start()
     try:
-        for one in every if read else ():
+        for rows in every if read else ():
             with suppress(duckdb.Error):  # which may be about rows, as where memory does not suffice: the views stay
-                left -= one.keep(connection, left) if one.table.name not in computed and stop.is_alive() else 0
+                left -= rows.keep(connection, left) if rows.table.name not in computed and stop.is_alive() else 0
     finally:
         stop.cancel()
 
@@ -142,8 +142,8 @@ class RowsOfUnits:
         listed = f"SELECT u, n, row_number() OVER (ORDER BY n DESC) AS number FROM ({self._counted}) AS c"  # noqa: S608
         spread = f"SELECT *, number * {_GAP} AS spread FROM ({listed} WHERE n > {extent.listed}) AS c"  # noqa: S608
         connection.execute(f"CREATE OR REPLACE TABLE {units} AS {spread}")
-        found = f"{self._rows(units)} WHERE h.n > {extent.kept} ORDER BY h.number"
-        connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {found}")
+        query = f"{self._rows(units)} WHERE h.n > {extent.kept} ORDER BY h.number"
+        connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {query}")
         heavy, every, count = f"SELECT * FROM {rows}", self._every_row, quoted(self.kept.count)  # noqa: S608
         if extent.of_all:
             heavy, every = f"{heavy} WHERE {count} > {self.kept.rows}", heavy

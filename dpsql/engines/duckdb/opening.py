@@ -22,6 +22,8 @@ _ENTRY = 64
 _SIZES = {unit: 2.0 ** (10 * power) for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"))}
 _PART = 16
 """The part of the memory for one array: DuckDB does not count it to its limit, and several statements run at once."""
+_COPYING, _ENOUGH = 4, 2**30
+"""The part of the memory in which a copy of the records is made, and the bytes that it has in any case."""
 DUCKDB_SETTINGS: Mapping[str, Setting] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -79,12 +81,19 @@ def in_memory(
 def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
     """Open either for dpsql's own copying, with the doors open: no client asks it anything.
 
+    It has a part of the memory, since statements are answered meanwhile: what it sorts and joins it does on the disk as fast.
+
     Raises:
         ConfigError: as above.
     """
     if isinstance(source, Path):
-        return _with_file(source, spill, resources, tuple(ALLOWED_OPTIMIZERS))
-    return _with_tables(source, spill, resources, tuple(ALLOWED_OPTIMIZERS))
+        connection = _with_file(source, spill, resources, tuple(ALLOWED_OPTIMIZERS))
+    else:
+        connection = _with_tables(source, spill, resources, tuple(ALLOWED_OPTIMIZERS))
+    most = memory_of(connection)
+    connection.execute(f"SET GLOBAL memory_limit = '{min(most, max(most // _COPYING, _ENOUGH))} bytes'")
+    connection.execute(f"SET GLOBAL perfect_ht_threshold = {_array_bits(connection)}")
+    return connection
 
 
 def _with_file(path: Path, spill: Path, resources: Resources, optimizers: Collection[str]) -> duckdb.DuckDBPyConnection:
@@ -127,17 +136,17 @@ def _empty(spill: Path | str, resources: Resources, optimizers: Collection[str])
 
 def _array_bits(connection: duckdb.DuckDBPyConnection) -> int:
     """Return for how many units, as a power of two, there is memory to count them in arrays: up to 4 million."""
-    found = connection.execute("SELECT current_setting('threads')").fetchone()
-    assert found is not None
-    entries = memory_of(connection) / (_PART * _ENTRY * found[0])
+    row = connection.execute("SELECT current_setting('threads')").fetchone()
+    assert row is not None
+    entries = memory_of(connection) / (_PART * _ENTRY * row[0])
     return max(_LEAST_BITS, min(_MOST_BITS, int(math.log2(entries)))) if entries >= 1 else _LEAST_BITS
 
 
 def memory_of(connection: duckdb.DuckDBPyConnection) -> int:
     """Return how many bytes of memory DuckDB may use."""
-    found = connection.execute("SELECT current_setting('memory_limit')").fetchone()
-    assert found is not None
-    number, unit = found[0].split()  # 2.7 GiB
+    row = connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    assert row is not None
+    number, unit = row[0].split()  # 2.7 GiB
     return int(float(number) * _SIZES[unit])
 
 

@@ -31,5 +31,5 @@ RIGHT JOIN: a LEFT JOIN becomes one where its sides are exchanged. Some joins ta
 
 def other_optimizers(connection: duckdb.DuckDBPyConnection, allowed: Collection[str]) -> str:
     """Return all other optimizers that this version of DuckDB has, as its setting `disabled_optimizers` lists them."""
-    found = connection.execute("SELECT name FROM duckdb_optimizers() ORDER BY name").fetchall()
-    return ",".join(name for (name,) in found if name not in allowed)
+    optimizers = connection.execute("SELECT name FROM duckdb_optimizers() ORDER BY name").fetchall()
+    return ",".join(name for (name,) in optimizers if name not in allowed)

@@ -112,20 +112,20 @@ def ready_statements(
     Raises:
         EngineNotReady: it does not take one.
     """
-    found: dict[str, Accepted] = {}
+    accepted: dict[str, Accepted] = {}
     for sql in statements:
         text, constants = with_parameters(sql)
         parsed = before.get(text) or _accepted(cursor, sql, text)
         before.keep(text, parsed)
-        found[sql] = Accepted(parsed, constants)
-    return found
+        accepted[sql] = Accepted(parsed, constants)
+    return accepted
 
 
 def _accepted(cursor: duckdb.DuckDBPyConnection, sql: str, text: str) -> duckdb.Statement:
     """Return a query parsed that DuckDB accepts, with parameters for the constants that `text` has none of."""
     try:
         parsed = duckdb.extract_statements(sql)
-        if [found.type for found in parsed] != [duckdb.StatementType.SELECT]:
+        if [statement.type for statement in parsed] != [duckdb.StatementType.SELECT]:
             _LOG.error("the engine is asked for something else than a query: %s", sql)
             raise EngineNotReady
         if _AT_ONCE.search(sql):

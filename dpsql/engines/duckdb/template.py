@@ -15,14 +15,14 @@ _PART = re.compile(rf"({_QUOTED}|\?)|(?<![\w.])(\d+(?:\.\d*)?e[+-]?\d+)(?![\w.])
 
 def with_parameters(sql: str) -> tuple[str, list[float]]:
     """Return the text with `?` for such constants, and what they are; the statement itself where it has a `?` already."""
-    found: list[float] = []
+    numbers: list[float] = []
     parts: list[str] = []
     end = 0
     for part in _PART.finditer(sql):
         if part[1] == "?":
             return sql, []
         if part[2]:
-            found.append(float(part[2]))
+            numbers.append(float(part[2]))
             parts += (sql[end : part.start()], "?")
             end = part.end()
-    return "".join((*parts, sql[end:])), found
+    return "".join((*parts, sql[end:])), numbers

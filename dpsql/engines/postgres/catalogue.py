@@ -74,10 +74,10 @@ def catalogue_sql(tables: Sequence[str], schemas: Sequence[str], places: Places)
 
 def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str, PostgresCatalogue]:
     """Return the answer by table."""
-    found: dict[str, list[CatalogueRow]] = {table: [] for table in tables}
+    by_table: dict[str, list[CatalogueRow]] = {table: [] for table in tables}
     for row in rows:
-        found[row[0]].append(row)
-    return {table: _catalogue(lines) for table, lines in found.items()}
+        by_table[row[0]].append(row)
+    return {table: _catalogue(lines) for table, lines in by_table.items()}
 
 
 def _catalogue(rows: Sequence[CatalogueRow]) -> PostgresCatalogue:
@@ -100,10 +100,10 @@ def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequenc
         ConfigError: the role is a superuser, can reach beyond the database, may write to one of `tables`, or does not
             see all of its rows.
     """
-    found = connection.execute(_ROLE.format(located=_located(tables, schemas, places)).encode()).fetchone()
-    if found is None:
+    row = connection.execute(_ROLE.format(located=_located(tables, schemas, places)).encode()).fetchone()
+    if row is None:
         return
-    encoding, role, superuser, reaching, writable, hidden = found
+    encoding, role, superuser, reaching, writable, hidden = row
     if encoding not in _ENCODINGS:
         raise ConfigError(
             f"engine: the database's encoding is {encoding}, of which not every text can be read as UTF-8",
@@ -130,8 +130,8 @@ def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequenc
 
 
 def _located(tables: Sequence[str], schemas: Sequence[str], places: Places) -> str:
-    found = [places.get(table, ("", table)) for table in tables]
-    own = {"places": _texts([schema for schema, _ in found]), "names": _texts([name for _, name in found])}
+    located = [places.get(table, ("", table)) for table in tables]
+    own = {"places": _texts([schema for schema, _ in located]), "names": _texts([name for _, name in located])}
     return _LOCATED.format(tables=_texts(tables), schemas=_texts(schemas), **own)
 
 

@@ -53,9 +53,9 @@ class Pool:
         Nothing but a function that is named in full is called where the path is still theirs.
         """
         with psycopg.connect(self._plain, autocommit=True) as connection:
-            found = connection.execute("SELECT pg_catalog.current_schemas(false)::pg_catalog.text[]").fetchone()
-        assert found is not None
-        return tuple(name for name in found[0] if name != "pg_catalog")
+            row = connection.execute("SELECT pg_catalog.current_schemas(false)::pg_catalog.text[]").fetchone()
+        assert row is not None
+        return tuple(name for name in row[0] if name != "pg_catalog")
 
     @contextmanager
     def lent(self, *, wait: float, fresh: bool = False) -> Iterator[PgConnection]:
@@ -100,12 +100,10 @@ class Pool:
         """Return the DSN that leaves the server no way to plan but those that are allowed; which it has only it can say."""
         with psycopg.connect(self._dsn, autocommit=True) as connection:
             settled(connection.execute(SHOWN).fetchone())
-            found = connection.execute(SWITCHES).fetchone()
-        assert found is not None
+            row = connection.execute(SWITCHES).fetchone()
+        assert row is not None
         given = conninfo_to_dict(self._dsn)
-        return make_conninfo(
-            "", **{**given, "options": f"{given['options']}{without_switches(found[0], self._allowed)}"}
-        )
+        return make_conninfo("", **{**given, "options": f"{given['options']}{without_switches(row[0], self._allowed)}"})
 
     def _kept(self) -> PgConnection | None:
         with self._lock:

@@ -64,4 +64,4 @@ def _escaped(value: str) -> str:
 def differing(shown: Sequence[str]) -> str | None:
     """Return the first setting that is not ours in a row of `SHOWN`."""
     pairs = zip(_EXPECTED.items(), shown, strict=True)
-    return next((f"{name} is {found}" for (name, wanted), found in pairs if found != wanted), None)
+    return next((f"{name} is {value}" for (name, wanted), value in pairs if value != wanted), None)

@@ -39,8 +39,8 @@ class CopiedColumn:
     """Whether different values stay different."""
 
 
-def copied_column(column: Column, found: str, *, exact: bool) -> CopiedColumn:
-    """Return how a column of PostgreSQL's type `found` is copied; `exact` where double precision does not suffice.
+def copied_column(column: Column, stored: str, *, exact: bool) -> CopiedColumn:
+    """Return how a column of PostgreSQL's type `stored` is copied; `exact` where double precision does not suffice.
 
     Raises:
         ConfigError: there is no type for it.
@@ -50,7 +50,7 @@ def copied_column(column: Column, found: str, *, exact: bool) -> CopiedColumn:
         case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
             return CopiedColumn(name, text, column.type.value.upper())
         case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE:
-            return _number(column, found, exact=exact)
+            return _number(column, stored, exact=exact)
         case SqlType.BOOLEAN:
             # Numbers that are no boolean's can't be cast to one; statements read them as none, in the copy as in the records.
             return CopiedColumn(name, text, "BIGINT" if column.in_numbers else "BOOLEAN")
@@ -68,16 +68,16 @@ def copied_column(column: Column, found: str, *, exact: bool) -> CopiedColumn:
             return CopiedColumn(name, _span(text), "INTERVAL", distinct=False)
 
 
-def _number(column: Column, found: str, *, exact: bool) -> CopiedColumn:
+def _number(column: Column, stored: str, *, exact: bool) -> CopiedColumn:
     name, text = column.name, quoted(column.name)
-    if found in _WHOLE:
+    if stored in _WHOLE:
         return CopiedColumn(name, text, "BIGINT")
-    decimal = _DECIMAL.fullmatch(found)
+    decimal = _DECIMAL.fullmatch(stored)
     digits, scale = (0, 0) if decimal is None else (int(decimal[1]), int(decimal[2]))
-    if exact and found.startswith("numeric"):
+    if exact and stored.startswith("numeric"):
         if not 0 < digits <= _MOST_DIGITS or scale > digits:
             raise ConfigError(
-                f'column "{name}": a snapshot has no type for {found}, which has to be kept exactly',
+                f'column "{name}": a snapshot has no type for {stored}, which has to be kept exactly',
                 hint=f"Give it a length of at most {_MOST_DIGITS} digits in PostgreSQL: numeric(20,0).",
             )
         return CopiedColumn(name, f"NULLIF({text}, 'NaN'::numeric)", f"DECIMAL({digits},{scale})")
@@ -104,5 +104,5 @@ def _span(text: str) -> str:
     )
     parts = (("hour", 3_600_000_000), ("minute", 60_000_000), ("microseconds", 1))
     micros = " + ".join(f"extract({name} FROM {text})::bigint * {size}" for name, size in parts)
-    found = f"extract(day FROM {text})::int || ' days ' || ({micros}) || ' microseconds'"
-    return f"CASE WHEN {whole} AND {short} THEN {found} WHEN {text} IS NOT NULL THEN '1 month' END"
+    span = f"extract(day FROM {text})::int || ' days ' || ({micros}) || ' microseconds'"
+    return f"CASE WHEN {whole} AND {short} THEN {span} WHEN {text} IS NOT NULL THEN '1 month' END"

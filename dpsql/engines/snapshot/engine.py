@@ -59,8 +59,8 @@ class _Opened(Watched):
 
     def changed(self) -> Path | None:
         """Return the file if it is not what it was."""
-        found = os.fstat(self._descriptor)
-        return None if (found.st_size, found.st_mtime_ns) == self._wanted else self._file
+        status = os.fstat(self._descriptor)
+        return None if (status.st_size, status.st_mtime_ns) == self._wanted else self._file
 
     def close(self) -> None:
         """Let go of the file."""

@@ -90,19 +90,19 @@ def _of_values(emitter: Emitter, read: Ref) -> Iterator[str]:
 
 def _steps(table: Table, policy: Policy) -> list[int]:
     """Return into how many steps roles' statements divide the bounds of a column without steps of its own."""
-    found = Counter(
+    counts = Counter(
         least_points(table.expected_rows, bound.max_rows, role.per_query.epsilon)
         for role in policy.roles.values()
         for kind, bound in table.units.items()
         if role.protects == kind and (role.tables is None or table.name in role.tables)
     )
-    usual = [points for points, _ in found.most_common(_LATTICES)]
+    usual = [points for points, _ in counts.most_common(_LATTICES)]
     return list(dict.fromkeys(steps for points in usual for steps in (points, 2 * points)))
 
 
 def fill(connection: duckdb.DuckDBPyConnection, table: Table, kept: KeptColumns, rows: str, into: str) -> None:
     """Make the table `into` of `rows`, a table of the same columns: theirs in their order, with what is kept beside them."""
-    joins = [_number_units(connection, table, *one, rows, place) for place, one in enumerate(kept.heavy.items())]
+    joins = [_number_units(connection, table, *heavy, rows, place) for place, heavy in enumerate(kept.heavy.items())]
     columns = [f"s0.{quoted(name)}" for name in table.columns]
     columns += [f"{text} AS {quoted(name)}" for text, name in kept.texts.items()]
     for place, (unit, mark) in enumerate(kept.heavy.items()):
@@ -134,16 +134,16 @@ def _number_units(
     return f"LEFT JOIN temp.units{place} AS h{place} ON {name} = h{place}.u"
 
 
-def from_mapping(found: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Mapping[str, KeptColumns]:
+def from_mapping(mapping: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Mapping[str, KeptColumns]:
     """Read what tables keep, as `dataclasses.asdict` writes it.
 
     Raises:
         ValueError, TypeError, KeyError, AttributeError: it is not so.
     """
-    return {str(table): _of_mapping(kept["heavy"], kept["texts"], kept["units"]) for table, kept in found.items()}
+    return {str(table): _of_mapping(kept["heavy"], kept["texts"], kept["units"]) for table, kept in mapping.items()}
 
 
 def _of_mapping(heavy: Mapping[str, object], texts: Mapping[str, object], units: Mapping[str, object]) -> KeptColumns:
     marks = {str(unit): HeavyMark(**mark) for unit, mark in heavy.items() if isinstance(mark, dict)}
-    named, numbers = ({str(of): str(name) for of, name in found.items()} for found in (texts, units))
+    named, numbers = ({str(of): str(name) for of, name in names.items()} for names in (texts, units))
     return KeptColumns(marks, named, numbers)

@@ -65,12 +65,12 @@ class Manifest:
     def from_bytes(cls, text: bytes) -> "Manifest | None":
         """Read one; None if it is none."""
         try:
-            found = json.loads(text)
+            fields = json.loads(text)
             unique = {
-                str(table): tuple(tuple(map(str, key)) for key in keys) for table, keys in found.pop("unique").items()
+                str(table): tuple(tuple(map(str, key)) for key in keys) for table, keys in fields.pop("unique").items()
             }
-            kept = from_mapping(found.pop("kept"))
-            manifest = cls(origin=Origin(**found.pop("origin")), unique=unique, kept=kept, **found)
+            kept = from_mapping(fields.pop("kept"))
+            manifest = cls(origin=Origin(**fields.pop("origin")), unique=unique, kept=kept, **fields)
             _ = manifest.edition
             if _NAME.fullmatch(manifest.name) is None:
                 return None

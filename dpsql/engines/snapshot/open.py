@@ -38,7 +38,7 @@ def see_that_there_is_one(config: Config, tell: Tell, cancellation: Cancellation
         QueryCanceled: somebody cancelled.
     """
     waiting = False
-    while (found := current_snapshot(config)) is None:
+    while (manifest := current_snapshot(config)) is None:
         try:
             return write_missing_snapshot(config, tell, cancellation)
         except SnapshotBusy as busy:
@@ -46,7 +46,7 @@ def see_that_there_is_one(config: Config, tell: Tell, cancellation: Cancellation
                 tell(f"{busy.message}, which is waited for")
             waiting = True
             time.sleep(_AGAIN)
-    return found
+    return manifest
 
 
 def open_snapshot(config: Config) -> SnapshotEngine:

@@ -43,10 +43,10 @@ class SnapshotPlace:
         try:
             make_directory(directory.parent)
             make_directory(directory)
-            found = directory.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            status = directory.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
                 raise ConfigError(f"the snapshot's directory {directory} belongs to another account, or is none")
-            if found.st_mode & 0o077:
+            if status.st_mode & 0o077:
                 directory.chmod(0o700)
         except OSError as error:
             raise ConfigError(f"the snapshot has no place at {directory}: {error.strerror}", hint=_HINT) from None
@@ -57,14 +57,14 @@ class SnapshotPlace:
 
     def current(self, origin: Origin) -> Manifest | None:
         """Return the copy that may be used; None if there is none of this origin, or somebody has changed it."""
-        found = self.last()
-        if found is None or found.origin != origin:
+        manifest = self.last()
+        if manifest is None or manifest.origin != origin:
             return None
-        wrong = _wrong(self.file(found.name), found)
+        wrong = _wrong(self.file(manifest.name), manifest)
         if wrong is not None:
-            _LOG.warning("the snapshot %s is not used: %s", self.file(found.name), wrong)
+            _LOG.warning("the snapshot %s is not used: %s", self.file(manifest.name), wrong)
             return None
-        return found
+        return manifest
 
     def last(self) -> Manifest | None:
         """Return the copy that was finished last, of any records; None if there is none."""
@@ -130,20 +130,20 @@ class SnapshotPlace:
         """Remove all but the copy that the manifest names."""
         last = self.last()
         kept = {_MANIFEST, _LOCK, *(() if last is None else (self.file(last.name).name,))}
-        for found in self.directory.iterdir():
-            if found.name not in kept:
+        for entry in self.directory.iterdir():
+            if entry.name not in kept:
                 with contextlib.suppress(OSError):
-                    found.unlink()
+                    entry.unlink()
 
 
 def _wrong(file: Path, manifest: Manifest) -> str | None:
     """Return why a file is not the copy that dpsql wrote."""
     try:
-        found = file.lstat()
+        status = file.lstat()
     except OSError as error:
         return str(error.strerror)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         return "others may read it, or it is not ours"
-    if (found.st_size, found.st_mtime_ns) != (manifest.size, manifest.changed):
+    if (status.st_size, status.st_mtime_ns) != (manifest.size, manifest.changed):
         return "somebody has changed it"
     return None

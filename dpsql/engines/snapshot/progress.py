@@ -21,10 +21,10 @@ class Progress:
 
     def of(self, tables: Collection[tuple[str, _T]]) -> Iterator[tuple[str, _T]]:
         """Yield tables with what belongs to them, and tell of each."""
-        for number, (name, one) in enumerate(tables, 1):
+        for number, (name, item) in enumerate(tables, 1):
             self._doing = f"snapshot: table {name}, {number} of {len(tables)}"
             self._tell(self._doing)
-            yield name, one
+            yield name, item
 
     @contextmanager
     def told(self) -> Iterator[None]:

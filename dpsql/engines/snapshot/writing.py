@@ -68,8 +68,8 @@ def write_missing_snapshot(config: Config, tell: Tell, cancellation: Cancellatio
     """
     place = _place(config)
     with place.writing():
-        found = place.current(Origin.of(config))
-        return _written(config, place, tell, cancellation) if found is None else found
+        manifest = place.current(Origin.of(config))
+        return _written(config, place, tell, cancellation) if manifest is None else manifest
 
 
 def _place(config: Config) -> SnapshotPlace:
@@ -183,10 +183,10 @@ def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: Table, keys
         ]
         given = " AND ".join(f"{text} IS NOT NULL" for text in texts)
         rows = f"SELECT {', '.join(read)} FROM {_FRESH}.main.{quoted(table.name)} WHERE {given}"  # noqa: S608
-        found = connection.execute(
+        row = connection.execute(
             f"SELECT (SELECT count(*) FROM ({rows})) = (SELECT count(*) FROM (SELECT DISTINCT * FROM ({rows})))"  # noqa: S608
         ).fetchone()
-        if found != (True,):
+        if row != (True,):
             named = f'the column "{key[0]}"' if len(key) == 1 else f"the key ({', '.join(key)})"
             raise ConfigError(
                 f'{named} of table "{table.name}" is not unique in the snapshot, though its engine keeps it so',
@@ -196,12 +196,12 @@ def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: Table, keys
 
 def _on_disk(file: Path) -> os.stat_result:
     """Have the file on the disk; return its state, which nobody changes from now on."""
-    found = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        os.fsync(found)
-        return os.fstat(found)
+        os.fsync(descriptor)
+        return os.fstat(descriptor)
     finally:
-        os.close(found)
+        os.close(descriptor)
 
 
 @contextmanager

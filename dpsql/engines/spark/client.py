@@ -93,10 +93,10 @@ class SparkConnection:
             NoEngine: the server's version is too old.
             Exception: Spark's own, where it can't be reached.
         """
-        found = client()
+        spark = client()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = found.session.Builder().channelBuilder(found.channel_to(remote)).create()
+            made = spark.session.Builder().channelBuilder(spark.channel_to(remote)).create()
         # A statement that is sent again is not the one that was paid for.
         made.client.set_retry_policies([])
         own = cls(made)
@@ -173,4 +173,4 @@ def is_missing(error: Exception) -> bool:
 
 def backquoted(sql: str) -> str:
     """Return a statement with names in backquotes; a literal of ours has no quotation mark in it."""
-    return _NAME.sub(lambda found: "`" + found[1].replace('""', '"').replace("`", "``") + "`", sql)
+    return _NAME.sub(lambda match: "`" + match[1].replace('""', '"').replace("`", "``") + "`", sql)

@@ -67,8 +67,8 @@ class SparkEngine:
         types = self.columns(table)
         names = ", ".join(public_column(name, types[name], self.dialect) for name in columns)
         with _told(f'public table "{table}" can\'t be read'):
-            found = self._connection.asked(f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}").toArrow()  # noqa: S608
-            rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
+            arrow = self._connection.asked(f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}").toArrow()  # noqa: S608
+            rows = zip(*(column.to_pylist() for column in arrow.columns), strict=True)
             return [[exact_value(cell) for cell in row] for row in rows]
 
     @contextmanager

@@ -25,7 +25,7 @@ SPARK_SETTINGS: Mapping[str, str] = {
 }
 
 
-def not_ours(found: Mapping[str, str | None]) -> str | None:
+def not_ours(settings: Mapping[str, str | None]) -> str | None:
     """Return the first setting of a session that is not ours."""
-    pairs = ((name, found.get(name)) for name in SPARK_SETTINGS)
+    pairs = ((name, settings.get(name)) for name in SPARK_SETTINGS)
     return next((f"{name} is {value}" for name, value in pairs if value != SPARK_SETTINGS[name]), None)

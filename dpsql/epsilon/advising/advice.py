@@ -115,9 +115,9 @@ class Affordable:
     @classmethod
     def of(cls, output: OutputKind, level: NoiseLevel, size: Size, budget: Fraction) -> "Affordable":
         """Return what a question of a level costs, and how many the budget pays for."""
-        found = served(size.asked(output), level, budget)
-        reached = found.error <= level.error
-        return cls(found.epsilon, int(budget / found.epsilon), found.error, found.answered, reached)
+        offer = served(size.asked(output), level, budget)
+        reached = offer.error <= level.error
+        return cls(offer.epsilon, int(budget / offer.epsilon), offer.error, offer.answered, reached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,8 @@ def advise(wish: Wish) -> Advice:
 
 def _beliefs(wish: Wish, plan: EpsilonPlan, per_query: Fraction) -> tuple[tuple[str, Belief], ...]:
     spans = (("one question", per_query), ("one day", min(per_query * wish.queries_per_day, plan.each)))
-    found = [(name, belief_after(epsilon, wish.promises.people)) for name, epsilon in spans]
-    return (*found, ("one period" if plan.periods > 1 else "the total", plan.after(1)))
+    beliefs = [(name, belief_after(epsilon, wish.promises.people)) for name, epsilon in spans]
+    return (*beliefs, ("one period" if plan.periods > 1 else "the total", plan.after(1)))
 
 
 def _examples(size: Size, epsilon: Fraction) -> tuple[Example, ...]:

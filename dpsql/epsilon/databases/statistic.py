@@ -68,8 +68,8 @@ class StudiedStatistic:
             return cls(StatisticFamily.QUANTILE)
         if _PERCENTILE.fullmatch(word):
             return cls(StatisticFamily.QUANTILE, fraction=Fraction(word[1:]) / 100)
-        known = ", ".join([*_NAMES, "median"])
-        raise BadInput(f'unknown statistic "{name}"; known are {known} and p0 to p100')
+        names = ", ".join([*_NAMES, "median"])
+        raise BadInput(f'unknown statistic "{name}"; known are {names} and p0 to p100')
 
     @property
     def least_size(self) -> int:

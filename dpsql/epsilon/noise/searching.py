@@ -95,10 +95,10 @@ def _summed(asked: SoughtAnswer, target: float, paid: list[float], ladder: list[
     while True:
         now = _worth(paid)
         error = asked.error(now)
-        found = abs(1 + noise * error)
-        if error * _NEARLY <= (found - doubt * error) * target:
+        noisy = abs(1 + noise * error)
+        if error * _NEARLY <= (noisy - doubt * error) * target:
             return paid
-        allowed = max(found, _DOUBT * error) * target / (1 + doubt * target)
+        allowed = max(noisy, _DOUBT * error) * target / (1 + doubt * target)
         place = bisect_left(ladder, 1, key=lambda epsilon: int(asked.error(epsilon) <= allowed))
         step = ladder[min(place, len(ladder) - 1)]
         wanted = ladder[-1] if place == len(ladder) else math.sqrt(step**2 - now**2) if step > now else now

@@ -56,7 +56,7 @@ class MadeUp:
             ]
             for line in lines
         ]
-        return from_item([quoted_name(one.name) for one in columns], [_type(one) for one in columns], texts)
+        return from_item([quoted_name(column.name) for column in columns], [_type(column) for column in columns], texts)
 
     def row(self, table: Table, at: int) -> tuple[Value | None, ...]:
         """Return one row, by its number from 0 on."""
@@ -75,9 +75,9 @@ class MadeUp:
         name, key = target
         # Columns that point to a table together point to one row of it.
         drawn = _drawn(table, column.name if column.references is not None else name, at, "reference")
-        found = self.rows.get(name, {}).get(key)
-        if found is not None:
-            return found[drawn % len(found)] if found else None
+        values = self.rows.get(name, {}).get(key)
+        if values is not None:
+            return values[drawn % len(values)] if values else None
         to = self.policy.tables[name]
         place = at if _is_key(table, column) else drawn % MOST_ROWS
         return self.value(to, to.columns[key], place, steps + 1)

@@ -34,11 +34,11 @@ def read_public(policy: Policy, engine: Engine) -> Public:
     """
     tables = [table for table in policy.tables.values() if table.public]
     rows = {table.name: _columns(table, engine) for table in tables}
-    known = {(t.name, name): _facts(values) for t in tables for name, values in rows[t.name].items()}
+    public_facts = {(t.name, name): _facts(values) for t in tables for name, values in rows[t.name].items()}
     for table in tables:
         _check_values(table, rows[table.name])
         _check_key(table, rows[table.name])
-    return Public(rows, Declared(known, rows))
+    return Public(rows, Declared(public_facts, rows))
 
 
 def _columns(table: Table, engine: Engine) -> Mapping[str, Sequence[Value | None]]:
@@ -77,7 +77,7 @@ def _check_values(table: Table, columns: Mapping[str, Sequence[Value | None]]) -
     """Refuse what has no room in a column of its declared type: the shadow could not be filled."""
     for name, values in columns.items():
         column = table.columns[name]
-        for value in {one for one in values if one is not None}:
+        for value in {present for present in values if present is not None}:
             try:
                 as_shown(value, column)
             except ValueError as narrow:

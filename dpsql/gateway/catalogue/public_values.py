@@ -27,20 +27,20 @@ def as_shown(value: Value, column: Column) -> Value:
         raise ValueError(column.declared)
     if isinstance(value, str):
         return _text(value, column)
-    if column.type is SqlType.NUMERIC and (found := _NUMERIC.fullmatch(column.declared)):
-        return _rounded(Fraction(value), int(found[1]), int(found[2]), column)
+    if column.type is SqlType.NUMERIC and (match := _NUMERIC.fullmatch(column.declared)):
+        return _rounded(Fraction(value), int(match[1]), int(match[2]), column)
     return _single(value, column) if column.type is SqlType.REAL else value
 
 
 def _text(value: str, column: Column) -> str:
-    found = _CHARACTERS.fullmatch(column.declared)
+    match = _CHARACTERS.fullmatch(column.declared)
     if "\0" in value:
         raise ValueError(column.declared)
-    if found is None or len(value) <= int(found[1]):
+    if match is None or len(value) <= int(match[1]):
         return value
-    if value[int(found[1]) :].strip(" "):
+    if value[int(match[1]) :].strip(" "):
         raise ValueError(column.declared)
-    return value[: int(found[1])]
+    return value[: int(match[1])]
 
 
 def _rounded(value: Fraction, digits: int, places: int, column: Column) -> Fraction:

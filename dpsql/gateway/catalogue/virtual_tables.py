@@ -24,7 +24,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.mentions import reads
 from dpsql.rewrite.syntax.read.parse import Query, ReadQuery, parse
 from dpsql.rewrite.syntax.whole.analyze import asked_statement
-from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
 from dpsql.trail.chain import ChainedLine
@@ -247,10 +247,10 @@ def _newest_lines(books: Books) -> Iterator[Sequence[str | None]]:
 
 
 def _profile(account: Account, books: Books) -> str:
-    known = books.profile()
+    profile = books.profile()
     rows = [
         (line.table, line.column, line.what, _number(line.value), None if line.margin is None else _number(line.margin))
-        for line in known.lines(account.role.protects)
+        for line in profile.lines(account.role.protects)
     ]
     return splice.table(tuple(_PROFILE), tuple(_PROFILE.values()), rows)
 
@@ -270,8 +270,14 @@ def _columns(_: Account, books: Books) -> str:
 
 def _releases(_: Account, books: Books) -> str:
     rows = [
-        (str(one.epoch), _brief(one.statement), one.measured, str(one.groups), show_down(one.epsilon))
-        for one in islice(books.releases(), _MOST)
+        (
+            str(release.epoch),
+            _brief(release.statement),
+            release.measured,
+            str(release.groups),
+            show_down(release.epsilon),
+        )
+        for release in islice(books.releases(), _MOST)
     ]
     return splice.table(tuple(_RELEASES), tuple(_RELEASES.values()), rows)
 
@@ -286,7 +292,7 @@ def _cell(value: object) -> str | None:
         case None:
             return None
         case list():
-            shown = [None if one is None else str(one)[:_LONGEST_SHOWN] for one in value[:_MOST_SHOWN]]
+            shown = [None if item is None else str(item)[:_LONGEST_SHOWN] for item in value[:_MOST_SHOWN]]
             return splice.array_text(shown)
         case _:
             return _brief(str(value))

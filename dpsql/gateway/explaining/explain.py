@@ -50,8 +50,8 @@ class Free:
         """Return the price of the rest."""
         own = [part for scope in priced.scopes for part in scope.parts]
         free = {part.identity for part in own if part.identity in self.read_off or part.identity in self.stored}
-        still = {one.bound_by.identity for one in own if one.bound_by is not None and one.identity not in free}
-        searches = {one.bound_by.identity for one in own if one.bound_by is not None} - still
+        still = {part.bound_by.identity for part in own if part.bound_by is not None and part.identity not in free}
+        searches = {part.bound_by.identity for part in own if part.bound_by is not None} - still
         return compose(part.cost for part in priced.measurements if part.identity not in free | searches)
 
 
@@ -136,16 +136,16 @@ def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:
     """Yield what a profile tells of the tables that are measured, and of what their declared C takes off."""
     bounds = {part.measurement.bound.unit.table: part.measurement.bound for part in priced.measurements}
     for name, bound in bounds.items():
-        known = profile.of(name)
-        if known is None or known.ladder is None or known.rows is None:
+        of_table = profile.of(name)
+        if of_table is None or of_table.ladder is None or of_table.rows is None:
             continue
         fixed = bound.once and bound.form is Form.REWEIGHT and bound.up_to is None  # else it is of other rows
         cut = (
-            f"; C = {bound.rows:,} takes about {100 * known.share_cut(bound.rows).value:.2g} % off all of them"
+            f"; C = {bound.rows:,} takes about {100 * of_table.share_cut(bound.rows).value:.2g} % off all of them"
             if fixed
             else ""
         )
-        yield f"Profile: {name} has about {known.rows:,.0f} rows of {known.units:,.0f} units ({bound.unit.name}){cut}"
+        yield f"Profile: {name} has about {of_table.rows:,.0f} rows of {of_table.units:,.0f} units ({bound.unit.name}){cut}"
 
 
 def _aim(aim: AimedPrice) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
         yield f"  -> {_headline(part)}"
         yield from (f"       {line}" for line in _details(part))
         if statements:
-            yield from (f"       Engine, for C: {one.sql}" for one in (part.bound_by,) if one is not None)
+            yield from (f"       Engine, for C: {search.sql}" for search in (part.bound_by,) if search is not None)
             yield f"       Engine: {part.sql}"
     if plan.added_up is not None:
         most = max(map(len, plan.added_up.lines), default=0)
@@ -196,8 +196,8 @@ def _left_out(plan: MeasurementPlan) -> Iterator[str]:
 def _headline(part: PricedMeasurement) -> str:
     m = part.measurement
     tables = ", ".join(source.table.name for source in m.relation.sources)
-    found = "the groups that were found" if part.finds_keys else "groups shown when their count passes a threshold"
-    groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else found
+    selected = "the groups that were found" if part.finds_keys else "groups shown when their count passes a threshold"
+    groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else selected
     match m:
         case KeySearch():
             what, groups = "Keys", "shown when enough units have them"

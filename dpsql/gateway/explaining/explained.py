@@ -64,10 +64,14 @@ class Explained:
         return cls(
             str(node["Epsilon"]),
             str(node.get("Delta", "")),
-            tuple(tuple(map(str, _items(one["Tables"]))) for one in measurements),
-            tuple(ExplainedRange.of(each) for one in measurements for each in _nodes(one.get("Clamped", []))),
-            tuple(_choice(one) for one in measurements if "Points" in one),
-            tuple(_output(one) for one in _nodes(node["Outputs"])),
+            tuple(tuple(map(str, _items(measurement["Tables"]))) for measurement in measurements),
+            tuple(
+                ExplainedRange.of(each)
+                for measurement in measurements
+                for each in _nodes(measurement.get("Clamped", []))
+            ),
+            tuple(_choice(measurement) for measurement in measurements if "Points" in measurement),
+            tuple(_output(output) for output in _nodes(node["Outputs"])),
         )
 
 
@@ -106,7 +110,7 @@ def _items(value: object) -> Sequence[object]:
 
 
 def _nodes(value: object) -> Sequence[Mapping[str, object]]:
-    return [one for one in _items(value) if isinstance(one, dict)]
+    return [item for item in _items(value) if isinstance(item, dict)]
 
 
 def _number(value: object) -> float:

@@ -31,7 +31,10 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
     possible = reading.possible(priced, drawn) if priced.inner else [None] * len(priced.scopes)
     scopes = zip(priced.scopes, possible, strict=True)
     inner = (
-        f"an inner query: {text}" for one in priced.inner for scope in one.scopes for text in _far(one, scope, drawn)
+        f"an inner query: {text}"
+        for inner_plan in priced.inner
+        for scope in inner_plan.scopes
+        for text in _far(inner_plan, scope, drawn)
     )
     own = (text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which))
     return tuple(dict.fromkeys((*inner, *own)))
@@ -45,6 +48,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from _too_few(scope.plan, draws, possible)
     yield from _empty(scope.plan, draws, possible)
     yield from (text for draw in draws if (text := _cut(draw)) is not None)
+    yield from (_unknown(draw) for draw in draws if draw.unseen and draw.profile is None)
     yield from _weighed_apart(scope.plan, draws)
     if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
         yield from map(_hidden, hidden(scope.plan, draws))
@@ -102,6 +106,15 @@ def _cut(draws: Draws) -> str | None:
     )
 
 
+def _unknown(draws: Draws) -> str:
+    """Return that nobody can say what a chosen C takes off: rows were counted of units that were not seen before."""
+    bound = draws.best[0].bound
+    return (
+        f"most of about {draws.unseen:,.0f} rows that count are of units ({bound.unit.name}) of which the choice of max_rows "
+        f"saw nothing: more may be cut off than dpsql.margin says; a larger ε tells, and so does a profile"
+    )
+
+
 def _weighed_apart(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]:
     """Yield that sums and counts are of rows that weigh differently, where a declared C may take much off the counts."""
     for place, draw in enumerate(draws):
@@ -109,8 +122,8 @@ def _weighed_apart(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]:
         if release.chosen is not None or not isinstance(measured, Sums) or not measured.valued:
             continue
         shown = [o.readout for o in plan.outputs if isinstance(o, StatisticOutput) and o.part == place]
-        sums = [one.moment for one in shown if measured.valued & set(one.features)]
-        if sums and any(statistic(one.moment.name).counts for one in shown):
+        sums = [readout.moment for readout in shown if measured.valued & set(readout.features)]
+        if sums and any(statistic(readout.moment.name).counts for readout in shown):
             what = f"sum({describe(sums[0].args[0])})"
             yield (
                 f"{what} and the count weigh rows differently where a {measured.bound.unit.name} has more than "
@@ -125,9 +138,9 @@ def _uncomputed(column: str) -> str:
     )
 
 
-def _hidden(found: tuple[Moment, int, int]) -> str:
+def _hidden(hidden_values: tuple[Moment, int, int]) -> str:
     """Return that a spread is shown as 0 because noise is larger than it."""
-    moment, number, groups = found
+    moment, number, groups = hidden_values
     name = f"{moment.name}({', '.join(map(describe, moment.args))})"
     where = "is 0" if groups == 1 else f"is 0 in {number:,} of {groups:,} groups"
     return f"{name} {where}: noise is larger than it; dpsql.margin({name}) says how large it may be"

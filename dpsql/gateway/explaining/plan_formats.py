@@ -52,9 +52,9 @@ def _xml(name: str, value: object, depth: int) -> Iterator[str]:
     tag, indent = name.replace(" ", "-"), _INDENT * depth
     match value:
         case Mapping():
-            inside = [line for key, one in value.items() for line in _xml(key, one, depth + 1)]
+            inside = [line for key, item in value.items() for line in _xml(key, item, depth + 1)]
         case list() | tuple():
-            inside = [line for one in value for line in _xml("Item", one, depth + 1)]
+            inside = [line for item in value for line in _xml("Item", item, depth + 1)]
         case _:
             text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
             yield f"{indent}<{tag}>{escape(text, quote=False)}</{tag}>"

@@ -35,8 +35,8 @@ def refuse_to_compare(tree: exp.Query, declared: Collection[int]) -> None:
         if isinstance(node, exp.Union):
             continue
         for part in (node.this, node.expression):
-            found = next((one for one in _lists(part, ctes) if id(one) in declared), None)
-            if found is not None:
+            declared_list = next((each for each in _lists(part, ctes) if id(each) in declared), None)
+            if declared_list is not None:
                 word = type(node).__name__.upper()
                 raise Unsupported(
                     f"{word} of a list that has every declared value, also those without rows, would say nothing",

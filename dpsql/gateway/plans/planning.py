@@ -37,7 +37,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import copied, every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
-from dpsql.rewrite.syntax.whole.found import Scope
+from dpsql.rewrite.syntax.whole.found_scopes import Scope
 from dpsql.rewrite.syntax.whole.ranked import is_counted, is_ranked
 from dpsql.rewrite.syntax.whole.scope_probe import probe
 from dpsql.rewrite.syntax.whole.scopes import find
@@ -62,18 +62,18 @@ class Described:
 
     binder: Binder
     types: Sequence[str]
-    known: dict[str, Sequence[ColumnDescription]] = field(default_factory=dict)
+    descriptions: dict[str, Sequence[ColumnDescription]] = field(default_factory=dict)
 
     def ask(self, probes: Sequence[str]) -> None:
         """Ask for some at once."""
-        missing = [one for one in dict.fromkeys(probes) if one not in self.known]
+        missing = [text for text in dict.fromkeys(probes) if text not in self.descriptions]
         if missing:
-            self.known.update(zip(missing, self.binder.described(missing, self.types), strict=True))
+            self.descriptions.update(zip(missing, self.binder.described(missing, self.types), strict=True))
 
-    def of(self, one: str) -> Sequence[ColumnDescription]:
+    def of(self, text: str) -> Sequence[ColumnDescription]:
         """Return the columns of one."""
-        self.ask([one])
-        return self.known[one]
+        self.ask([text])
+        return self.descriptions[text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,30 +142,30 @@ class Planner:
         """Return the statement with what the shadow says of the columns of its scopes."""
         if analyzed.statement is None:
             raise InternalError
-        described = Described(self.evaluator, [one.type for one in arguments])
-        described.ask([probe(scope) for known in analyzed.found for scope in known.scopes])
+        described = Described(self.evaluator, [argument.type for argument in arguments])
+        described.ask([probe(scope) for scopes_of_query in analyzed.found_scopes for scope in scopes_of_query.scopes])
         queries = []
-        for query, known in zip(analyzed.statement.queries, analyzed.found, strict=True):
+        for query, of_query in zip(analyzed.statement.queries, analyzed.found_scopes, strict=True):
             copies: dict[int, exp.Expr] = {}
             tree = copied(query.tree, copies)
-            found = known.among(copies) or find(tree, self.policy)
-            scopes = tuple((scope, described.of(probe(scope))) for scope in found.own)
-            queries.append(ResolvedQuery(query, tree, scopes, found.inner, tuple(reversed(copies.values()))))
+            found_scopes = of_query.among(copies) or find(tree, self.policy)
+            scopes = tuple((scope, described.of(probe(scope))) for scope in found_scopes.own)
+            queries.append(ResolvedQuery(query, tree, scopes, found_scopes.inner, tuple(reversed(copies.values()))))
         return ResolvedStatement(analyzed.statement, tuple(queries), described)
 
     def track(self, resolved: ResolvedStatement, arguments: Sequence[Argument]) -> TrackedStatement:
         """Return the statement with the facts about its rows, scope by scope."""
         constants = Constants(arguments, self.evaluator)
         queries, inner = [], list[StatementPlan]()
-        for one in resolved.queries:
-            require_views(self.context.role, one.nodes)
+        for query in resolved.queries:
+            require_views(self.context.role, query.nodes)
             answers: dict[int, AwaitedTable] = {}
-            for answer in one.inner:
+            for answer in query.inner:
                 plan, table = self._inner(answer, resolved.described, constants, len(inner))
                 answers[id(answer.node)] = table
                 inner.append(plan)
             tracker = self._tracker(constants, answers)
-            queries.append((one, tuple(_tracked(scope, fields, tracker) for scope, fields in one.scopes)))
+            queries.append((query, tuple(_tracked(scope, fields, tracker) for scope, fields in query.scopes)))
         return TrackedStatement(resolved.statement, tuple(queries), tuple(inner))
 
     def _tracker(self, constants: Constants, answers: Mapping[int, AwaitedTable]) -> Tracker:
@@ -183,10 +183,12 @@ class Planner:
         resolved = ResolvedQuery(query, tree, scopes, inside.inner, every(tree, exp.Expr)[::-1])
         statement = ResolvedStatement(Statement(Wrap.NOTHING, ("", ""), (query,)), (resolved,), described)
         tracked = self.track(statement, constants.arguments)
-        found, _ = self._answered(tracked)
-        rows = known_rows({name: scope.rows for name, scope in found}, self.policy, self.context.rows)
+        named_plans, _ = self._answered(tracked)
+        rows = known_rows({name: scope.rows for name, scope in named_plans}, self.policy, self.context.rows)
         flat = with_ctes_in_place(tree, {})
-        plan = in_pieces([(released(name), scope) for name, scope in found], asked(flat, constants).text, tracked.inner)
+        plan = in_pieces(
+            [(released(name), scope) for name, scope in named_plans], asked(flat, constants).text, tracked.inner
+        )
         if any(True for _ in values_of_several_rows(flat, rows)):
             raise value_of_several_rows()
         empty = [table(scope.columns, scope.types, []) for scope in plan.scopes]
@@ -195,28 +197,28 @@ class Planner:
 
     def measure(self, tracked: TrackedStatement) -> StatementPlan:
         """Return what has to be measured for the statement, and its text without the private rows."""
-        found, trees = self._answered(tracked)
-        self._require_values(tracked, trees, found)
+        named_plans, trees = self._answered(tracked)
+        self._require_values(tracked, trees, named_plans)
         text = tracked.statement.text([render(tree) for tree in trees])
-        return in_pieces([(f'"{name}"', scope) for name, scope in found], text, tracked.inner)
+        return in_pieces([(f'"{name}"', scope) for name, scope in named_plans], text, tracked.inner)
 
     def _require_values(
-        self, tracked: TrackedStatement, trees: Sequence[exp.Query], found: Sequence[tuple[str, ScopePlan]]
+        self, tracked: TrackedStatement, trees: Sequence[exp.Query], named_plans: Sequence[tuple[str, ScopePlan]]
     ) -> None:
         """See that PostgreSQL will find one row at most wherever it is to find a value."""
         nested = any(_has_subquery(resolved) for resolved, _ in tracked.queries)
         if not (nested or tracked.statement.beside or in_parentheses(tracked.statement)):
             return
-        answers = {name: scope.rows for name, scope in found}
-        known = known_rows(answers, self.policy, self.context.rows)
-        require_values_beside(tracked.statement, known, self.policy)
+        answers = {name: scope.rows for name, scope in named_plans}
+        released_rows = known_rows(answers, self.policy, self.context.rows)
+        require_values_beside(tracked.statement, released_rows, self.policy)
         for place, ((resolved, _), tree) in enumerate(zip(tracked.queries, trees, strict=True)):
-            require_values(tree, resolved.query.tree, known, answers)
-            require_written_value(tracked.statement, place, tree, known)
+            require_values(tree, resolved.query.tree, released_rows, answers)
+            require_written_value(tracked.statement, place, tree, released_rows)
 
     def _answered(self, tracked: TrackedStatement) -> tuple[list[tuple[str, ScopePlan]], list[exp.Query]]:
         """Return the scopes by the names that stand in their places, and the queries over these."""
-        found: list[tuple[str, ScopePlan]] = []
+        named_plans: list[tuple[str, ScopePlan]] = []
         trees, context = [], self.context
         if tracked.statement.wrap is Wrap.PARTS and context.empty is EmptyGroups.AUTO:
             context = replace(context, ranked=True)  # nobody can tell what is done with the groups
@@ -224,19 +226,21 @@ class Planner:
             places = [placeholder(resolved.query, index) for index, _ in enumerate(scopes)]
             plans = [_scope_plan(scope, context) for scope in scopes]
             pairs = zip(scopes, plans, strict=True)
-            declared = {id(one.scope.select) for one, plan in pairs if follows_from_the_policy(plan)}
+            declared = {
+                id(tracked_scope.scope.select) for tracked_scope, plan in pairs if follows_from_the_policy(plan)
+            }
             refuse_to_compare(resolved.tree, declared)
             for scope, place in zip(scopes, places, strict=True):
-                names = [output_name(one) for one in scope.scope.select.expressions]
-                for one in scope.quotients():
-                    one.keep_possible(context.declared)
+                names = [output_name(output) for output in scope.scope.select.expressions]
+                for quotient in scope.quotients():
+                    quotient.keep_possible(context.declared)
                 replace_scope(scope.scope, scope.match, names, place)
             in_words(resolved.nodes)
             drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)
-            found += zip(places, plans, strict=True)
+            named_plans += zip(places, plans, strict=True)
             trees.append(resolved.tree)
-        return found, trees
+        return named_plans, trees
 
 
 def _has_subquery(resolved: ResolvedQuery) -> bool:
@@ -254,7 +258,7 @@ def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracke
 def _of_scope(context: PlanningContext, tracked: TrackedScope) -> PlanningContext:
     """Return what is public with what a scope decides: what becomes of groups that may be empty, and what is divided."""
     select = tracked.scope.select
-    context = replace(context, alike=any(one.of_sum_by_count for one in tracked.quotients()))
+    context = replace(context, alike=any(quotient.of_sum_by_count for quotient in tracked.quotients()))
     if context.empty is not EmptyGroups.AUTO or not is_ranked(select):
         return context
     lists = not aggregates_of(select)  # of which nothing would be measured

@@ -23,7 +23,7 @@ from dpsql.rewrite.ir.expr import refs
 from dpsql.rewrite.ir.literal import format_value, simplest
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.found import Scope
+from dpsql.rewrite.syntax.whole.found_scopes import Scope
 from dpsql.rewrite.syntax.whole.splice import Match
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, Moment
 
@@ -44,9 +44,9 @@ class Quotient:
 
     def keep_possible(self, declared: Declared) -> None:
         """Change what is divided, in its tree, so that the quotient lies where it is known to lie."""
-        one, other = self.numerator, self.divisor
-        env = declared.env(refs(*one.args, one.where, *other.args, other.where))
-        ends = range_of_quotient(one, other, partial(facts, env=env))
+        numerator, other = self.numerator, self.divisor
+        env = declared.env(refs(*numerator.args, numerator.where, *other.args, other.where))
+        ends = range_of_quotient(numerator, other, partial(facts, env=env))
         if ends is not None:
             self.part.replace(_kept(self.part, self.whole, ends))
 
@@ -89,8 +89,8 @@ def _divided_by(node: exp.Expr) -> exp.Expr:
         match node:
             case exp.Paren() | exp.Cast():
                 node = node.this
-            case exp.Anonymous(expressions=[one, exp.Literal()]) if function_name(node) == "nullif":
-                node = one
+            case exp.Anonymous(expressions=[dividend, exp.Literal()]) if function_name(node) == "nullif":
+                node = dividend
             case _:
                 return node
 

@@ -44,8 +44,8 @@ class StatementPlan:
 
     def stages(self) -> Iterator["StatementPlan"]:
         """Yield the plans of inner queries, each before what waits for it, and then this one."""
-        for one in self.inner:
-            yield from one.stages()
+        for inner in self.inner:
+            yield from inner.stages()
         yield self
 
 
@@ -55,11 +55,11 @@ def in_pieces(scopes: Sequence[tuple[str, ScopePlan]], text: str, inner: Sequenc
     A scope that stands nowhere is part of an inner query, and one in a CTE may stand in several places.
     """
     plans = dict(scopes)
-    found = sorted((start, name) for name in plans for start in _places(name, text))
-    ends = [0, *(start + len(name) for start, name in found)]
-    starts = [*(start for start, _ in found), len(text)]
+    places = sorted((start, name) for name in plans for start in _places(name, text))
+    ends = [0, *(start + len(name) for start, name in places)]
+    starts = [*(start for start, _ in places), len(text)]
     pieces = tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
-    return StatementPlan(tuple(plans[name] for _, name in found), pieces, tuple(inner))
+    return StatementPlan(tuple(plans[name] for _, name in places), pieces, tuple(inner))
 
 
 def _places(name: str, text: str) -> Iterator[int]:

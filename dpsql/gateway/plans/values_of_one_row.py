@@ -41,39 +41,47 @@ def trials_of_values(tree: exp.Query, policy: Policy) -> Iterator[str]:
     """Yield what fails if something that stands for one value in a query has several rows, and depends on no answer."""
     if not has_values(tree):
         return
-    for one in values_of_several_rows(with_ctes_in_place(tree, {}), {}):
-        if not tables_read(one, policy) and depends_on_nothing(one, tree):
-            yield f"SELECT {render(one)} IS NULL"
+    for subquery in values_of_several_rows(with_ctes_in_place(tree, {}), {}):
+        if not tables_read(subquery, policy) and depends_on_nothing(subquery, tree):
+            yield f"SELECT {render(subquery)} IS NULL"
 
 
 def trials_beside(statement: Statement, policy: Policy) -> Iterator[str]:
     """Yield the same of the queries that a statement has beside those that are answered."""
-    for one in statement.beside:
-        tree = one.query.tree
+    for beside in statement.beside:
+        tree = beside.query.tree
         yield from trials_of_values(tree, policy)
         flat = with_ctes_in_place(tree, {})
-        if not is_written_value(one.before, one.behind) or tables_read(flat, policy) or not several_rows(flat, {}):
+        if (
+            not is_written_value(beside.before, beside.behind)
+            or tables_read(flat, policy)
+            or not several_rows(flat, {})
+        ):
             continue
-        if depends_on_nothing(exp.Subquery(this=flat), tree) and not one.reads_row:
+        if depends_on_nothing(exp.Subquery(this=flat), tree) and not beside.reads_row:
             yield f"SELECT ({render(tree)}) IS NULL"
 
 
-def require_values_beside(statement: Statement, known: Released, policy: Policy) -> None:
+def require_values_beside(statement: Statement, released: Released, policy: Policy) -> None:
     """See that what reads an answer beside it, by the name of a CTE, has one row at most where it stands for one value.
 
     Raises:
         Unsupported: it may have several rows.
     """
-    for one in statement.beside:
-        flat = with_ctes_in_place(one.query.tree, {})
-        values = [value for value in values_of_several_rows(flat, known) if tables_read(value, policy)]
-        if is_written_value(one.before, one.behind) and tables_read(flat, policy) and several_rows(flat, known):
+    for beside in statement.beside:
+        flat = with_ctes_in_place(beside.query.tree, {})
+        values = [value for value in values_of_several_rows(flat, released) if tables_read(value, policy)]
+        if (
+            is_written_value(beside.before, beside.behind)
+            and tables_read(flat, policy)
+            and several_rows(flat, released)
+        ):
             values.append(exp.Subquery(this=flat))
         if values:
             raise value_of_several_rows()
 
 
-def require_values(tree: exp.Query, asked: exp.Query, known: Released, answers: Mapping[str, object]) -> None:
+def require_values(tree: exp.Query, asked: exp.Query, released: Released, answers: Mapping[str, object]) -> None:
     """See that what stands for one value in a query over `answers` has one row at most; `asked` is it as it was asked.
 
     Of what depends on no answer the session has tried whether it has.
@@ -83,9 +91,9 @@ def require_values(tree: exp.Query, asked: exp.Query, known: Released, answers: 
     """
     if not has_values(tree):
         return
-    for one in values_of_several_rows(with_ctes_in_place(tree, {}), known):
-        read = {table.name for table in every(one, exp.Table)}
-        if read & answers.keys() or not depends_on_nothing(one, asked):
+    for subquery in values_of_several_rows(with_ctes_in_place(tree, {}), released):
+        read = {table.name for table in every(subquery, exp.Table)}
+        if read & answers.keys() or not depends_on_nothing(subquery, asked):
             raise value_of_several_rows()
 
 
@@ -94,7 +102,7 @@ def in_parentheses(statement: Statement) -> bool:
     return any("(" in text for text in statement.around[:-1])
 
 
-def require_written_value(statement: Statement, place: int, tree: exp.Query, known: Released) -> None:
+def require_written_value(statement: Statement, place: int, tree: exp.Query, released: Released) -> None:
     """See that the query in one place of a statement has one row at most, if what is written around it wants one value.
 
     Raises:
@@ -103,5 +111,5 @@ def require_written_value(statement: Statement, place: int, tree: exp.Query, kno
     around = statement.around[place : place + 2]
     if statement.wrap is Wrap.COPY or not is_written_value(*around):
         return
-    if several_rows(with_ctes_in_place(tree, {}), known):
+    if several_rows(with_ctes_in_place(tree, {}), released):
         raise value_of_several_rows()

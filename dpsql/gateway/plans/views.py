@@ -22,7 +22,7 @@ from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, analyze
-from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.syntax.whole.views import bound_views, columns_of
 
 
@@ -62,9 +62,11 @@ def with_checked_views(policy: Policy, binder: Binder) -> Policy:
     """
     policy, shadow = bound_views(policy, BoundReader(binder)), _OnlyBound(binder)
     views = policy.views.values()
-    found = [(view, reason) for view in views if (reason := _unanswerable(view, policy, shadow)) is not None]
-    if found:
-        lines = (f'{view.file}:{view.line}: view: "{view.name}" can\'t be asked about: {why}' for view, why in found)
+    unanswerable = [(view, reason) for view in views if (reason := _unanswerable(view, policy, shadow)) is not None]
+    if unanswerable:
+        lines = (
+            f'{view.file}:{view.line}: view: "{view.name}" can\'t be asked about: {why}' for view, why in unanswerable
+        )
         raise ConfigError("\n".join(sorted(lines)), hint="docs/configuration.md says what a view may be.")
     return policy
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpsql.gateway.reuse.told_releases import Told
+from dpsql.gateway.reuse.told_releases import Told, candidates
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -62,28 +62,28 @@ class Agreeing:
 
     def _sources(self, name: str, wanted: Sums, needed: tuple[Feature, ...]) -> tuple[tuple[Told, Lens], ...]:
         pairs = [
-            (one, through)
-            for one in self.told
-            if isinstance(one.measurement, Sums)
-            and may_agree(one.measurement)
-            and (through := self.lenses(name, wanted, needed, one)) is not None
+            (source, through)
+            for source in candidates(wanted, self.told)
+            if isinstance(source.measurement, Sums)
+            and may_agree(source.measurement)
+            and (through := self.lenses(name, wanted, needed, source)) is not None
         ]
         return tuple(sorted(pairs, key=lambda pair: pair[1].noise(pair[0].measurement, needed))[:_MOST])
 
     def _above(self, name: str, wanted: Sums, needed: tuple[Feature, ...], level: int) -> tuple[Agreement, Lens] | None:
         """Return what is said of the coarser groups nearest above these, and how they are made of these."""
         itself = Told("", "", PricedMeasurement(wanted, "", name), wanted.epsilon)
-        coarser = [one for one in self.told if self._is_coarser(one.measurement, wanted)]
-        for one in sorted(coarser, key=lambda one: len(one.measurement.groups.grouped), reverse=True):
-            measured = one.measurement
+        coarser = [source for source in candidates(wanted, self.told) if self._is_coarser(source.measurement, wanted)]
+        for coarse in sorted(coarser, key=lambda source: len(source.measurement.groups.grouped), reverse=True):
+            measured = coarse.measurement
             of_totals = replace(wanted, relation=measured.relation, where=measured.where, groups=measured.groups)
-            of_name = f"{name} {one.part.identity}"
+            of_name = f"{name} {coarse.part.identity}"
             made = self.lenses(of_name, of_totals, needed, itself)
             if made is None or not _adds_up(made, needed):
                 continue
-            found = self.agreement(of_name, of_totals, needed, level + 1)
-            if found is not None:
-                return found, made
+            agreement = self.agreement(of_name, of_totals, needed, level + 1)
+            if agreement is not None:
+                return agreement, made
         return None
 
     def _whole(
@@ -116,6 +116,9 @@ def _adds_up(made: Lens, needed: Sequence[Feature]) -> bool:
     """Return whether each sum of a coarser group is that of the groups that it is made of, the same for all."""
     terms = [made.terms[feature] for feature in needed]
     return all(
-        len(one) == 1 and one[0].factor == 1 and one[0].lines == 0 and one[0].feature == f
-        for one, f in zip(terms, needed, strict=True)
+        len(feature_terms) == 1
+        and feature_terms[0].factor == 1
+        and feature_terms[0].lines == 0
+        and feature_terms[0].feature == f
+        for feature_terms, f in zip(terms, needed, strict=True)
     )

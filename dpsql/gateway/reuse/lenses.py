@@ -33,7 +33,7 @@ class Lenses:
         """Return what finds some for one statement."""
         return LensesOfStatement(self)
 
-    def known(self, key: tuple[str, tuple[Feature, ...], str]) -> tuple[Lens | None] | None:
+    def remembered(self, key: tuple[str, tuple[Feature, ...], str]) -> tuple[Lens | None] | None:
         """Return what was found."""
         return self._known.get(key)
 
@@ -41,9 +41,9 @@ class Lenses:
         self, key: tuple[str, tuple[Feature, ...], str], wanted: Sums | Histogram, told: Sums | Histogram
     ) -> Lens | None:
         """Find one, and remember it."""
-        found = lens(wanted, key[1], told, self._declared)
-        self._known.keep(key, (found,))
-        return found
+        through = lens(wanted, key[1], told, self._declared)
+        self._known.keep(key, (through,))
+        return through
 
 
 class LensesOfStatement:
@@ -55,9 +55,9 @@ class LensesOfStatement:
     def __call__(self, name: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
         """Return how a measurement, which has a name, is read off a release; None where that is not known."""
         key = (name, tuple(needed), told.part.identity)
-        known = self._lenses.known(key)
-        if known is not None:
-            return known[0]
+        kept = self._lenses.remembered(key)
+        if kept is not None:
+            return kept[0]
         late = time.thread_time() - self._since > _SECONDS
         return None if late else self._lenses.find(key, wanted, told.measurement)
 
@@ -65,6 +65,6 @@ class LensesOfStatement:
 def _weighed(value: object) -> int:
     match value:
         case (Lens(lines=lines),):
-            return _PER_LENS + _PER_GROUP * sum(len(one) for one in lines)
+            return _PER_LENS + _PER_GROUP * sum(len(line) for line in lines)
         case _:
             return _PER_LENS

@@ -15,14 +15,12 @@ from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.agreeing import Agreeing, Agreement
 from dpsql.gateway.reuse.lenses import Lenses
-from dpsql.gateway.reuse.told_releases import Told, ToldReleases
+from dpsql.gateway.reuse.told_releases import Told, ToldReleases, candidates
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.plan import MeasurementPlan
-from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
@@ -46,7 +44,7 @@ class ReadOff:
     @property
     def notices(self) -> tuple[str, ...]:
         """Return the notices for the client that gets the answer."""
-        statements = dict.fromkeys(" ".join(one.statement.split()) for one in self.told.values())
+        statements = dict.fromkeys(" ".join(told_release.statement.split()) for told_release in self.told.values())
         return tuple(
             f"free: read off the answer to {_short(statement)}; SET dpsql.reuse = 'off' measures it"
             for statement in statements
@@ -54,10 +52,10 @@ class ReadOff:
 
     def without(self, identities: Collection[str]) -> "ReadOff":
         """Return it without some measurements."""
-        told = {identity: one for identity, one in self.told.items() if identity not in identities}
-        keys = {one.key for one in told.values()}
+        told = {identity: told_release for identity, told_release in self.told.items() if identity not in identities}
+        keys = {told_release.key for told_release in told.values()}
         return ReadOff(
-            {identity: one for identity, one in self.derived.items() if identity in told},
+            {identity: told_release for identity, told_release in self.derived.items() if identity in told},
             told,
             {key: release for key, release in self.releases.items() if key in keys},
         )
@@ -90,8 +88,11 @@ class Together:
         stored = self.paid(self.told)
         if stored.keys() != self.told.keys():
             return {}
-        read = {key: Draws.of((one.measurement, Release.from_bytes(stored[key]))) for key, one in self.told.items()}
-        return {one: Agreed.of_estimates(each.estimates(read)) for one, each in self.agreements.items()}
+        read = {
+            key: Draws.of((told_release.measurement, Release.from_bytes(stored[key])))
+            for key, told_release in self.told.items()
+        }
+        return {identity: Agreed.of_estimates(each.estimates(read)) for identity, each in self.agreements.items()}
 
 
 class ReadingOff:
@@ -101,8 +102,8 @@ class ReadingOff:
         self._policy, self._measuring, self._told = policy, measuring, told
         self._lenses = Lenses(declared)
 
-    def read_off(self, priced: PricedPlan, known: Collection[str], request: Request, epoch: int) -> ReadOff:
-        """Return what of a plan follows from releases, beside what is `known` by itself.
+    def read_off(self, priced: PricedPlan, answered: Collection[str], request: Request, epoch: int) -> ReadOff:
+        """Return what of a plan follows from releases, beside the measurements that are `answered` by themselves.
 
         Where its error is aimed at only what errs as little; nothing where it waits for inner answers.
         """
@@ -111,16 +112,20 @@ class ReadingOff:
         if reuse is Reuse.OFF or priced.inner:
             return NOTHING_READ
         epsilon = session_epsilon(request.settings, role, role.per_query.epsilon) if priced.aim is None else _ANY
-        found: dict[str, tuple[Told, Lens]] = {}
-        lenses, worthy = self._lenses.of_statement(), self._worthy(request, epoch, epsilon)
+        sources: dict[str, tuple[Told, Lens]] = {}
+        lenses, told = self._lenses.of_statement(), self._told.of(request, epoch)
         for scope in priced.scopes:
             for place, part in enumerate(scope.parts):
-                if part.identity in known or part.identity in found or part.cost.delta or part.finds_keys:
+                if part.identity in answered or part.identity in sources or part.cost.delta or part.finds_keys:
                     continue
-                best = self._best(scope.plan, place, partial(lenses, part.identity), worthy, reuse)
+                wanted = scope.plan.parts[place]
+                if not isinstance(wanted, (Sums, Histogram)):
+                    continue
+                worthy = [told_release for told_release in candidates(wanted, told) if told_release.epsilon >= epsilon]
+                best = _best(wanted, needed_sums(scope.plan, place), partial(lenses, part.identity), worthy, reuse)
                 if best is not None:
-                    found[part.identity] = best
-        read = self._released(found, request)
+                    sources[part.identity] = best
+        read = self._released(sources, request)
         return read if priced.aim is None else read.without(_too_noisy(priced, priced.aim, read))
 
     def stored(self, priced: PricedPlan, request: Request, epoch: int) -> frozenset[str]:
@@ -140,13 +145,17 @@ class ReadingOff:
         ]
         if not any(needed for _, _, needed in wanted):
             return Together({}, {}, self._drawn)
-        told = [one for one in self._told.of(request, epoch) if isinstance(one.measurement, Sums)]
+        told = [
+            told_release for told_release in self._told.of(request, epoch) if isinstance(told_release.measurement, Sums)
+        ]
         agreeing = Agreeing(told, self._lenses.of_statement())
-        found = {one: agreeing.agreement(one, measured, needed) for one, measured, needed in wanted if needed}
-        agreements = {one: agreement for one, agreement in found.items() if agreement is not None}
+        tried = {
+            identity: agreeing.agreement(identity, measured, needed) for identity, measured, needed in wanted if needed
+        }
+        agreements = {identity: agreement for identity, agreement in tried.items() if agreement is not None}
         return Together(
             agreements,
-            {told.key: told for one in agreements.values() for told in one.told()},
+            {told.key: told for agreement in agreements.values() for told in agreement.told()},
             partial(self._measuring.paid, request=request),
         )
 
@@ -154,50 +163,34 @@ class ReadingOff:
     def _drawn(keys: Iterable[str]) -> Mapping[str, bytes]:
         return dict.fromkeys(keys, b"")
 
-    def neighbours(self, priced: PricedPlan, known: Collection[str], request: Request, epoch: int) -> Iterator[str]:
-        """Yield for what is not `known` a statement whose coarser answer is free: by week, where days would be measured."""
+    def neighbours(self, priced: PricedPlan, answered: Collection[str], request: Request, epoch: int) -> Iterator[str]:
+        """Yield for what is not `answered` a statement whose coarser answer is free: by week where days would be measured."""
         if session_reuse(request.settings, self._policy.roles[request.asker.role]) is Reuse.OFF or priced.inner:
             return
         told, lenses = self._told.of(request, epoch), self._lenses.of_statement()
 
-        def is_coarser(one: Told, part: PricedMeasurement) -> bool:
-            measured, itself = one.measurement, Told("", "", part, part.cost.epsilon)
-            name = f"{one.part.identity} of its own"
+        def is_coarser(told_release: Told, itself: Told) -> bool:
+            measured, name = told_release.measurement, f"{told_release.part.identity} of its own"
             return isinstance(measured, Sums) and lenses(name, measured, (ONE,), itself) is not None
 
         for scope in priced.scopes:
             for part in scope.parts:
                 sums = isinstance(part.measurement, Sums) and not (part.cost.delta or part.finds_keys)
-                if sums and part.identity not in known:
-                    found = (one for one in reversed(told) if is_coarser(one, part))
-                    yield from (" ".join(one.statement.split()) for one in islice(found, 1))
+                if sums and part.identity not in answered:
+                    itself = Told("", "", part, part.cost.epsilon)
+                    near = (
+                        told_release
+                        for told_release in reversed(told)
+                        if itself.words <= told_release.words and is_coarser(told_release, itself)
+                    )
+                    yield from (" ".join(told_release.statement.split()) for told_release in islice(near, 1))
 
-    def _worthy(self, request: Request, epoch: int, epsilon: Fraction) -> Sequence[Told]:
-        return [told for told in self._told.of(request, epoch) if told.epsilon >= epsilon]
-
-    def _best(
-        self,
-        plan: MeasurementPlan,
-        place: int,
-        through: Callable[[Sums | Histogram, Sequence[Feature], Told], Lens | None],
-        told: Sequence[Told],
-        reuse: Reuse,
-    ) -> tuple[Told, Lens] | None:
-        """Return the release with the least noise in what is read, and how it is read."""
-        wanted, needed = plan.parts[place], needed_sums(plan, place)
-        if not isinstance(wanted, (Sums, Histogram)):
-            return None
-        found = [
-            (one, seen)
-            for one in told
-            if (seen := through(wanted, needed, one)) is not None and (reuse is Reuse.ALL or seen.is_direct)
-        ]
-        return min(found, key=lambda pair: pair[1].noise(pair[0].measurement, needed), default=None)
-
-    def _released(self, found: Mapping[str, tuple[Told, Lens]], request: Request) -> ReadOff:
+    def _released(self, sources: Mapping[str, tuple[Told, Lens]], request: Request) -> ReadOff:
         """Return what is read, as far as the releases are still there."""
-        stored = self._measuring.paid({told.key for told, _ in found.values()}, request)
-        there = {identity: pair for identity, pair in found.items() if pair[0].key in stored}
+        if not sources:
+            return NOTHING_READ
+        stored = self._measuring.paid({told.key for told, _ in sources.values()}, request)
+        there = {identity: pair for identity, pair in sources.items() if pair[0].key in stored}
         if not there:
             return NOTHING_READ
         return ReadOff(
@@ -208,6 +201,22 @@ class ReadingOff:
             {identity: told for identity, (told, _) in there.items()},
             {told.key: (told.part, stored[told.key]) for told, _ in there.values()},
         )
+
+
+def _best(
+    wanted: Sums | Histogram,
+    needed: Sequence[Feature],
+    through: Callable[[Sums | Histogram, Sequence[Feature], Told], Lens | None],
+    told: Sequence[Told],
+    reuse: Reuse,
+) -> tuple[Told, Lens] | None:
+    """Return the release with the least noise in what is read, and how it is read."""
+    readable = [
+        (told_release, seen)
+        for told_release in told
+        if (seen := through(wanted, needed, told_release)) is not None and (reuse is Reuse.ALL or seen.is_direct)
+    ]
+    return min(readable, key=lambda pair: pair[1].noise(pair[0].measurement, needed), default=None)
 
 
 def _short(statement: str) -> str:

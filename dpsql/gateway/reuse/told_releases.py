@@ -6,9 +6,10 @@ same key follows tells what was measured.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
@@ -25,6 +26,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Argument, Settings
+from dpsql.rewrite.analysis.told.same_rows import condition_words
 
 _MOST, _MOST_GROUPS = 500, 200_000
 """Releases of a role that are looked at, the newest, and their groups together: plans of many groups are large."""
@@ -34,7 +36,7 @@ PlannedAgain = Callable[[str, tuple[Argument, ...], Settings, Request], PricedPl
 """Plans a statement for a client that asks something else."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Told:
     """One release that a role has paid for."""
 
@@ -56,6 +58,17 @@ class Told:
         assert isinstance(measured, (Sums, Histogram))
         return measured
 
+    @cached_property
+    def words(self) -> frozenset[object]:
+        """Return the words of what holds of its rows: computed once, and asked for with each new question."""
+        return condition_words(self.measurement.relation, self.measurement.where)
+
+
+def candidates(wanted: Sums | Histogram, told: Iterable[Told]) -> Sequence[Told]:
+    """Return the releases among whose rows those of a measurement can be: most have other words, and need no other look."""
+    words = condition_words(wanted.relation, wanted.where)
+    return [told_release for told_release in told if told_release.words <= words]
+
 
 @dataclass(slots=True)
 class _OfRole:
@@ -63,17 +76,17 @@ class _OfRole:
 
     since: tuple[int, Edition | None]
     last: int = 0
-    found: list[Told] = field(default_factory=list)
+    releases: list[Told] = field(default_factory=list)
     groups: int = 0
     """Of all of them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def keep(self, told: Sequence[Told]) -> None:
         """Add some, and let go of the oldest where they are too many, or too large."""
-        self.found += told
-        self.groups += sum(one.groups for one in told)
-        while len(self.found) > _MOST or self.groups > _MOST_GROUPS:
-            self.groups -= self.found.pop(0).groups
+        self.releases += told
+        self.groups += sum(told_release.groups for told_release in told)
+        while len(self.releases) > _MOST or self.groups > _MOST_GROUPS:
+            self.groups -= self.releases.pop(0).groups
 
 
 class ToldReleases:
@@ -87,35 +100,38 @@ class ToldReleases:
     def of(self, request: Request, epoch: int) -> Sequence[Told]:
         """Return what the asker's role has paid for in an epoch, the oldest first."""
         payer = account(self._policy, request.asker)
-        known, since = self._roles.get(payer.role.name), (epoch, self._measuring.engine.edition)
-        if known is None or known.since != since:
-            known = self._roles[payer.role.name] = _OfRole(since)
+        of_role, since = self._roles.get(payer.role.name), (epoch, self._measuring.engine.edition)
+        if of_role is None or of_role.since != since:
+            of_role = self._roles[payer.role.name] = _OfRole(since)
         # Without the lock: where the ledger is away, all who ask wait for it at the same time.
-        told_since = self._measuring.ledger.told(payer, known.last, request.cancellation)
-        with known.lock:
-            new, begun = [one for one in told_since[-_MOST:] if one.number > known.last], time.thread_time()
+        told_since = self._measuring.ledger.told(payer, of_role.last, request.cancellation)
+        with of_role.lock:
+            new, begun = (
+                [new_release for new_release in told_since[-_MOST:] if new_release.number > of_role.last],
+                time.thread_time(),
+            )
             for release, told in self._recalled(new, payer, request, epoch):
-                known.last = release.number
-                known.keep(told)
+                of_role.last = release.number
+                of_role.keep(told)
                 if time.thread_time() - begun > _SECONDS:
                     break
-            return tuple(known.found)
+            return tuple(of_role.releases)
 
     def listed(self, request: Request) -> Iterator[KnownRelease]:
         """Yield what the asker's role may read other answers off."""
         epoch = self._measuring.epoch(request)
-        for one in self.of(request, epoch):
-            yield KnownRelease(epoch, one.statement, one.part.note, one.groups, one.part.cost.epsilon)
+        for told in self.of(request, epoch):
+            yield KnownRelease(epoch, told.statement, told.part.note, told.groups, told.part.cost.epsilon)
 
     def _recalled(
         self, releases: Sequence[ToldRelease], payer: Account, request: Request, epoch: int
     ) -> Iterator[tuple[ToldRelease, list[Told]]]:
         """Yield releases with their plans, where these can be made again."""
-        known: dict[str, Mapping[str, Told]] = {}
+        told_by_question: dict[str, Mapping[str, Told]] = {}
         for release in releases:
-            if release.question not in known:
-                known[release.question] = self._asked(release.question, payer, request, epoch)
-            told = known[release.question].get(release.key)
+            if release.question not in told_by_question:
+                told_by_question[release.question] = self._asked(release.question, payer, request, epoch)
+            told = told_by_question[release.question].get(release.key)
             yield release, [] if told is None else [told]
 
     def _asked(self, question: str, payer: Account, request: Request, epoch: int) -> Mapping[str, Told]:

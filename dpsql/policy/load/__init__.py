@@ -60,11 +60,11 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
         mistakes.add(document, ("schemas",), f'is "{directory}", which has no .yaml file')
     read = {os.path.relpath(place, path.parent): read_document(place, str(place), mistakes) for place in places}
     files, views = list[SchemaFile](), list[ViewFile]()
-    for name, one in read.items():
-        if one is not None and one.has(("view",)):
-            views.append(ViewFile(name, one, shaped(ViewShape, one, mistakes), mistakes))
-        elif one is not None:
-            files.append(SchemaFile(name, one, shaped(TableShape, one, mistakes), mistakes))
+    for name, schema in read.items():
+        if schema is not None and schema.has(("view",)):
+            views.append(ViewFile(name, schema, shaped(ViewShape, schema, mistakes), mistakes))
+        elif schema is not None:
+            files.append(SchemaFile(name, schema, shaped(TableShape, schema, mistakes), mistakes))
     complete = 0 < len(files) + len(views) == len(places)
     return tables_of(files, views, complete=complete)
 

@@ -49,7 +49,7 @@ def declared_values(
     """Read `values`; note mistakes and return None."""
     if texts is None:
         return None
-    found: dict[Value, str] = {}
+    text_of: dict[Value, str] = {}
     for at, text in enumerate(texts):
         try:
             value = scalars.domain_value(kind, declared, text)
@@ -57,10 +57,10 @@ def declared_values(
         except ValueError as failure:
             mistakes.add(document, (*path, at), f'is "{text}"; it {failure}')
             continue
-        if value in found:
+        if value in text_of:
             mistakes.add(document, (*path, at), f'is "{text}", a value that is already there')
-        found[value] = text
-    return tuple(found)
+        text_of[value] = text
+    return tuple(text_of)
 
 
 def _see_room(declared: str, value: Value) -> None:
@@ -84,8 +84,8 @@ def of_type(kind: SqlType, declared: str) -> Fraction | None:
     """Return the step that a type implies: 1 for whole numbers, 0.01 for numeric(10, 2)."""
     if kind.is_integer:
         return Fraction(1)
-    found = _NUMERIC.fullmatch(declared)
-    return Fraction(1, 10 ** int(found[2])) if found else None
+    match = _NUMERIC.fullmatch(declared)
+    return Fraction(1, 10 ** int(match[2])) if match else None
 
 
 def own_step(kind: SqlType, declared: str, bounds: Interval | None, values: Sequence[Value] | None) -> Fraction | None:

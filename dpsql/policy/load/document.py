@@ -52,19 +52,19 @@ class Span:
 
 def spans_of(text: str) -> Mapping[Path, Span]:
     """Return where the values stand in the text of a file that can be read."""
-    found: dict[Path, Span] = {}
+    spans: dict[Path, Span] = {}
 
     def walk(node: Node, path: Path) -> None:
         keys = node.value if isinstance(node, MappingNode) else ()
         first = (keys[0][0].start_mark.index, keys[0][0].start_mark.column) if keys else None
         in_braces = isinstance(node, MappingNode) and bool(node.flow_style)
-        found.setdefault(path, Span(node.start_mark.index, node.end_mark.index, in_braces, first))
+        spans.setdefault(path, Span(node.start_mark.index, node.end_mark.index, in_braces, first))
         for key, value in keys:
             if len(path) < _DEEPEST:
                 walk(value, (*path, str(key.value)))
 
     walk(YAML(typ="safe", pure=True).compose(text), ())
-    return found
+    return spans
 
 
 def read_document(location: File, name: str, mistakes: Mistakes) -> Document | None:

@@ -39,7 +39,7 @@ class _Expansion:
             return tree
         self.hidden.add(path)
         try:
-            return _PLACEHOLDER.sub(lambda found: self._value(found[1]), tree)
+            return _PLACEHOLDER.sub(lambda match: self._value(match[1]), tree)
         except ValueError as failure:
             self.mistakes.add(self.document, path, str(failure))
             return None

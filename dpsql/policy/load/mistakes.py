@@ -38,18 +38,18 @@ class Mistake:
 class Mistakes:
     """The mistakes that were found so far, and their places."""
 
-    found: list[Mistake] = field(default_factory=list)
+    gathered: list[Mistake] = field(default_factory=list)
     _places: set[tuple[str, Path]] = field(default_factory=set)
 
     def add(self, document: Positioned, path: Path, text: str) -> None:
         """Note a mistake at a place of a file."""
         place = f"{dotted(path)}: " if path else ""
-        self.found.append(Mistake(document.file, document.line(path), _on_one_line(place + text)))
+        self.gathered.append(Mistake(document.file, document.line(path), _on_one_line(place + text)))
         self._places.add((document.file, path))
 
     def add_file(self, file: str, text: str, line: int = 1) -> None:
         """Note a mistake of a whole file."""
-        self.found.append(Mistake(file, line, text))
+        self.gathered.append(Mistake(file, line, text))
 
     def touch(self, document: Positioned, path: Path) -> bool:
         """Return whether a mistake is known at `path` or below: what follows from it need not be told."""
@@ -61,9 +61,9 @@ class Mistakes:
         Raises:
             ConfigError: if anything was found; one line per mistake.
         """
-        if not self.found:
+        if not self.gathered:
             return
-        ordered = sorted(set(self.found))
+        ordered = sorted(set(self.gathered))
         number = "1 mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
         raise ConfigError("\n".join(str(mistake) for mistake in ordered), hint=f"{number} in the configuration.")
 
@@ -81,9 +81,9 @@ def _on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, choices: Iterable[str]) -> str:
     """Return "; did you mean …?" if a known word is close, and what is allowed."""
-    names = sorted(known)
+    names = sorted(choices)
     close = difflib.get_close_matches(word, names, n=1) or [name for name in names if name.lower() == word.lower()]
     if not names:
         return "; none is declared"

@@ -172,8 +172,8 @@ def ldap_of(operation: Operation) -> LdapDirectory | None:
     shape = operation.shape.ldap
     if shape is None or shape.url is None or shape.user_dn is None:
         return None
-    found = _DIRECTORY.fullmatch(shape.url)
-    if found is None or int(found[3] or 1) not in range(1, 2**16):
+    match = _DIRECTORY.fullmatch(shape.url)
+    if match is None or int(match[3] or 1) not in range(1, 2**16):
         operation.wrong(
             ("ldap", "url"), f'is "{shape.url}"; it must be ldaps://host or ldap://host, with or without :port'
         )
@@ -181,10 +181,10 @@ def ldap_of(operation: Operation) -> LdapDirectory | None:
     if shape.user_dn.count("{user}") != 1 or not shape.user_dn.replace("{user}", "").strip():
         operation.wrong(("ldap", "user_dn"), 'must have {user} once, as in "uid={user},ou=people,dc=example,dc=org"')
     _check_ways_of_passwords(operation)
-    ldaps = found[1].lower() == "ldaps"
-    port = int(found[3] or (636 if ldaps else 389))
+    ldaps = match[1].lower() == "ldaps"
+    port = int(match[3] or (636 if ldaps else 389))
     ca = None if shape.ca is None else operation.base / shape.ca
-    directory = LdapDirectory(found[2].strip("[]"), port, ldaps, shape.user_dn, ca)
+    directory = LdapDirectory(match[2].strip("[]"), port, ldaps, shape.user_dn, ca)
     for name, user in operation.shape.users.items():
         if user.ldap and not directory.is_of_dns and not _PLAIN_NAME.fullmatch(name):
             operation.wrong(("users", name, "ldap"), "is for a name that can't stand in ldap.user_dn, which is no DN")

@@ -23,10 +23,11 @@ def reference_of(name: str, file: SchemaFile, others: Mapping[str, SchemaFile], 
     target = others.get(table)
     if not dot or target is None:
         if not dot or complete:
-            keys = ((other, found.shape.key) for other, found in others.items())
-            known = [f"{other}.{key[0]}" for other, key in keys if key and len(key) == 1]
+            keys = ((other, schema.shape.key) for other, schema in others.items())
+            allowed = [f"{other}.{key[0]}" for other, key in keys if key and len(key) == 1]
             file.wrong(
-                path, f'is "{shape.references}", which is no declared table.column{suggestion(shape.references, known)}'
+                path,
+                f'is "{shape.references}", which is no declared table.column{suggestion(shape.references, allowed)}',
             )
         return None
     wrong = _misfit(file, target, {name: column})
@@ -39,7 +40,7 @@ def joint_references(
     file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool
 ) -> Mapping[str, Mapping[str, str]]:
     """Check the references of several columns and return those that are right."""
-    found = {}
+    references = {}
     for table, pairs in (file.shape.references or {}).items():
         path = ("references", table)
         if _are_pairs(pairs, path, file):
@@ -50,8 +51,8 @@ def joint_references(
             if target is None and complete:
                 file.wrong(path, f"is no declared table{suggestion(table, others)}")
             if target is not None and not wrong:
-                found[table] = pairs
-    return found
+                references[table] = pairs
+    return references
 
 
 def pointed_to(file: SchemaFile, columns: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
@@ -93,10 +94,10 @@ def _misfit(file: SchemaFile, target: SchemaFile, pairs: Mapping[str, str]) -> s
 
 
 def _mistyped(file: SchemaFile, mine: str, target: SchemaFile, theirs: str, of: int) -> str | None:
-    one, other = file.columns.get(mine), target.columns.get(theirs)
-    if one is None or other is None or one.type is None or other.type is None:
+    column, other = file.columns.get(mine), target.columns.get(theirs)
+    if column is None or other is None or column.type is None or other.type is None:
         return None
-    ours, its = one.type[0], other.type[0]
+    ours, its = column.type[0], other.type[0]
     if ours is its or (ours.is_integer and its.is_integer):
         return None
     return f"its type is {its} and this column's is {ours}" if of == 1 else f'"{theirs}" is {its} and "{mine}" {ours}'

@@ -31,20 +31,22 @@ class Rights:
         return {name: frozenset(columns) for name, columns in given.items()}
 
     def _check_columns(self, name: str, columns: list[str], place: Path) -> None:
-        known = self.schemas.tables[name].columns
+        allowed = self.schemas.tables[name].columns
         for at, column in enumerate(columns):
-            if column not in known:
-                self._wrong((*place, at), f'is "{column}", which is no column of "{name}"{suggestion(column, known)}')
+            if column not in allowed:
+                self._wrong((*place, at), f'is "{column}", which is no column of "{name}"{suggestion(column, allowed)}')
 
     def conditions(self) -> dict[str, RowCondition]:
         """Check and return the conditions on the role's rows; their meaning is read once there is a shadow."""
-        found: dict[str, RowCondition] = {}
+        row_conditions: dict[str, RowCondition] = {}
         for name, text in (self.shape.where or {}).items():
             place = (*self.path, "where", name)
             if self._is_in_part(name, place) and not text.strip():
                 self._wrong(place, "is no condition; write one over the table's columns, in SQL")
-            found[name] = RowCondition(text, f"{self.document.file}:{self.document.line(place)}: {dotted(place)}")
-        return found
+            row_conditions[name] = RowCondition(
+                text, f"{self.document.file}:{self.document.line(place)}: {dotted(place)}"
+            )
+        return row_conditions
 
     def _is_in_part(self, name: str, place: Path) -> bool:
         """Return whether the role may be told of a table in part; note it if there is no such table."""

@@ -14,7 +14,7 @@ from dpsql.policy.load.rights import Rights
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import AmountShape, BudgetShape, RoleShape, UserShape
 from dpsql.policy.load.tables import Schemas
-from dpsql.policy.model import DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
+from dpsql.policy.model import CHOOSING, DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
 from dpsql.policy.stay import periods_touched
 
 
@@ -94,11 +94,13 @@ def _check_accounting(shape: AmountShape, path: Path, total: Privacy, access: Ac
 def users_of(access: Access) -> dict[str, User]:
     """Check the users."""
     users: dict[str, User] = {}
-    known = list(access.shape.roles or {})
+    allowed = list(access.shape.roles or {})
     for name, shape in access.shape.users.items():
         access.check_name(("users", name))
         if shape.role is not None and not access.document.has(("roles", shape.role)):
-            access.wrong(("users", name, "role"), f'is "{shape.role}", which is no role{suggestion(shape.role, known)}')
+            access.wrong(
+                ("users", name, "role"), f'is "{shape.role}", which is no role{suggestion(shape.role, allowed)}'
+            )
         _check_password(name, shape, access)
         if shape.role is not None and (shape.ldap or shape.password is not None) and not shape.disabled:
             users[name] = User(name, shape.role, "" if shape.ldap else shape.password or "")
@@ -191,8 +193,8 @@ def _check_tables(shape: RoleShape, path: Path, access: Access) -> None:
         table = access.schemas.tables.get(name)
         if table is None:
             if access.schemas.complete and name not in access.schemas.views:
-                known = [*access.schemas.protected, *access.schemas.views]
-                access.wrong(place, f'is "{name}", which is no declared table{suggestion(name, known)}')
+                allowed = [*access.schemas.protected, *access.schemas.views]
+                access.wrong(place, f'is "{name}", which is no declared table{suggestion(name, allowed)}')
         elif table.public:
             access.wrong(place, f'is "{name}", a public table, which everybody may use')
         elif shape.protects in access.kinds and shape.protects not in access.schemas.kinds[name]:
@@ -216,10 +218,23 @@ def _per_query(shape: RoleShape, path: Path, total: Privacy | None, access: Acce
     if each.least is not None and each.least > each.epsilon:
         most = f"one statement pays at most {_decimal(each.epsilon)}"
         access.wrong((*place, "least"), f'is "{_decimal(each.least)}", but {most}')
+    elif each.least is not None and (table := _chosen_for(shape, access)) and each.least > each.epsilon / CHOOSING:
+        most = f"{_decimal(each.epsilon / CHOOSING)}, what choosing max_rows of {table} pays; or declare that number"
+        access.wrong((*place, "least"), f'is "{_decimal(each.least)}", it may be at most {most}')
     # In proportion, so that ε and δ run out together; with zCDP ρ grows with ε².
     part = min(Fraction(1), each.epsilon / total.epsilon)
     share = total.delta / 2 * part**2 if zcdp else total.delta * part
     return Privacy(each.epsilon, share if each.delta is None else each.delta)
+
+
+def _chosen_for(shape: RoleShape, access: Access) -> str | None:
+    """Return a table that the role may use, none of whose measurements it could pay for if `max_rows` is chosen for each."""
+    for name, table in access.schemas.tables.items():
+        unit = table.units.get(shape.protects or "")
+        granted = shape.tables is None or name in shape.tables
+        if unit is not None and unit.up_to is not None and granted and table.key != unit.column:
+            return name
+    return None
 
 
 def _share_of_period(shape: BudgetShape, path: Path, access: Access) -> Privacy | None:

@@ -91,10 +91,10 @@ def whole_count(text: str) -> int:
 
 def days(text: str) -> int:
     """Read a length of time in whole days."""
-    found = re.fullmatch(r"(\d{1,5}) days?", text, re.ASCII)
-    if not found or not 1 <= int(found[1]) <= LONGEST_STAY:
+    match = re.fullmatch(r"(\d{1,5}) days?", text, re.ASCII)
+    if not match or not 1 <= int(match[1]) <= LONGEST_STAY:
         raise ValueError(f"must be a number of days such as 30 days, at most {LONGEST_STAY}")
-    return int(found[1])
+    return int(match[1])
 
 
 def threads(text: str) -> int:
@@ -160,26 +160,26 @@ def dataset(text: str) -> str:
 
 def verifier(text: str) -> str:
     """Read a SCRAM verifier as PostgreSQL stores it; the message never repeats what may be a password."""
-    found = _VERIFIER.fullmatch(text)
+    match = _VERIFIER.fullmatch(text)
     try:
         salt, stored, server = (
-            (base64.b64decode(part, validate=True) for part in found.groups()[1:]) if found else (b"",) * 3
+            (base64.b64decode(part, validate=True) for part in match.groups()[1:]) if match else (b"",) * 3
         )
     except binascii.Error:
         salt = stored = server = b""
-    if not found or int(found[1]) < 4096 or not salt or len(stored) != 32 or len(server) != 32:
+    if not match or int(match[1]) < 4096 or not salt or len(stored) != 32 or len(server) != 32:
         raise ValueError("must be a SCRAM-SHA-256 verifier, not a password; `dpsql user` makes one")
     return text
 
 
 def column_type(text: str) -> tuple[SqlType, str]:
     """Read a type: what it is to the analysis, and as the shadow's DDL writes it."""
-    found = _TYPE.fullmatch(" ".join(text.lower().split()))
-    name = found[1] if found else ""
+    match = _TYPE.fullmatch(" ".join(text.lower().split()))
+    name = match[1] if match else ""
     kind = TYPE_NAMES.get(name)
-    if found is None or kind is None:
+    if match is None or kind is None:
         raise ValueError(f"must be one of {', '.join(_NAMED)}, varchar(n), char(n), numeric(p, s)")
-    precision, scale = found[2], found[3]
+    precision, scale = match[2], match[3]
     if kind is SqlType.CHARACTER:
         return kind, _of_characters(name, precision, scale)
     if precision is None:
@@ -216,8 +216,8 @@ def moment(kind: SqlType, text: str) -> int:
     """Read a date as days, a timestamp as microseconds since 1970-01-01; with a time zone, UTC's unless it says else."""
     pattern = "2019-03-31" if kind is SqlType.DATE else "2019-03-31 or 2019-03-31 12:00:00"
     refusal = f"must be a {kind} such as {pattern}"
-    found = _MOMENT.fullmatch(text)
-    if found is None or (found["zone"] is not None and kind is not SqlType.TIMESTAMPTZ):
+    match = _MOMENT.fullmatch(text)
+    if match is None or (match["zone"] is not None and kind is not SqlType.TIMESTAMPTZ):
         raise ValueError(refusal)
     try:
         if kind is SqlType.DATE:
@@ -230,16 +230,16 @@ def moment(kind: SqlType, text: str) -> int:
 
 def span(kind: SqlType, text: str) -> int:
     """Read a time of the day, or an interval without months, in microseconds."""
-    found = _SPAN.fullmatch(text)
+    match = _SPAN.fullmatch(text)
     of_day = kind is SqlType.TIME
-    if found is None or text == "" or (of_day and (found["days"] or found["sign"] or not found["hours"])):
+    if match is None or text == "" or (of_day and (match["days"] or match["sign"] or not match["hours"])):
         pattern = "08:30 or 08:30:00" if of_day else "90 days, 12:30:00 or 2 days 12:30:00"
         raise ValueError(f"must be {'a time' if of_day else 'an interval'} such as {pattern}")
-    hours, minutes, seconds = int(found["hours"] or 0), int(found["minutes"] or 0), Fraction(found["seconds"] or 0)
+    hours, minutes, seconds = int(match["hours"] or 0), int(match["minutes"] or 0), Fraction(match["seconds"] or 0)
     clock = int(((hours * 60 + minutes) * 60 + seconds) * 10**6)
     if of_day and clock > MICROS_OF_DAY:
         raise ValueError("must be a time from 00:00 to 24:00")
-    return int(found["days"] or 0) * MICROS_OF_DAY + (-clock if found["sign"] else clock)
+    return int(match["days"] or 0) * MICROS_OF_DAY + (-clock if match["sign"] else clock)
 
 
 def interval(kind: SqlType, low: Fraction, high: Fraction) -> Interval:
@@ -291,9 +291,9 @@ def names(value: object) -> tuple[str, ...]:
         ValueError: it is neither.
     """
     listed = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str) for one in listed):
+    if not all(isinstance(item, str) for item in listed):
         raise ValueError("must be a name, or a list of names")
-    found = tuple(identifier(one) for one in listed if isinstance(one, str))
-    if len(set(found)) < len(found) or not found:
+    identifiers = tuple(identifier(item) for item in listed if isinstance(item, str))
+    if len(set(identifiers)) < len(identifiers) or not identifiers:
         raise ValueError("must be a name, or a list of different names")
-    return found
+    return identifiers

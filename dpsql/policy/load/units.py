@@ -64,12 +64,12 @@ def _through(kind: str, names: tuple[str, ...], file: SchemaFile, others: Mappin
     seen, here, columns = {id(file)}, file, names
     first: Reference | None = None
     while True:
-        found = pointed_to(here, columns)
-        if found is None:
+        pointed = pointed_to(here, columns)
+        if pointed is None:
             if here is file:
                 file.wrong(path, _points_nowhere(names))
             return None  # mistakes elsewhere are told there
-        table, keys = found
+        table, keys = pointed
         target = others.get(table)
         wrong = None if target is None else _astray(kind, table, keys, target, seen)
         if target is None or wrong:

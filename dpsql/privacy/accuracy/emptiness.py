@@ -37,10 +37,10 @@ def emptiness(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margins]
     """Return the test of one of so many groups; where no row can be in any of them, all may be empty."""
     least, count = within_noise(plan, groups, margins), plan.count
 
-    def may_be_empty(found: Sequence[Mapping[Feature, float]]) -> bool:
+    def may_be_empty(estimates: Sequence[Mapping[Feature, float]]) -> bool:
         if least is None or count is None or count.part is None:
             return True
-        value = statistic(count.readout.moment.name).estimate(count.readout, found[count.part])
+        value = statistic(count.readout.moment.name).estimate(count.readout, estimates[count.part])
         return value is None or value <= least
 
     return may_be_empty

@@ -35,7 +35,10 @@ class Expected:
 def expected(plan: MeasurementPlan) -> list[Expected]:
     """Return the expected errors of the outputs that are read off sums, and of quantiles by their ranks."""
     return [
-        found for output in plan.outputs for found in (_of(plan, output), *_ranks(plan, output)) if found is not None
+        expected_error
+        for output in plan.outputs
+        for expected_error in (_of(plan, output), *_ranks(plan, output))
+        if expected_error is not None
     ]
 
 
@@ -68,9 +71,11 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
 
 
 def _statistic(sums: Sums, readout: Readout, noise: float) -> Expected | None:
-    rows, known = _rows(sums, readout), statistic(readout.moment.name)
-    found = dict.fromkeys(readout.features, 0.0) | {f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE}
-    margin = Margins.of(sums).times(Fraction(noise)).shown(readout, found)
+    rows, kind = _rows(sums, readout), statistic(readout.moment.name)
+    estimates = dict.fromkeys(readout.features, 0.0) | {
+        f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE
+    }
+    margin = Margins.of(sums).times(Fraction(noise)).shown(readout, estimates)
     if margin is None:
         return None
     name = f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"
@@ -78,9 +83,9 @@ def _statistic(sums: Sums, readout: Readout, noise: float) -> Expected | None:
         return Expected(name, margin, None)
     number = f"{rows:,.0f} {'row' if rows == 1 else 'rows'}"
     if not _keeps_all(sums, readout):
-        fixed = known.counts or known.adds_up  # whose noise is the same, however many rows there are
+        fixed = kind.counts or kind.adds_up  # whose noise is the same, however many rows there are
         return Expected(name, margin, None, "" if fixed else f" of {number}, which are all that there may be,")
-    middle = number if known.counts else f"{number} with values in the middle of their bounds"
+    middle = number if kind.counts else f"{number} with values in the middle of their bounds"
     return Expected(name, margin, _relative(readout, margin, rows), compared=middle)
 
 

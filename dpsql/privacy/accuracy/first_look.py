@@ -20,10 +20,10 @@ def first_look(plans: Sequence[MeasurementPlan], error: Fraction, most: Fraction
     say it, a tenth of the most finds out.
     """
     wanted = [_level_epsilon(plan, part, error) for plan in plans for part in plan.parts]
-    known = [epsilon for epsilon in wanted if epsilon is not None]
-    if not known or len(known) < len(wanted):
+    costs = [epsilon for epsilon in wanted if epsilon is not None]
+    if not costs or len(costs) < len(wanted):
         return max(most / _PILOT, min(most, least * len(wanted)))
-    return min(most, max(*known, least) * len(wanted))
+    return min(most, max(*costs, least) * len(wanted))
 
 
 def _level_epsilon(plan: MeasurementPlan, part: Measurement, error: Fraction) -> Fraction | None:

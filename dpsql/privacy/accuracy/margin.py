@@ -66,19 +66,19 @@ class Margins:
         """Return those of so many times the noise."""
         return replace(self, unit=self.unit * float(factor))
 
-    def half_width(self, readout: Readout, found: Estimates, level: float = LEVEL) -> float | None:
+    def half_width(self, readout: Readout, estimates: Estimates, level: float = LEVEL) -> float | None:
         """Return half the width of the interval in which the statistic lies with `level`; None where nothing can be said.
 
         It covers the clamped, bounded relation, not the bias of clamping.
         """
-        return statistic(readout.moment.name).half_width(readout, found, self._reached(found, level))
+        return statistic(readout.moment.name).half_width(readout, estimates, self._reached(estimates, level))
 
-    def spread(self, readout: Readout, found: Estimates, level: float) -> float | None:
+    def spread(self, readout: Readout, estimates: Estimates, level: float) -> float | None:
         """Return how far noise moves the statistic with `level`, also where part of that is outside of what is possible."""
-        return statistic(readout.moment.name).spread(readout, found, self._reached(found, level))
+        return statistic(readout.moment.name).spread(readout, estimates, self._reached(estimates, level))
 
-    def _reached(self, found: Estimates, level: float) -> Reach:
-        rows = max(found.get(ONE, 0.0), 0.0) if ONE in found else self.rows
+    def _reached(self, estimates: Estimates, level: float) -> Reach:
+        rows = max(estimates.get(ONE, 0.0), 0.0) if ONE in estimates else self.rows
 
         def reached(weighted: Weights) -> float:
             noise = self.reach(combined(weighted, self.readable), level)
@@ -87,22 +87,22 @@ class Margins:
 
         return reached
 
-    def shown(self, readout: Readout, found: Estimates) -> float | None:
+    def shown(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the half-width at 95 % of a statistic in its shown form, which for whole numbers is rounded.
 
         Where its C was chosen that is of noise and of what the C takes off: how much that is is told by noisy numbers and by
         what may be there and not be seen, so that half as much again is allowed for.
         """
-        width, known = self.half_width(readout, found), statistic(readout.moment.name)
+        width, kind = self.half_width(readout, estimates), statistic(readout.moment.name)
         if width is None:
             return None
-        return math.hypot(width, _DOUBTED * self.cut_off(readout, found)) + known.rounding(readout)
+        return math.hypot(width, _DOUBTED * self.cut_off(readout, estimates)) + kind.rounding(readout)
 
-    def cut_off(self, readout: Readout, found: Estimates) -> float:
+    def cut_off(self, readout: Readout, estimates: Estimates) -> float:
         """Return by how much a statistic is off for what its C takes off, as it seems."""
-        known = statistic(readout.moment.name)
-        counts = self.cut and (self.chosen or not known.located)
-        return self.cut * abs(known.worth(readout, found)) if counts else 0.0
+        kind = statistic(readout.moment.name)
+        counts = self.cut and (self.chosen or not kind.located)
+        return self.cut * abs(kind.worth(readout, estimates)) if counts else 0.0
 
     def reach(self, onto: Mapping[int, Number], level: float = LEVEL) -> float:
         """Return how far the noise of a weighted sum of coordinates reaches, in rows."""
@@ -124,12 +124,12 @@ def _rounded(features: Iterable[Feature], points: int) -> Mapping[Feature, float
     A value that is rounded by half a step of u, 1/2S, is off by that in u and by up to four times that in 2u² and in
     u·v.
     """
-    found = {}
+    rounded = {}
     for feature in features:
         values = [scaled for scaled in (feature.x, feature.y) if scaled is not None]
         if not all(on_lattice(feature, scaled, points) for scaled in values):
-            found[feature] = (1 if feature.shape in {Shape.VALUE, Shape.SIGNED} else 4) / (2 * points)
-    return found
+            rounded[feature] = (1 if feature.shape in {Shape.VALUE, Shape.SIGNED} else 4) / (2 * points)
+    return rounded
 
 
 def distinct_half_width(measurement: Sums, cut: float = 0.0) -> float:

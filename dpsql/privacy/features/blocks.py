@@ -69,13 +69,15 @@ def readable_features(features: Sequence[Feature]) -> Mapping[Feature, Combinati
 @lru_cache(maxsize=32)  # each statistic of a measurement asks, and there may be hundreds
 def _readable(features: tuple[Feature, ...]) -> Mapping[Feature, Combination]:
     each = [_of_block(features, block) for block in blocks(features)]
-    found = {feature: combination for one in each for feature, combination in one.items()}
+    combined = {feature: combination for combinations in each for feature, combination in combinations.items()}
     if len(each) > 1:
         for feature in each[0]:
-            parts = [{f.within(None): c for f, c in one.items()}.get(feature.within(None)) for one in each]
+            parts = [
+                {f.within(None): c for f, c in combinations.items()}.get(feature.within(None)) for combinations in each
+            ]
             if all(parts):
-                found[feature.within(None)] = {i: n for part in parts if part for i, n in part.items()}
-    return found
+                combined[feature.within(None)] = {i: n for part in parts if part for i, n in part.items()}
+    return combined
 
 
 def _of_block(features: Sequence[Feature], block: Block) -> Mapping[Feature, Combination]:

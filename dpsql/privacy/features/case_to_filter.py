@@ -10,16 +10,16 @@ from dpsql.rewrite.ir.expr import Const, Expr, both
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 
-def case_to_filter(moment: Moment, known: Known) -> Moment:
+def case_to_filter(moment: Moment, facts_of: Known) -> Moment:
     """Return the statistic with the condition of a CASE, and of CASEs in it, among those on its rows.
 
     A sum may also have `ELSE 0`. An aggregate that then counts or adds up ones is a count of rows.
     """
     if len(moment.args) == 1:
-        found = _case(moment.args[0], zero=statistic(moment.name).adds_up)
-        if found is not None and _no_wider(moment, found[1], known):
-            condition, value = found
-            return case_to_filter(replace(moment, args=(value,), where=both(moment.where, condition)), known)
+        case = _case(moment.args[0], zero=statistic(moment.name).adds_up)
+        if case is not None and _no_wider(moment, case[1], facts_of):
+            condition, value = case
+            return case_to_filter(replace(moment, args=(value,), where=both(moment.where, condition)), facts_of)
         if _counts_rows(moment):
             return Moment("count", (), moment.where)
     return moment
@@ -35,15 +35,15 @@ def _case(arg: Expr, *, zero: bool) -> tuple[Expr, Expr] | None:
     return (condition, value) if nothing and not _is_null(value) else None
 
 
-def _no_wider(moment: Moment, value: Expr, known: Known) -> bool:
+def _no_wider(moment: Moment, value: Expr, facts_of: Known) -> bool:
     """Return whether a value by itself has no wider interval than in its CASE, whose condition may narrow it."""
     try:
-        alone = known(value)
+        alone = facts_of(value)
     except MissingBounds:
         return False
     if statistic(moment.name).counts:
         return True
-    inside = known(moment.args[0]).interval
+    inside = facts_of(moment.args[0]).interval
     return alone.interval is not None and inside is not None and alone.interval.meet(inside) == alone.interval
 
 
@@ -51,8 +51,8 @@ def _counts_rows(moment: Moment) -> bool:
     (arg,) = moment.args
     if not isinstance(arg, Const) or _is_null(arg):
         return False
-    found = statistic(moment.name)
-    return found.counts or (found.adds_up and arg.value == 1)
+    kind = statistic(moment.name)
+    return kind.counts or (kind.adds_up and arg.value == 1)
 
 
 def _is_null(expr: Expr) -> bool:

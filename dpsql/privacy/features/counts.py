@@ -27,23 +27,23 @@ class RowCount(Statistic):
         """Return none."""
         return ()
 
-    def estimate(self, readout: Readout, found: Estimates) -> float:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float:
         """Return the noisy number of rows."""
-        return row_count(readout, found)
+        return row_count(readout, estimates)
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the count."""
         _ = at
         return count_weights(readout)
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return how far the count's noise reaches."""
-        _ = found
+        _ = estimates
         return reach(count_weights(readout))
 
-    def worth(self, readout: Readout, found: Estimates) -> float:
+    def worth(self, readout: Readout, estimates: Estimates) -> float:
         """Return that it is one less for each."""
-        _ = readout, found
+        _ = readout, estimates
         return 1.0
 
     def rounding(self, readout: Readout) -> float:
@@ -73,13 +73,13 @@ class Sum(Statistic):
         """Return the sum of the argument."""
         return (PartialSum.U,)
 
-    def estimate(self, readout: Readout, found: Estimates) -> float:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float:
         """Return the noisy sum."""
         x = readout.at(PartialSum.U)
         if x.shape is Shape.SIGNED:
-            return float(readout.scaled(FIRST).interval.magnitude) * found[x]
+            return float(readout.scaled(FIRST).interval.magnitude) * estimates[x]
         by = scale(readout)
-        return by.middle * row_count(readout, found) + by.half * found[x]
+        return by.middle * row_count(readout, estimates) + by.half * estimates[x]
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the sum."""
@@ -89,17 +89,17 @@ class Sum(Statistic):
             return {x: interval.magnitude}
         return added(times(count_weights(readout), interval.middle), {x: interval.half})
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return how far the sum's noise reaches."""
-        _ = found
+        _ = estimates
         return reach(self.gradient(readout, _ANYWHERE))
 
-    def worth(self, readout: Readout, found: Estimates) -> float:
+    def worth(self, readout: Readout, estimates: Estimates) -> float:
         """Return the size of the mean; of a sum by itself, and of no rows, that of the largest value."""
         interval, rows = readout.scaled(FIRST).interval, 0.0
         if readout.at(PartialSum.U).shape is not Shape.SIGNED:
-            rows = row_count(readout, found)
-        return float(interval.magnitude) if rows < 1 else abs(self.estimate(readout, found)) / rows
+            rows = row_count(readout, estimates)
+        return float(interval.magnitude) if rows < 1 else abs(self.estimate(readout, estimates)) / rows
 
     def rounding(self, readout: Readout) -> float:
         """Return a half where PostgreSQL's sum is a bigint, or may be: what is computed of an integer is one there."""

@@ -57,15 +57,15 @@ class Prediction:
         return predicted(option.features, option.readouts, self.mechanism, self.loss)
 
 
-def of_one_value(moments: Sequence[Moment], known: Known, prediction: Prediction) -> Design:
+def of_one_value(moments: Sequence[Moment], facts_of_expr: Known, prediction: Prediction) -> Design:
     """Return the best way to measure statistics of one expression that is never NULL, by its value alone.
 
     Nothing of a CASE in it is taken apart: where rows are told apart by their values, they have to be features of those.
     """
-    return _best(_together(moments, known), prediction)
+    return _best(_together(moments, facts_of_expr), prediction)
 
 
-def design(moments: Sequence[Moment], known: Known, prediction: Prediction, *, thresholded: bool) -> Design:
+def design(moments: Sequence[Moment], facts_of_expr: Known, prediction: Prediction, *, thresholded: bool) -> Design:
     """Return the best way to measure all of `moments` together.
 
     Where groups are `thresholded` their count of rows comes first, and all in one cube: the threshold is made for the law
@@ -75,9 +75,9 @@ def design(moments: Sequence[Moment], known: Known, prediction: Prediction, *, t
         MissingBounds: a sum of something unbounded.
     """
     if all(m.where == TRUE and all(isinstance(arg, Ref) for arg in m.args) for m in moments):
-        columns = tuple((ref.column, ref.public, known(ref)) for ref in _columns(moments))
+        columns = tuple((ref.column, ref.public, facts_of_expr(ref)) for ref in _columns(moments))
         return _of_columns(tuple(moments), columns, prediction, thresholded)
-    return _designed(moments, known, prediction, thresholded=thresholded)
+    return _designed(moments, facts_of_expr, prediction, thresholded=thresholded)
 
 
 def _columns(moments: Sequence[Moment]) -> tuple[Ref, ...]:
@@ -96,13 +96,13 @@ def _of_columns(
     return _designed(moments, partial(facts_of, env=env), prediction, thresholded=thresholded)
 
 
-def _designed(moments: Sequence[Moment], known: Known, prediction: Prediction, *, thresholded: bool) -> Design:
-    asked = [case_to_filter(moment, known) for moment in moments]
-    there = [of_present_rows(moment, known) for moment in asked]
+def _designed(moments: Sequence[Moment], facts_of_expr: Known, prediction: Prediction, *, thresholded: bool) -> Design:
+    asked = [case_to_filter(moment, facts_of_expr) for moment in moments]
+    there = [of_present_rows(moment, facts_of_expr) for moment in asked]
     if thresholded:
-        options = [_counted(option) for option in _together(there, known, celled=False)]
+        options = [_counted(option) for option in _together(there, facts_of_expr, celled=False)]
     else:
-        options = [*_together(there, known, alike=prediction.alike), *_apart(asked, known, prediction)]
+        options = [*_together(there, facts_of_expr, alike=prediction.alike), *_apart(asked, facts_of_expr, prediction)]
     return _best(options, prediction)
 
 
@@ -123,19 +123,19 @@ def _best(options: Sequence[Design], prediction: Prediction) -> Design:
     return min(different, key=prediction.of)
 
 
-def of_present_rows(moment: Moment, known: Known) -> Moment:
+def of_present_rows(moment: Moment, facts_of_expr: Known) -> Moment:
     """Return the statistic with all that a row needs to be in it among the conditions on its rows."""
-    return Moment(moment.name, moment.args, both(moment.where, _present(moment, known)))
+    return Moment(moment.name, moment.args, both(moment.where, _present(moment, facts_of_expr)))
 
 
-def _present(moment: Moment, known: Known) -> Expr:
+def _present(moment: Moment, facts_of_expr: Known) -> Expr:
     """Return the condition that a row has all that a statistic is about."""
-    nullable = tuple(unshifted(arg, known)[0] for arg in moment.args if known(arg).nullable)
+    nullable = tuple(unshifted(arg, facts_of_expr)[0] for arg in moment.args if facts_of_expr(arg).nullable)
     return condition_of(Moment(moment.name, nullable))
 
 
 def _together(
-    moments: Sequence[Moment], known: Known, *, narrow: bool = True, celled: bool = True, alike: bool = False
+    moments: Sequence[Moment], facts_of_expr: Known, *, narrow: bool = True, celled: bool = True, alike: bool = False
 ) -> list[Design]:
     """Return the ways to measure statistics in one block: sums from 0 or from the middle, or the cells of one value.
 
@@ -144,9 +144,9 @@ def _together(
     shared = _shared([moment.where for moment in moments]) if narrow else TRUE
     if shared != TRUE:
         moments = [Moment(moment.name, moment.args) for moment in moments]
-    middle = _cube(moments, shared, known, signed=False)
+    middle = _cube(moments, shared, facts_of_expr, signed=False)
     added_up = not alike and any(statistic(moment.name).adds_up for moment in moments)
-    options = [_cube(moments, shared, known, signed=True) if added_up else middle, middle]
+    options = [_cube(moments, shared, facts_of_expr, signed=True) if added_up else middle, middle]
     x = _only_value(options[-1].features) if celled else None
     return options if x is None else [*options, replace(options[-1], features=cells(x))]
 
@@ -167,36 +167,38 @@ def _shared(conditions: Sequence[Expr]) -> Expr:
     return conditions[0] if conditions and len(set(conditions)) == 1 else TRUE
 
 
-def _cube(moments: Sequence[Moment], where: Expr, known: Known, *, signed: bool) -> Design:
+def _cube(moments: Sequence[Moment], where: Expr, facts_of_expr: Known, *, signed: bool) -> Design:
     counted = {m.where for m in moments if not statistic(m.name).adds_up}
-    readouts = tuple(readout(m, known, signed=signed, counted=counted) for m in moments)
+    readouts = tuple(readout(m, facts_of_expr, signed=signed, counted=counted) for m in moments)
     return Design(_features(readouts), where, readouts)
 
 
 def _features(readouts: Sequence[Readout]) -> tuple[Feature, ...]:
-    return tuple(dict.fromkeys(feature for one in readouts for feature in one.features))
+    return tuple(dict.fromkeys(feature for each in readouts for feature in each.features))
 
 
-def _apart(moments: Sequence[Moment], known: Known, prediction: Prediction) -> list[Design]:
+def _apart(moments: Sequence[Moment], facts_of_expr: Known, prediction: Prediction) -> list[Design]:
     """Return the ways to measure statistics in blocks: none unless their conditions exclude each other.
 
     A statistic of all rows is measured in every block, that of the remaining rows included, and added up.
     """
     conditions = tuple(dict.fromkeys(m.where for m in moments if m.where != TRUE))
     whole = any(m.where == TRUE for m in moments)
-    found = exclusion(conditions, known) if conditions and len(conditions) + whole > 1 else None
-    if found is None:
+    excluded = exclusion(conditions, facts_of_expr) if conditions and len(conditions) + whole > 1 else None
+    if excluded is None:
         return []
-    needed = [_present(moment, known) for moment in moments]
+    needed = [_present(moment, facts_of_expr) for moment in moments]
     common = _shared(needed)
     inside = [replace(m, where=TRUE if p == common else p) for m, p in zip(moments, needed, strict=True)]
-    rest = [TRUE] if whole and not found.exhaustive else []
+    rest = [TRUE] if whole and not excluded.exhaustive else []
     members = [[i for i, m in enumerate(moments) if m.where in {where, TRUE}] for where in (*conditions, *rest)]
-    ways = [_together([inside[i] for i in at], known, narrow=not whole, alike=prediction.alike) for at in members]
+    ways = [
+        _together([inside[i] for i in at], facts_of_expr, narrow=not whole, alike=prediction.alike) for at in members
+    ]
     # Each block has its own best way, but what is added up must be readable in all of them: then all have the same.
     alike = list(zip(*ways, strict=False))
     best = [tuple(_best(options, prediction) for options in ways)]
-    joined = [_joined(one, common, conditions, members) for one in (*alike, *best)]
+    joined = [_joined(designs, common, conditions, members) for designs in (*alike, *best)]
     return [option for option in joined if set(_features(option.readouts)) <= readable_features(option.features).keys()]
 
 
@@ -205,8 +207,8 @@ def _joined(
 ) -> Design:
     """Return one design of several, one for each block; statistics of all rows are read as if there were none."""
     features = tuple(f.within(b) for b, block in enumerate(blocks) for f in block.features)
-    places = [(i, b, found) for b, at in enumerate(members) for i, found in zip(at, blocks[b].readouts, strict=True)]
+    places = [(i, b, each) for b, at in enumerate(members) for i, each in zip(at, blocks[b].readouts, strict=True)]
     several = {i for i, b, _ in places if b and any(i in at for at in members[:b])}
-    readouts = {i: found if i in several else found.within(b) for i, b, found in places}
+    readouts = {i: each if i in several else each.within(b) for i, b, each in places}
     block_conditions = tuple(both(c, block.where) for c, block in zip(conditions, blocks, strict=False))
     return Design(features, where, tuple(readouts[i] for i in range(len(readouts))), block_conditions)

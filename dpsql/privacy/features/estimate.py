@@ -34,34 +34,34 @@ def _scale(interval: Interval) -> Scale:
     return Scale.of(interval)
 
 
-def row_count(readout: Readout, found: Estimates) -> float:
+def row_count(readout: Readout, estimates: Estimates) -> float:
     """Return the noisy number of rows that a statistic counts."""
-    return sum(float(weight) * found[feature] for feature, weight in count_weights(readout).items())
+    return sum(float(weight) * estimates[feature] for feature, weight in count_weights(readout).items())
 
 
-def mean(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
+def mean(readout: Readout, estimates: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
     """Return the mean of u, clamped to what is possible."""
-    return _clamped(unclamped_mean(readout, found, n, argument), -1.0)
+    return _clamped(unclamped_mean(readout, estimates, n, argument), -1.0)
 
 
-def unclamped_mean(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
+def unclamped_mean(readout: Readout, estimates: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
     """Return the mean of u as the noisy sums have it."""
-    return found[readout.at(argument.value)] / n
+    return estimates[readout.at(argument.value)] / n
 
 
-def variance(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
+def variance(readout: Readout, estimates: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
     """Return the variance of u in the population, clamped to what is possible."""
-    return _clamped(unclamped_variance(readout, found, n, argument), 0.0)
+    return _clamped(unclamped_variance(readout, estimates, n, argument), 0.0)
 
 
-def unclamped_variance(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
+def unclamped_variance(readout: Readout, estimates: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
     """Return the variance of u in the population as the noisy sums have it."""
-    return (found[readout.at(argument.square)] / n + 1) / 2 - unclamped_mean(readout, found, n, argument) ** 2
+    return (estimates[readout.at(argument.square)] / n + 1) / 2 - unclamped_mean(readout, estimates, n, argument) ** 2
 
 
-def covariance(readout: Readout, found: Estimates, n: float) -> float:
+def covariance(readout: Readout, estimates: Estimates, n: float) -> float:
     """Return the covariance of u and v in the population, clamped to what is possible."""
-    u, v, uv = (found[readout.at(part)] / n for part in (PartialSum.U, PartialSum.V, PartialSum.UV))
+    u, v, uv = (estimates[readout.at(part)] / n for part in (PartialSum.U, PartialSum.V, PartialSum.UV))
     return _clamped(uv - u * v, -1.0)
 
 

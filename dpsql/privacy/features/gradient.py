@@ -85,7 +85,7 @@ def times(weights: Weights, factor: Number) -> Weights:
 def added(*several: Weights) -> Weights:
     """Return the sum of weights; two arguments may be one."""
     total: dict[Feature, Number] = {}
-    for one in several:
-        for feature, weight in one.items():
+    for weights in several:
+        for feature, weight in weights.items():
             total[feature] = total[feature] + weight if feature in total else weight
     return total

@@ -38,19 +38,19 @@ class Slope(Statistic):
         """Return all sums but that of the first argument's squares."""
         return _OF_LINE
 
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy slope."""
-        at, ratio = _line(readout, found), _ratio(readout)
+        at, ratio = _line(readout, estimates), _ratio(readout)
         return None if at is None or ratio is None else float(_slope(at)) * ratio
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the slope."""
         return _slope_weights(readout, at)
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float | None:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
         """Return the half-width off c − b·t at the reported b; None where noise alone could be all that x varies."""
-        at, ratio = _line(readout, found), _ratio(readout)
-        error = None if at is None else _slope_error(readout, at, reach, row_count(readout, found))
+        at, ratio = _line(readout, estimates), _ratio(readout)
+        error = None if at is None else _slope_error(readout, at, reach, row_count(readout, estimates))
         return None if error is None or ratio is None else error * ratio
 
 
@@ -63,9 +63,9 @@ class Intercept(Statistic):
         """Return all sums but that of the first argument's squares."""
         return _OF_LINE
 
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy value."""
-        at, y, away = _line(readout, found), scale(readout, FIRST), _away(readout)
+        at, y, away = _line(readout, estimates), scale(readout, FIRST), _away(readout)
         if at is None or away is None:
             return None
         return y.middle + y.half * float(at.first.mean - _slope(at) * (at.second.mean + away))
@@ -76,9 +76,9 @@ class Intercept(Statistic):
         means = [mean_weights(readout, at.first.mean, FIRST), times(mean_weights(readout, at.second.mean, SECOND), -b)]
         return added(*means, times(_slope_weights(readout, at), -(at.second.mean + away)))
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float | None:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
         """Return the half-width off the derivative; the product of the errors of b and ν counts beside it."""
-        at, away, n = _line(readout, found), _away(readout), row_count(readout, found)
+        at, away, n = _line(readout, estimates), _away(readout), row_count(readout, estimates)
         error = None if at is None else _slope_error(readout, at, reach, n)
         if at is None or error is None or away is None:
             return None
@@ -95,12 +95,12 @@ class Determination(Statistic):
         """Return all sums."""
         return tuple(PartialSum)
 
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy square."""
-        n = row_count(readout, found)
+        n = row_count(readout, estimates)
         if n < least_rows(sample=True):
             return None
-        at = both_places(readout, found, n)
+        at = both_places(readout, estimates, n)
         if not at.second.variance or not scale(readout, SECOND).half:
             return None
         r = coefficient(at) if both_halves(readout) else None
@@ -110,27 +110,27 @@ class Determination(Statistic):
         """Return the weights of the covariance: where there is no correlation its square has none of its own."""
         return covariance_weights(readout, at)
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return the half-width of the square of a coefficient in its own interval."""
-        r = Correlation().estimate(readout, found)
+        r = Correlation().estimate(readout, estimates)
         if r is None:
             return 1.0
-        width = Correlation().half_width(readout, found, reach)
+        width = Correlation().half_width(readout, estimates, reach)
         low, high = max(abs(r) - width, 0.0), min(abs(r) + width, 1.0)
         return max(high**2 - r**2, r**2 - low**2)
 
 
-def _line(readout: Readout, found: Estimates) -> Values | None:
+def _line(readout: Readout, estimates: Estimates) -> Values | None:
     """Return where the values lie that a line is drawn through; None where there is no line.
 
     The variance of the first argument, which no line needs, is left at 0.
     """
-    n = row_count(readout, found)
-    spread = variance(readout, found, n, SECOND) if n >= least_rows(sample=True) else 0.0
+    n = row_count(readout, estimates)
+    spread = variance(readout, estimates, n, SECOND) if n >= least_rows(sample=True) else 0.0
     if not spread:
         return None
-    first, second = (mean(readout, found, n, argument) for argument in (FIRST, SECOND))
-    return Values(MeanAndVariance(first, 0.0), MeanAndVariance(second, spread), covariance(readout, found, n))
+    first, second = (mean(readout, estimates, n, argument) for argument in (FIRST, SECOND))
+    return Values(MeanAndVariance(first, 0.0), MeanAndVariance(second, spread), covariance(readout, estimates, n))
 
 
 def _slope(at: Values) -> Number:

@@ -21,36 +21,40 @@ class Mean(Statistic):
         """Return the sum of the argument."""
         return (self.of.value,)
 
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy mean, inside the argument's interval."""
-        n, by = row_count(readout, found), scale(readout, self.of)
-        return None if n < 1 else by.middle + by.half * mean(readout, found, n, self.of)
+        n, by = row_count(readout, estimates), scale(readout, self.of)
+        return None if n < 1 else by.middle + by.half * mean(readout, estimates, n, self.of)
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the mean."""
         return mean_weights(readout, at.of(self.of).mean, self.of)
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return the half-width by inversion: for which means θ noise could have made U − θ·N what it is."""
-        n, by = row_count(readout, found), scale(readout, self.of)
+        n, by = row_count(readout, estimates), scale(readout, self.of)
         if n < 1:
             return by.half
 
         def reached(mean: float) -> float:
             return reach(mean_weights(readout, mean, self.of)) / n
 
-        return inverted_width(unclamped_mean(readout, found, n, self.of), reached, (-1.0, 1.0)) * by.half
+        return inverted_width(unclamped_mean(readout, estimates, n, self.of), reached, (-1.0, 1.0)) * by.half
 
-    def spread(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return how far noise moves the mean, about one that is possible."""
-        n, by, width = row_count(readout, found), scale(readout, self.of), self.half_width(readout, found, reach)
+        n, by, width = (
+            row_count(readout, estimates),
+            scale(readout, self.of),
+            self.half_width(readout, estimates, reach),
+        )
         if n < 1:
             return width
-        return max(width, reach(mean_weights(readout, mean(readout, found, n, self.of))) / n * by.half)
+        return max(width, reach(mean_weights(readout, mean(readout, estimates, n, self.of))) / n * by.half)
 
-    def worth(self, readout: Readout, found: Estimates) -> float:
+    def worth(self, readout: Readout, estimates: Estimates) -> float:
         """Return by how much the mean moves for each row that is taken off: a little, as far as they are like the others."""
-        return LITTLE * float(scale(readout, self.of).half) / max(row_count(readout, found), 1.0)
+        return LITTLE * float(scale(readout, self.of).half) / max(row_count(readout, estimates), 1.0)
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return a value in the middle of the interval."""

@@ -24,19 +24,19 @@ def both_halves(readout: Readout) -> float:
     return scale(readout, FIRST).half * scale(readout, SECOND).half
 
 
-def ends(readout: Readout, found: Estimates, n: float) -> Values:
+def ends(readout: Readout, estimates: Estimates, n: float) -> Values:
     """Return the means and the covariance; variances, for which squares would be needed, are left at 0."""
-    first, second = (MeanAndVariance(mean(readout, found, n, argument), 0.0) for argument in (FIRST, SECOND))
-    return Values(first, second, covariance(readout, found, n))
+    first, second = (MeanAndVariance(mean(readout, estimates, n, argument), 0.0) for argument in (FIRST, SECOND))
+    return Values(first, second, covariance(readout, estimates, n))
 
 
-def both_places(readout: Readout, found: Estimates, n: float) -> Values:
+def both_places(readout: Readout, estimates: Estimates, n: float) -> Values:
     """Return where the values of both arguments lie, by all noisy sums."""
     first, second = (
-        MeanAndVariance(mean(readout, found, n, argument), variance(readout, found, n, argument))
+        MeanAndVariance(mean(readout, estimates, n, argument), variance(readout, estimates, n, argument))
         for argument in (FIRST, SECOND)
     )
-    return Values(first, second, covariance(readout, found, n))
+    return Values(first, second, covariance(readout, estimates, n))
 
 
 def coefficient(at: Values) -> float | None:
@@ -62,24 +62,24 @@ class Covariance(Statistic):
         """Return the sums of both arguments and of their product."""
         return (PartialSum.U, PartialSum.V, PartialSum.UV)
 
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy covariance, clamped to what is possible."""
-        n = row_count(readout, found)
+        n = row_count(readout, estimates)
         if n < least_rows(sample=self.sample):
             return None
         factor = n / (n - 1) if self.sample else 1
-        return covariance(readout, found, n) * both_halves(readout) * factor
+        return covariance(readout, estimates, n) * both_halves(readout) * factor
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the covariance."""
         return covariance_weights(readout, at)
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)(v − ν) − c·N at the reported μ, ν and c."""
-        n, whole = row_count(readout, found), both_halves(readout)
+        n, whole = row_count(readout, estimates), both_halves(readout)
         if n < 1:
             return whole
-        at = ends(readout, found, n)
+        at = ends(readout, estimates, n)
         width = reach(covariance_weights(readout, at)) / n + reach_of_means(readout, at, reach, n)
         return min(width, 2.0) * whole * (n / max(n - 1, 0.5) if self.sample else 1.0)
 
@@ -93,24 +93,24 @@ class Correlation(Statistic):
         """Return all sums."""
         return tuple(PartialSum)
 
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy coefficient, clamped to what is possible."""
-        n = row_count(readout, found)
+        n = row_count(readout, estimates)
         if n < least_rows(sample=False) or not both_halves(readout):
             return None
-        return coefficient(both_places(readout, found, n))
+        return coefficient(both_places(readout, estimates, n))
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the covariance, which are those of the coefficient where there is no correlation."""
         return covariance_weights(readout, at)
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return the half-width off the derivative at the reported values, dc/√(s·t) − ½·r·(ds/s + dt/t).
 
         Where noise alone could make the variances s and t what they are it is all that a coefficient can be off.
         """
-        n = row_count(readout, found)
-        at = both_places(readout, found, n) if n >= 1 else None
+        n = row_count(readout, estimates)
+        at = both_places(readout, estimates, n) if n >= 1 else None
         r = None if at is None else coefficient(at)
         if at is None or r is None:
             return 2.0

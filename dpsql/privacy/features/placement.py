@@ -20,7 +20,7 @@ from dpsql.rewrite.translate.rows.aggregates import Moment
 _NONE = Fraction(0)
 
 
-def readout(moment: Moment, known: Known, *, signed: bool, counted: Collection[Expr]) -> Readout:
+def readout(moment: Moment, facts_of: Known, *, signed: bool, counted: Collection[Expr]) -> Readout:
     """Return how a statistic is read off.
 
     `signed` asks for sums by themselves, from 0 and not from the middle; `counted` are the conditions whose rows are
@@ -29,21 +29,21 @@ def readout(moment: Moment, known: Known, *, signed: bool, counted: Collection[E
     Raises:
         MissingBounds: a sum of something unbounded.
     """
-    found = statistic(moment.name)
-    if found.adds_up and (signed or moment.where not in counted) and moment.where != TRUE:
+    kind = statistic(moment.name)
+    if kind.adds_up and (signed or moment.where not in counted) and moment.where != TRUE:
         moment = _zero_filled(moment)
-    if found.adds_up and signed:
+    if kind.adds_up and signed:
         return Readout(
-            moment, sums=((PartialSum.U, Feature(Shape.SIGNED, moment.where, _scaled(moment.args[0], known))),)
+            moment, sums=((PartialSum.U, Feature(Shape.SIGNED, moment.where, _scaled(moment.args[0], facts_of))),)
         )
     count = ONE if moment.where == TRUE else Feature(Shape.SIGN, moment.where)
-    bases = [unshifted(arg, known) for arg in moment.args]
+    bases = [unshifted(arg, facts_of) for arg in moment.args]
     measured = Moment(moment.name, tuple(base for base, _ in bases), moment.where)
-    sums = tuple((part, _feature(part, measured, known)) for part in found.parts)
+    sums = tuple((part, _feature(part, measured, facts_of)) for part in kind.parts)
     return Readout(moment, count, sums, tuple(shift for _, shift in bases))
 
 
-def unshifted(expr: Expr, known: Known) -> tuple[Expr, Fraction]:
+def unshifted(expr: Expr, facts_of: Known) -> tuple[Expr, Fraction]:
     """Return a number without the constants that are added to it, and their sum: x + 1 lies in its interval as x does in its.
 
     Where a condition says more of the whole, such as `WHERE x + 1 < 5`, it stays unchanged.
@@ -54,14 +54,16 @@ def unshifted(expr: Expr, known: Known) -> tuple[Expr, Fraction]:
         shift += more
     if base is expr:
         return expr, shift
-    of_base, whole = known(base).interval, known(expr).interval
-    alike = of_base is not None and of_base.shifted(shift) == whole and known(base).nullable == known(expr).nullable
+    of_base, whole = facts_of(base).interval, facts_of(expr).interval
+    alike = (
+        of_base is not None and of_base.shifted(shift) == whole and facts_of(base).nullable == facts_of(expr).nullable
+    )
     return (base, shift) if alike else (expr, _NONE)
 
 
-def _feature(part: PartialSum, moment: Moment, known: Known) -> Feature:
+def _feature(part: PartialSum, moment: Moment, facts_of: Known) -> Feature:
     def argument(place: int) -> Scaled:
-        return _scaled(moment.args[place], known)
+        return _scaled(moment.args[place], facts_of)
 
     match part:
         case PartialSum.U:
@@ -85,8 +87,8 @@ def _zero_filled(moment: Moment) -> Moment:
     return Moment("sum", (Apply("case", (moment.where, arg, zero), arg.type),), TRUE)
 
 
-def _scaled(arg: Expr, known: Known) -> Scaled:
-    interval, step = bounded(arg, known(arg)), step_of(arg)
+def _scaled(arg: Expr, facts_of: Known) -> Scaled:
+    interval, step = bounded(arg, facts_of(arg)), step_of(arg)
     if not step or interval.width > MOST_POINTS * step:
         return Scaled(arg, interval)
     if step == 1 and interval.low.denominator == interval.high.denominator == 1:

@@ -49,18 +49,18 @@ class Readout:
 
     def at(self, part: PartialSum) -> Feature:
         """Return the feature that a part is the sum of."""
-        for one, feature in self.sums:
-            if one is part:
+        for summed, feature in self.sums:
+            if summed is part:
                 return feature
         raise InternalError
 
     def scaled(self, argument: ArgumentSums) -> Scaled:
         """Return an argument with the interval that it is clamped to."""
-        found = self.at(argument.value).x
-        if found is None:
+        scaled = self.at(argument.value).x
+        if scaled is None:
             raise InternalError
         shift = next(iter(self.shifts[argument is SECOND :]), 0)
-        return replace(found, interval=found.interval.shifted(shift)) if shift else found
+        return replace(scaled, interval=scaled.interval.shifted(shift)) if shift else scaled
 
     @property
     def features(self) -> tuple[Feature, ...]:

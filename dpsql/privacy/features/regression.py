@@ -33,22 +33,22 @@ class SumOfSquares(Statistic):
         """Return the sums of values and squares."""
         return (self.of.value, self.of.square)
 
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy sum, clamped to what is possible."""
-        n = row_count(readout, found)
-        return None if n < 1 else n * variance(readout, found, n, self.of) * scale(readout, self.of).half ** 2
+        n = row_count(readout, estimates)
+        return None if n < 1 else n * variance(readout, estimates, n, self.of) * scale(readout, self.of).half ** 2
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the variance, with the count's where the variance is multiplied by it."""
         own = at.of(self.of)
         return added(variance_weights(readout, own, self.of), times(count_weights(readout), own.variance))
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)² at the reported μ, whose own error counts by its square."""
-        n, whole = row_count(readout, found), scale(readout, self.of).half ** 2
+        n, whole = row_count(readout, estimates), scale(readout, self.of).half ** 2
         if n < 1:
             return whole
-        at = MeanAndVariance(mean(readout, found, n, self.of), variance(readout, found, n, self.of))
+        at = MeanAndVariance(mean(readout, estimates, n, self.of), variance(readout, estimates, n, self.of))
         width = reach(self.gradient(readout, Values.alike(at)))
         return (width + reach(mean_weights(readout, at.mean, self.of)) ** 2 / n) * whole
 
@@ -62,19 +62,19 @@ class SumOfProducts(Statistic):
         """Return the sums of both arguments and of their product."""
         return (PartialSum.U, PartialSum.V, PartialSum.UV)
 
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy sum, clamped to what is possible."""
-        n = row_count(readout, found)
-        return None if n < 1 else n * float(ends(readout, found, n).covariance) * both_halves(readout)
+        n = row_count(readout, estimates)
+        return None if n < 1 else n * float(ends(readout, estimates, n).covariance) * both_halves(readout)
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the covariance, with the count's where the covariance is multiplied by it."""
         return added(covariance_weights(readout, at), times(count_weights(readout), at.covariance))
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)(v − ν) at the reported means, whose own errors count by their product."""
-        n, whole = row_count(readout, found), both_halves(readout)
+        n, whole = row_count(readout, estimates), both_halves(readout)
         if n < 1:
             return whole
-        at = ends(readout, found, n)
+        at = ends(readout, estimates, n)
         return (reach(self.gradient(readout, at)) + n * reach_of_means(readout, at, reach, n)) * whole

@@ -35,7 +35,7 @@ class Statistic(ABC):
         """Return the sums that it is read off, besides the count of its rows."""
 
     @abstractmethod
-    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the statistic, None for NULL: ratios have no value where the noisy count is below one row."""
 
     @abstractmethod
@@ -46,28 +46,28 @@ class Statistic(ABC):
         """
 
     @abstractmethod
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float | None:
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
         """Return half the width of the interval in which it lies with 95 %; None where nothing can be said.
 
         It covers the clamped, bounded relation, not the bias of clamping.
         """
 
-    def spread(self, readout: Readout, found: Estimates, reach: Reach) -> float | None:
+    def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
         """Return how far noise moves it, as the half-width says unless that is cut off by what is possible.
 
         A mean that noise has made less than its bound is known to be near the bound, and its margin is short; how far it
         would be off with other noise is not.
         """
-        return self.half_width(readout, found, reach)
+        return self.half_width(readout, estimates, reach)
 
-    def is_hidden(self, readout: Readout, found: Estimates) -> bool:
+    def is_hidden(self, readout: Readout, estimates: Estimates) -> bool:
         """Return whether what is shown is where noise has put it at the end of what is possible, and says nothing else."""
-        _ = readout, found
+        _ = readout, estimates
         return False
 
-    def worth(self, readout: Readout, found: Estimates) -> float:
+    def worth(self, readout: Readout, estimates: Estimates) -> float:
         """Return by how much it is less for each row that does not count, as it seems; 0 of what is a share of rows."""
-        _ = readout, found
+        _ = readout, estimates
         return 0.0
 
     def rounding(self, readout: Readout) -> float:

@@ -43,10 +43,10 @@ def predicted(
     variances, read = coordinate_variances(features, name), readable_features(features)
     numerator, denominator = 1, 1
     for readout in readouts:
-        found, lost = statistic(readout.moment.name), _lost(readout, loss)
-        cases, times = (_CASES, 1) if found.located else (_CASES[:1], len(_CASES))
+        kind, lost = statistic(readout.moment.name), _lost(readout, loss)
+        cases, times = (_CASES, 1) if kind.located else (_CASES[:1], len(_CASES))
         for case in cases:
-            noise = spread(found.gradient(readout, case), read, variances)
+            noise = spread(kind.gradient(readout, case), read, variances)
             a, b = (noise + lost**2 if lost else noise).as_integer_ratio()
             if a * _LEAST.denominator < b:
                 a, b = 1, _LEAST.denominator
@@ -59,10 +59,10 @@ def _lost(readout: Readout, loss: Fraction) -> Fraction:
 
     A mean or a spread loses next to nothing by them, nor does a sum whose rows have weights of their own.
     """
-    found, spared = statistic(readout.moment.name), weighed_by_value(readout.features)
-    if found.located or not loss or spared.issuperset(readout.features):
+    kind, spared = statistic(readout.moment.name), weighed_by_value(readout.features)
+    if kind.located or not loss or spared.issuperset(readout.features):
         return _NOTHING
-    return loss * Fraction(found.typical(readout, 1) or 0)
+    return loss * Fraction(kind.typical(readout, 1) or 0)
 
 
 def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:
@@ -90,12 +90,12 @@ def combined(weighted: Weights, read: Mapping[Feature, Mapping[int, Number]]) ->
 
 def coordinate_variances(features: Sequence[Feature], name: MechanismName) -> list[Fraction]:
     """Return the variance of the noise of every coordinate, in units of b² = (C/ε)²."""
-    found = [Fraction(0)] * len(features)
+    variances = [Fraction(0)] * len(features)
     together = blocks(features)
     for block in together:
         for place in block.places:
-            found[place] = mechanism(name).variance(block, together)
-    return found
+            variances[place] = mechanism(name).variance(block, together)
+    return variances
 
 
 def noise_ratio(variance: Fraction) -> Fraction:

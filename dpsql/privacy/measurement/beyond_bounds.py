@@ -68,7 +68,7 @@ class BeyondBounds:
         shares = [dialect.total(dialect.integer_quotient(f"{ONE_UNIT} * c{i}", "n")) for i, _ in enumerate(tests)]
         return f"SELECT {', '.join(map(dialect.as_text, ['count(*)', *shares]))} FROM ({units}) AS p"
 
-    def cells(self, found: Sequence[Sequence[int]]) -> list[int]:
+    def cells(self, answer: Sequence[Sequence[int]]) -> list[int]:
         """Return the cells: the units, and for each column what is below and above, from the row of `sql`."""
-        ((units, *shares),) = found
+        ((units, *shares),) = answer
         return [units * ONE_UNIT, *shares]

@@ -55,7 +55,7 @@ class Builder:
         bound: Bound,
         delta: Fraction,
         role: Role,
-        known: Known,
+        facts_of: Known,
         *,
         finder: KeySearch | None = None,
         alike: bool = False,
@@ -65,7 +65,7 @@ class Builder:
         `alike` says that sums are divided by counts.
         """
         self._relation, self._groups, self._bound, self._delta = relation, every, bound, delta
-        self._role, self._known, self._alike = role, known, alike
+        self._role, self._known, self._alike = role, facts_of, alike
         self._parts: list[Measurement] = [] if finder is None else [finder]
         self._margins: set[tuple[object, ...]] = set()
         """The quantiles whose margins are asked."""
@@ -203,9 +203,9 @@ class Builder:
         return QuantileOutput(self._add(buckets), (0,), array=False)
 
     def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Histogram:
-        known = self._known(arg)
-        present = TRUE if not known.nullable else _not_null(arg)
-        x = Scaled(arg, interval_of(arg, known))
+        arg_facts = self._known(arg)
+        present = TRUE if not arg_facts.nullable else _not_null(arg)
+        x = Scaled(arg, interval_of(arg, arg_facts))
         return Histogram(
             self._relation, both(where, present), self._groups, x, points, extremes, self._bound, Fraction(0)
         )
@@ -240,10 +240,10 @@ class Builder:
         alike = [other for other in self._distinct_values if (other.arg, other.where) == (of.arg, of.where)]
         moments = [asked.Moment(name, (of.arg,)) for name in dict.fromkeys(other.name for other in alike)]
 
-        def known(expr: Expr) -> Facts:
+        def facts_of(expr: Expr) -> Facts:
             return replace(self._known(expr), nullable=False) if expr == of.arg else self._known(expr)
 
-        chosen = of_one_value(moments, known, Prediction(self._role.mechanism))
+        chosen = of_one_value(moments, facts_of, Prediction(self._role.mechanism))
         counting = self._distinct(asked.Distinct(of.arg, of.where))
         part = self._add(replace(counting, distinct=CountOf.EACH_VALUE, value=of.arg, features=chosen.features))
         readout = chosen.readouts[[moment.name for moment in moments].index(of.name)]
@@ -255,8 +255,8 @@ class Builder:
         if single or not self._groups.keys:
             return replace(self._bound, rows=1, form=Form.UNIQUE, single=single, up_to=None)
         bound = self._bound if self._bound.most_groups is None else self._bound.at_most(self._bound.most_groups)
-        known = len(self._groups.grouped) or bound.rows  # none are listed where they are selected
-        return replace(bound.at_most(max(known, 1)), form=Form.REWEIGHT)
+        listed = len(self._groups.grouped) or bound.rows  # none are listed where they are selected
+        return replace(bound.at_most(max(listed, 1)), form=Form.REWEIGHT)
 
     def _add(self, part: Measurement) -> int:
         if part not in self._parts:
@@ -276,8 +276,8 @@ def _measured(aggregate: Aggregate) -> Aggregate:
 
 def _adds_up(moment: asked.Moment) -> bool:
     """Return whether a statistic is a number or a sum of rows, and not a ratio of such."""
-    known = statistic(moment.name)
-    return known.counts or known.adds_up
+    kind = statistic(moment.name)
+    return kind.counts or kind.adds_up
 
 
 def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Vote]:

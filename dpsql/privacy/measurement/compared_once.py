@@ -30,23 +30,25 @@ def compared_once(
     planned: Planned,
 ) -> MeasurementPlan:
     """Return a plan that measures each row once where `plan` measures it once for each constant that it matches."""
-    moments = [_moment(one) for one in aggregates] if _adds_up(plan) else []
-    read = [expr for one in moments if one is not None for expr in (*one.args, one.where)]
-    found = compared(relation, read) if moments and None not in moments else None
-    if found is None:
+    moments = [_moment(aggregate) for aggregate in aggregates] if _adds_up(plan) else []
+    read = [expr for moment in moments if moment is not None for expr in (*moment.args, moment.where)]
+    comparison = compared(relation, read) if moments and None not in moments else None
+    if comparison is None:
         return plan
-    own = [place for place, key in enumerate(keys) if _of_constants(key, found)]
+    own = [place for place, key in enumerate(keys) if _of_constants(key, comparison)]
     others = [place for place, key in enumerate(keys) if place not in own]
-    if any(_reads(keys[place], found) for place in others):
+    if any(_reads(keys[place], comparison) for place in others):
         return plan
     try:
-        by = [*(found.without(keys[place]) for place in others), found.bucket]
-        inner = planned(found.relation, by, [_without(one, found) for one in aggregates])
+        by = [*(comparison.without(keys[place]) for place in others), comparison.bucket]
+        inner = planned(comparison.relation, by, [_without(aggregate, comparison) for aggregate in aggregates])
     except (Unsupported, MissingBounds, AccessDenied):  # then it is measured as it was written
         return plan
     if not _adds_up(inner):
         return plan
-    stretches = _stretches([keys[place] for place in own], [plan.groups.keys[place].returned for place in own], found)
+    stretches = _stretches(
+        [keys[place] for place in own], [plan.groups.keys[place].returned for place in own], comparison
+    )
     sums = _added_up(plan.groups, own, others, inner.groups, stretches)
     if sum(map(len, sums.lines)) > _MOST_ADDED:
         return plan
@@ -55,7 +57,7 @@ def compared_once(
 
 def _adds_up(plan: MeasurementPlan) -> bool:
     sums = all(isinstance(part, Sums) and part.distinct is CountOf.ROWS and not part.delta for part in plan.parts)
-    read = all(isinstance(one, StatisticOutput) and one.part is not None for one in plan.outputs)
+    read = all(isinstance(output, StatisticOutput) and output.part is not None for output in plan.outputs)
     return bool(plan.parts) and sums and read and not plan.unanswered
 
 
@@ -65,33 +67,34 @@ def _moment(aggregate: Aggregate) -> Moment | None:
     return of if isinstance(of, Moment) else None
 
 
-def _without(aggregate: Aggregate, found: Stretches) -> Aggregate:
+def _without(aggregate: Aggregate, stretches: Stretches) -> Aggregate:
     match aggregate:
         case Moment(args=args, where=where):
-            return replace(aggregate, args=tuple(map(found.without, args)), where=found.without(where))
+            return replace(aggregate, args=tuple(map(stretches.without, args)), where=stretches.without(where))
         case Margin(of=Moment() as of):
             return replace(
-                aggregate, of=replace(of, args=tuple(map(found.without, of.args)), where=found.without(of.where))
+                aggregate,
+                of=replace(of, args=tuple(map(stretches.without, of.args)), where=stretches.without(of.where)),
             )
         case _:
             raise InternalError
 
 
-def _reads(key: Expr, found: Stretches) -> bool:
-    return any(ref.source == found.source for ref in refs(key))
+def _reads(key: Expr, stretches: Stretches) -> bool:
+    return any(ref.source == stretches.source for ref in refs(key))
 
 
-def _of_constants(key: Expr, found: Stretches) -> bool:
+def _of_constants(key: Expr, stretches: Stretches) -> bool:
     read = refs(key)
-    return bool(read) and all(ref.source == found.source for ref in read) and evaluable(key)
+    return bool(read) and all(ref.source == stretches.source for ref in read) and evaluable(key)
 
 
 def _stretches(
-    keys: Sequence[Expr], returned: Sequence[Callable[[Cell], Cell]], found: Stretches
+    keys: Sequence[Expr], returned: Sequence[Callable[[Cell], Cell]], comparison: Stretches
 ) -> Mapping[tuple[Cell, ...], Counter[int]]:
     """Return how often each stretch counts for each of the keys that constants have."""
     counted: dict[tuple[Cell, ...], Counter[int]] = {}
-    for row, stretches in found.constants:
+    for row, stretches in comparison.constants:
         cells = tuple(of(evaluate(key, row)) for key, of in zip(keys, returned, strict=True))
         counted.setdefault(cells, Counter()).update(stretches)
     return counted
@@ -108,8 +111,8 @@ def _added_up(
     lines, chains = [], dict[tuple[Cell, ...], list[int]]()
     for place, (grouped, cells) in enumerate(zip(shown.grouped, shown.shown, strict=True)):
         beside, counted = tuple(cells[i] for i in others), stretches.get(tuple(grouped[i] for i in own), Counter())
-        found = ((places.get((*beside, stretch)), factor) for stretch, factor in counted.items())
-        lines.append(tuple((at, factor) for at, factor in found if at is not None))
+        pairs = ((places.get((*beside, stretch)), factor) for stretch, factor in counted.items())
+        lines.append(tuple((at, factor) for at, factor in pairs if at is not None))
         chains.setdefault(beside, []).append(place)
     return AddedUp(tuple(lines), tuple(_rising(lines, list(chains.values()))))
 

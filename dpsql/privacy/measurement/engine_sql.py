@@ -58,11 +58,11 @@ class BoundedScan:
         rows = from_where(relation, where, columns, bound.unit, emitter)
         marked = heavy_units.marked(relation, where, rows, bound, emitter, normed=normed)
         in_place = emitter.dialect.computed_once and (bound.form is Form.UNIQUE or marked is not None)
-        found = key_columns.telling_keys(keys, relation, emitter) if in_place else {}
-        if found:
-            rows = from_where(relation, where, columns, bound.unit, emitter, tested=found.values())
+        telling = key_columns.telling_keys(keys, relation, emitter) if in_place else {}
+        if telling:
+            rows = from_where(relation, where, columns, bound.unit, emitter, tested=telling.values())
         if marked is None:
-            return cls(keys, bound, emitter, rows, tuple(found))
+            return cls(keys, bound, emitter, rows, tuple(telling))
         heavy = in_full = rows
         if marked.instead:
             heavy, in_full = (
@@ -72,13 +72,13 @@ class BoundedScan:
                     columns,
                     bound.unit,
                     emitter,
-                    tested=found.values(),
+                    tested=telling.values(),
                     instead={bound.unit.source: table},
                 )
                 for table in (marked.instead, marked.in_full)
             )
             in_full = f"{in_full} AND {marked.no_more}"
-        return cls(keys, bound, emitter, rows, tuple(found), marked, f"{heavy} AND {marked.condition}", in_full)
+        return cls(keys, bound, emitter, rows, tuple(telling), marked, f"{heavy} AND {marked.condition}", in_full)
 
     @property
     def unit(self) -> str:
@@ -162,8 +162,8 @@ class BoundedScan:
         if not self.tested:
             return rows
         once = self.emitter.dialect.computed_once
-        known = " AND ".join(f"{name} IS NOT NULL" for name in self.tested)
-        return f"SELECT * FROM ({rows.removesuffix(once)}{once}) AS y WHERE {known}"
+        not_null = " AND ".join(f"{name} IS NOT NULL" for name in self.tested)
+        return f"SELECT * FROM ({rows.removesuffix(once)}{once}) AS y WHERE {not_null}"
 
     def grouped(
         self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str, norm: Norms | None = None

@@ -14,16 +14,16 @@ def telling_keys(keys: Sequence[Key], relation: Relation, emitter: Emitter) -> d
 
     Whether such a row has a value is then told by its key, and need not be selected twice.
     """
-    found = {}
+    telling = {}
     for i, key in enumerate(keys):
         match key.grouped:
             case Apply(args=(Ref() as column, *values), option=Results(values=numbers)):
                 every = {value.value for value in values if isinstance(value, Const)}
-                told = every == set(emitter.declared.one(column).values or ()) and None not in numbers
+                told = every == set(emitter.declared.facts_of(column).values or ()) and None not in numbers
                 holds = relation.sources[column.source].holds and not (column.public or column.column.nullable)
                 if told and holds and column.type.is_text:
-                    found[f"k{i}"] = column
-    return found
+                    telling[f"k{i}"] = column
+    return telling
 
 
 def grouping_text(key: Key, emitter: Emitter) -> str:

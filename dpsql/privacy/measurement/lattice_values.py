@@ -82,14 +82,14 @@ class LatticeValues:
         own = own_points(x, steps)
         if not self._in_steps or isinstance(x.expr, Ref):
             return stepped(self._emitter, x.expr, x.interval, steps, own=own)
-        known: list[str] = []
+        earlier: list[str] = []
 
         def read(text: str) -> str:
-            known.append(text)
+            earlier.append(text)
             return self._read.setdefault(text, f"x{len(self._read)}")
 
         text = stepped(self._emitter, x.expr, x.interval, steps, own=own, read=read)
-        self._later.update([text] if known else [])
+        self._later.update([text] if earlier else [])
         return text
 
     @property

@@ -111,7 +111,7 @@ def check_not_of_units(relation: Relation, exprs: Sequence[Expr], inside: Sequen
     Raises:
         MissingBounds: it is.
     """
-    for expr in (*exprs, *(arg for one in inside for arg in _computed_with(one))):
+    for expr in (*exprs, *(arg for aggregate in inside for arg in _computed_with(aggregate))):
         if isinstance(expr, Ref) and names_unit(relation, expr):
             raise MissingBounds(
                 f'"{expr.name}" says whose a row is, and is no number to compute with',
@@ -128,8 +128,12 @@ def names_unit(relation: Relation, expr: Expr) -> bool:
 
 def unit_computed(aggregate: Aggregate, relation: Relation) -> str | None:
     """Return the column that says whose a row is, if an aggregate computes with such a one; None if it does not."""
-    found = (one for one in map(unwidened, inputs(aggregate)[1:]) if isinstance(one, Ref) and names_unit(relation, one))
-    return next((one.name for one in found), None) if computes(aggregate) else None
+    naming = (
+        argument
+        for argument in map(unwidened, inputs(aggregate)[1:])
+        if isinstance(argument, Ref) and names_unit(relation, argument)
+    )
+    return next((ref.name for ref in naming), None) if computes(aggregate) else None
 
 
 def _computed_with(expr: Expr) -> Iterator[Expr]:

@@ -72,7 +72,7 @@ def measure(
     """
     if context.role.min_units is not None:
         return _of_enough(relation, keys, sets, aggregates, context, context.role.min_units)
-    of_units, planned = [unit_computed(one, relation) for one in aggregates], partial(_with_nulls, relation, keys, sets)
+    of_units, planned = [unit_computed(a, relation) for a in aggregates], partial(_with_nulls, relation, keys, sets)
     try:
         return planned(aggregates, context, [(unit, None) for unit in of_units])
     except MissingBounds:
@@ -91,7 +91,7 @@ def _with_nulls(
     nulls: Sequence[tuple[str | None, str | None]],
 ) -> MeasurementPlan:
     """Return the plan with NULL for what is of a column that is named in `nulls`, unless there is nothing else."""
-    others = [one for one, names in zip(aggregates, nulls, strict=True) if not any(names)]
+    others = [aggregate for aggregate, names in zip(aggregates, nulls, strict=True) if not any(names)]
     if others and len(others) < len(aggregates):
         return _measured(context, relation, keys, others, sets).with_nulls(nulls)
     plan = _measured(context, relation, keys, aggregates, sets)
@@ -129,7 +129,7 @@ def _measured(
     aggregates: Sequence[Aggregate],
     sets: tuple[Set, ...] | None = None,
 ) -> MeasurementPlan:
-    aggregates = [as_counted(one, relation, context.declared) for one in aggregates]
+    aggregates = [as_counted(aggregate, relation, context.declared) for aggregate in aggregates]
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)
@@ -137,25 +137,25 @@ def _measured(
     env = narrowed(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
         return _impossible(relation, keys, sets, aggregates, bound, context)
-    known = _known(env, context.declared)
+    facts_of = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
-        known(expr)  # refuses what could overflow: an error that depends on data would be a release
+        facts_of(expr)  # refuses what could overflow: an error that depends on data would be a release
     # All measurements of one scope read the same rows, whichever columns each of them needs.
     relation = replace(relation, needed=refs(*keys, *exprs))
     every, delta = _groups(keys, relation, env, context)
     fixed = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
     build = partial(Builder, relation, every, fixed, alike=context.alike)
     possible = [a for a in aggregates if is_possible(a, relation, context.declared)]
-    plan = _planned(build, delta, keys, possible, known, context)
+    plan = _planned(build, delta, keys, possible, facts_of, context)
     if len(possible) < len(aggregates):
         never = [a for a in aggregates if a not in possible]
         read = dict(zip(possible, plan.outputs, strict=True))
-        read |= zip(never, _of_no_rows(never, keys, build, known, role), strict=True)
+        read |= zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True)
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
         search = KeySearch(relation, every, replace(fixed, rows=bound.groups, form=Form.TRUNCATE), delta)
         build = partial(Builder, relation, every, bound, finder=search, alike=context.alike)
-        other = build(Fraction(0), role, known).plan(aggregates, keys)
+        other = build(Fraction(0), role, facts_of).plan(aggregates, keys)
         plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
     return plan if sets is None else _with_sets(plan, sets)
 
@@ -164,12 +164,12 @@ def _of_no_rows(
     aggregates: Sequence[Aggregate],
     keys: Sequence[Expr],
     build: Callable[[Fraction, Role, Known], Builder],
-    known: Known,
+    facts_of: Known,
     role: Role,
 ) -> tuple[Output, ...]:
     """Return how aggregates of no rows are read: of nothing."""
-    outputs = build(Fraction(0), role, known).plan(aggregates, keys).outputs
-    return tuple(one if isinstance(one, GroupingOutput) else replace(one, part=None) for one in outputs)
+    outputs = build(Fraction(0), role, facts_of).plan(aggregates, keys).outputs
+    return tuple(output if isinstance(output, GroupingOutput) else replace(output, part=None) for output in outputs)
 
 
 def _planned(
@@ -177,7 +177,7 @@ def _planned(
     delta: Fraction,
     keys: Sequence[Expr],
     aggregates: Sequence[Aggregate],
-    known: Known,
+    facts_of: Known,
     context: PlanningContext,
 ) -> MeasurementPlan:
     """Return the plan that knows where a group's number of rows is read off, and whether empty ones are left out."""
@@ -185,7 +185,7 @@ def _planned(
     hides = declared and context.empty is EmptyGroups.HIDE
 
     def planned(asked_for: Sequence[Aggregate]) -> MeasurementPlan:
-        return builder(delta, context.role, known).plan(asked_for, keys)
+        return builder(delta, context.role, facts_of).plan(asked_for, keys)
 
     if hides or _ROWS in aggregates:
         wanted = aggregates if _ROWS in aggregates else (*aggregates, _ROWS)
@@ -208,9 +208,9 @@ def _counted_along(
     for count in (_ROWS, *(counts if len(counts) == 1 else ())):
         if count is not None and any(isinstance(a, asked.Moment) for a in of):
             wanted = (*aggregates, count)
-            found = planned(wanted)
-            if found.parts == plan.parts:
-                return _counted(found, wanted, count, len(aggregates), hides=hides)
+            counted_plan = planned(wanted)
+            if counted_plan.parts == plan.parts:
+                return _counted(counted_plan, wanted, count, len(aggregates), hides=hides)
     return plan
 
 
@@ -253,10 +253,10 @@ def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
 
 def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Relation, Bound]:
     """Return how much of the relation is one unit's, for the unit kind that the role protects, and how that is told."""
-    found = owners(relation, context.role.protects, context.tables, context.unique)
-    if found.single:
-        return found.relation, Bound(found.unit, 1, Form.UNIQUE)
-    return found.relation, Bound(found.unit, found.rows, Form.REWEIGHT, found.groups, found.once, up_to=found.up_to)
+    owned = owners(relation, context.role.protects, context.tables, context.unique)
+    if owned.single:
+        return owned.relation, Bound(owned.unit, 1, Form.UNIQUE)
+    return owned.relation, Bound(owned.unit, owned.rows, Form.REWEIGHT, owned.groups, owned.once, up_to=owned.up_to)
 
 
 def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: PlanningContext) -> tuple[Groups, Fraction]:
@@ -274,11 +274,11 @@ def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: Plannin
 
 def _known(env: Env, declared: Declared) -> Known:
     @cache
-    def known(expr: Expr) -> Facts:
-        missing: Env = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
+    def facts_of(expr: Expr) -> Facts:
+        missing: Env = {ref: declared.facts_of(ref) for ref in refs(expr) if ref not in env}
         return facts(expr, {**missing, **env} if missing else env)
 
-    return known
+    return facts_of
 
 
 def _impossible(
@@ -290,9 +290,9 @@ def _impossible(
     context: PlanningContext,
 ) -> MeasurementPlan:
     """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""
-    build, known = partial(Builder, relation, NO_KEYS, bound), _known({}, context.declared)
-    outputs = _of_no_rows(aggregates, keys, build, known, context.role)
+    build, facts_of = partial(Builder, relation, NO_KEYS, bound), _known({}, context.declared)
+    outputs = _of_no_rows(aggregates, keys, build, facts_of, context.role)
     if sets is None:
         return MeasurementPlan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
-    totals = tuple(one for one in sets if not one)
+    totals = tuple(grouping_set for grouping_set in sets if not grouping_set)
     return MeasurementPlan(Groups(tuple(Key(key, key, {}) for key in keys), (), ()), (), outputs, totals)

@@ -68,8 +68,8 @@ class PricedMeasurement:
 
     def looking(self, epsilon: Fraction, search: Fraction) -> "PricedMeasurement":
         """Return the measurement at another ε, with the choice of its C at `search`, or less if that is what it was."""
-        one = self.bound_by
-        bound_by = None if one is None else one.paying(min(search, one.cost.epsilon))
+        searched = self.bound_by
+        bound_by = None if searched is None else searched.paying(min(search, searched.cost.epsilon))
         return replace(self.paying(epsilon), bound_by=bound_by)
 
     @property
@@ -113,7 +113,7 @@ def shares(
     plans = chosen(plans, epsilon, role.least_epsilon)
     # The engine's statement, and its readings, depend neither on ε nor on δ, and are written once.
     written = [[_Written.of(part, emitter) for part in plan.parts] for plan in plans]
-    unpaid = [_parts(plan, one) for plan, one in zip(plans, written, strict=True)]
+    unpaid = [_parts(plan, written_parts) for plan, written_parts in zip(plans, written, strict=True)]
     distinct = {part.identity: part for parts in unpaid for part in parts}
     searches = {part.bound_by.identity for part in distinct.values() if part.bound_by is not None}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
@@ -126,8 +126,8 @@ def shares(
         raise _too_little(role, epsilon, number if searches else len(distinct))
     done = [_spread(priced(plan, each), finding) if finding else priced(plan, each) for plan in plans]
     paying = (
-        _parts(p, one) if finding else _paying(p, known, emitter)
-        for p, one, known in zip(done, written, unpaid, strict=True)
+        _parts(p, written_parts) if finding else _paying(p, unpaid_parts, emitter)
+        for p, written_parts, unpaid_parts in zip(done, written, unpaid, strict=True)
     )
     return tuple(
         PricedScope(plan, tuple(_searching(part, search) for part in parts))
@@ -202,12 +202,14 @@ def _spread(plan: MeasurementPlan, finders: int) -> MeasurementPlan:
 
 def _parts(plan: MeasurementPlan, written: Sequence[_Written]) -> tuple[PricedMeasurement, ...]:
     made: list[PricedMeasurement] = []
-    for measurement, one in zip(plan.parts, written, strict=True):
+    for measurement, written_part in zip(plan.parts, written, strict=True):
         finder = made[0] if made and plan.finder else None
-        text = _identity(measurement, one.asked) + (finder.identity if finder else "")
+        text = _identity(measurement, written_part.asked) + (finder.identity if finder else "")
         rule = selection_rule(measurement) if measurement.epsilon else None
         identity = hashlib.sha256(text.encode()).hexdigest()
-        made.append(PricedMeasurement(measurement, one.sql, identity, finder, rule=rule, bound_by=one.search))
+        made.append(
+            PricedMeasurement(measurement, written_part.sql, identity, finder, rule=rule, bound_by=written_part.search)
+        )
     return tuple(made)
 
 
@@ -216,8 +218,10 @@ def _paying(
 ) -> tuple[PricedMeasurement, ...]:
     """Return the same measurements with the ε of the plan's; without δ little else of them depends on the price."""
     return tuple(
-        PricedMeasurement(part, _paid_for(part, one.sql, emitter), one.identity, bound_by=one.bound_by)
-        for part, one in zip(plan.parts, unpaid, strict=True)
+        PricedMeasurement(
+            part, _paid_for(part, unpaid_part.sql, emitter), unpaid_part.identity, bound_by=unpaid_part.bound_by
+        )
+        for part, unpaid_part in zip(plan.parts, unpaid, strict=True)
     )
 
 
@@ -281,8 +285,8 @@ def waiting(scope: PricedScope, answers: Sequence[tuple[str, tuple[PricedMeasure
 
     def waits(part: PricedMeasurement) -> PricedMeasurement:
         places = sorted({table.place for table in awaiting(part.measurement.relation)})
-        awaits = tuple({one.identity: one for place in places for one in answers[place][1]}.values())
-        texts = [part.identity, *(answers[place][0] for place in places), *(one.identity for one in awaits)]
+        awaits = tuple({answer.identity: answer for place in places for answer in answers[place][1]}.values())
+        texts = [part.identity, *(answers[place][0] for place in places), *(awaited.identity for awaited in awaits)]
         identity = hashlib.sha256("\n".join(texts).encode()).hexdigest() if places else part.identity
         search = None if part.bound_by is None else waits(part.bound_by)
         return replace(part, identity=identity, awaits=awaits, bound_by=search)

@@ -28,6 +28,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from dpsql.frozen import quickly_made
+from dpsql.policy.model import CHOOSING
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
@@ -36,7 +37,7 @@ from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import TRUE
 from dpsql.rewrite.ir.relation import Relation
 
-SHARE = 4
+SHARE = CHOOSING - 1
 """A measurement pays so many times what it takes to choose its C."""
 
 
@@ -90,21 +91,21 @@ class RowsPerUnit:
         SELECT b, count(*), sum(n) FROM (SELECT CASE WHEN n <= 1 THEN -1 WHEN n <= 2 THEN 0 … END AS b, n FROM
         (SELECT passenger_id AS u, count(*) AS n FROM trips GROUP BY 1) AS p) AS q GROUP BY b
         """
-        norm, dialect, known = self.of.row_norm_of_units, emitter.dialect, self._known(emitter)
+        norm, dialect, profiled = self.of.row_norm_of_units, emitter.dialect, self._known(emitter)
         cases = " ".join(f"WHEN n <= {rung * norm} THEN {place - 1}" for place, rung in enumerate(self.rungs))
         below = f"CASE {cases} ELSE {len(self.rungs) - 1} END AS b"
-        if known is not None:
+        if profiled is not None:
             sums, placed = (
                 (dialect.total("units"), dialect.total("n * units")),
-                f"SELECT {below}, n, units FROM {known} AS p",
+                f"SELECT {below}, n, units FROM {profiled} AS p",
             )
         else:
-            found = self.of.rows_of_units(emitter)
-            sums, placed = ("count(*)", dialect.total("n")), f"SELECT {below}, n FROM ({found.select}) AS p"
+            rows_of_units = self.of.rows_of_units(emitter)
+            sums, placed = ("count(*)", dialect.total("n")), f"SELECT {below}, n FROM ({rows_of_units.select}) AS p"
         every = f"SELECT b, {', '.join(map(dialect.as_text, sums))} FROM ({placed}) AS q GROUP BY b"
-        if known is not None or not found.others:
+        if profiled is not None or not rows_of_units.others:
             return every
-        return f"{every} UNION ALL SELECT -1, {', '.join(map(dialect.as_text, (found.others, '0')))}"
+        return f"{every} UNION ALL SELECT -1, {', '.join(map(dialect.as_text, (rows_of_units.others, '0')))}"
 
     def _known(self, emitter: Emitter) -> str | None:
         """Return the table that says how many units have how many rows, if all rows of a table are asked for."""
@@ -113,11 +114,11 @@ class RowsPerUnit:
         whole = len(relation.sources) == 1 and only.made is None and relation.where == TRUE and self.of.where == TRUE
         return kept.numbers if kept and whole and self.of.bounds_rows else None
 
-    def cells(self, found: Sequence[Sequence[int]]) -> list[int]:
+    def cells(self, answer: Sequence[Sequence[int]]) -> list[int]:
         """Return what stands at each rung, in steps, from the rows of `sql` as whole numbers."""
         ladder, whole, norm = self.rungs, self.sensitivity, self.of.row_norm_of_units
         cells = [0] * len(ladder)
-        for below, units, rows in found:
+        for below, units, rows in answer:
             place = min(max(below, 0), len(ladder) - 1)
             if below < 0 or place == len(ladder) - 1:
                 cells[place] += units * whole
@@ -141,7 +142,7 @@ class ChosenBound:
 @lru_cache(maxsize=256)
 def rungs(last: int) -> tuple[int, ...]:
     """Return 1, 2, 3, 4, 6, 8, 12, 16 … up to `last`, which is one of them."""
-    found = [1, 2]
-    while found[-1] < last:
-        found += [found[-1] // 2 * 3, found[-1] * 2]
-    return (*(rung for rung in found if rung < last), last)
+    numbers = [1, 2]
+    while numbers[-1] < last:
+        numbers += [numbers[-1] // 2 * 3, numbers[-1] * 2]
+    return (*(rung for rung in numbers if rung < last), last)

@@ -238,5 +238,5 @@ class Sums:
 
 def _columns(feature: Feature, valued: Collection[Feature]) -> tuple[EngineSum, ...]:
     """Return the sums that a feature's is made of, with whether their rows have weights of their own."""
-    found = columns(feature)
-    return tuple(replace(column, by_value=True) for column in found) if feature in valued else found
+    engine_sums = columns(feature)
+    return tuple(replace(column, by_value=True) for column in engine_sums) if feature in valued else engine_sums

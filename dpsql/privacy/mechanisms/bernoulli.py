@@ -26,12 +26,12 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
         return 0, 1
     digits = bits // 3 + 20
     down, up = Context(digits, ROUND_FLOOR), Context(digits, ROUND_CEILING)
-    numerator, denominator, one = Decimal(x.numerator), Decimal(x.denominator), Decimal(1 << bits)
+    numerator, denominator, unit = Decimal(x.numerator), Decimal(x.denominator), Decimal(1 << bits)
     least = down.next_minus(down.exp(up.divide(numerator, denominator).copy_negate()))
     most = up.next_plus(up.exp(down.divide(numerator, denominator).copy_negate()))
     return (
-        int(down.multiply(least, one).to_integral_value(ROUND_FLOOR)),
-        int(up.multiply(most, one).to_integral_value(ROUND_CEILING)),
+        int(down.multiply(least, unit).to_integral_value(ROUND_FLOOR)),
+        int(up.multiply(most, unit).to_integral_value(ROUND_CEILING)),
     )
 
 

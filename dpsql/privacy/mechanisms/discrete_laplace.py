@@ -113,13 +113,13 @@ def _runs(entropy: Entropy, n: int) -> NDArray[np.uint64]:
 
 def _wide_laplaces(entropy: Entropy, scale: Fraction, n: int) -> list[int]:
     """Draw discrete Laplace integers in unbounded integers."""
-    found: list[int] = []
-    while len(found) < n:
-        left = n - len(found)
+    draws: list[int] = []
+    while len(draws) < n:
+        left = n - len(draws)
         drawn = [x // scale.denominator for x in _wide_geometrics(entropy, scale.numerator, left)]
         signed = zip(drawn, signs(entropy, left).tolist(), strict=True)
-        found += [-x if negative else x for x, negative in signed if x or not negative]
-    return found
+        draws += [-x if negative else x for x, negative in signed if x or not negative]
+    return draws
 
 
 def _wide_cube(entropy: Entropy, t: int, d: int) -> list[int]:
@@ -132,12 +132,12 @@ def _wide_cube(entropy: Entropy, t: int, d: int) -> list[int]:
 
 def _wide_radii(entropy: Entropy, t: int, d: int, n: int) -> list[int]:
     """Draw the cube's radii in unbounded integers."""
-    found: list[int] = []
-    while len(found) < n:
-        drawn = _wide_geometrics(entropy, t, (n - len(found)) * (d + 1))
+    accepted: list[int] = []
+    while len(accepted) < n:
+        drawn = _wide_geometrics(entropy, t, (n - len(accepted)) * (d + 1))
         radii = [sum(drawn[i : i + d + 1]) for i in range(0, len(drawn), d + 1)]
-        found += [radius for radius in radii if _accepted(entropy, radius, d)]
-    return found
+        accepted += [radius for radius in radii if _accepted(entropy, radius, d)]
+    return accepted
 
 
 def _accepted(entropy: Entropy, radius: int, d: int) -> bool:
@@ -164,12 +164,12 @@ def _wide_geometrics(entropy: Entropy, t: int, n: int) -> list[int]:
 
 def _wide_parts(entropy: Entropy, t: int, n: int) -> list[int]:
     """Return `n` integers x from 0 to t − 1 with P(x) ∝ exp(−x / t), for any t."""
-    found: list[int] = []
-    while len(found) < n:
-        drawn = [below(entropy, t) for _ in range(n - len(found))]
+    parts: list[int] = []
+    while len(parts) < n:
+        drawn = [below(entropy, t) for _ in range(n - len(parts))]
         kept = coins(entropy, np.array(drawn, object), Fraction(1, t))
-        found += [part for part, keep in zip(drawn, kept.tolist(), strict=True) if keep]
-    return found
+        parts += [part for part, keep in zip(drawn, kept.tolist(), strict=True) if keep]
+    return parts
 
 
 def _wide_geometric(entropy: Entropy, t: int) -> int:

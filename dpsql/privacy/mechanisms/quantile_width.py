@@ -35,10 +35,10 @@ ROWS_FOR_WIDTH = _ENOUGH / COUNTED
 
 def widths(buckets: int) -> tuple[int, ...]:
     """Return the widths that there are to choose from: every one up to 8, then an eighth more each time."""
-    found = [0]
-    while found[-1] < buckets - 1:
-        found.append(min(max(found[-1] + 1, found[-1] * 9 // 8), buckets - 1))
-    return tuple(found)
+    steps = [0]
+    while steps[-1] < buckets - 1:
+        steps.append(min(max(steps[-1] + 1, steps[-1] * 9 // 8), buckets - 1))
+    return tuple(steps)
 
 
 def enough(epsilon: Fraction, mass: int) -> int:

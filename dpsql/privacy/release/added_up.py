@@ -20,12 +20,12 @@ def added_up(sums: AddedUp | None, read: Callable[[int], Found]) -> Callable[[in
         return read
     measured: dict[int, Found] = {}
 
-    def found(place: int) -> Found:
+    def measured_at(place: int) -> Found:
         if place not in measured:
             measured[place] = read(place)
         return measured[place]
 
-    lines = [_total([(found(place), factor) for place, factor in line], found) for line in sums.lines]
+    lines = [_total([(measured_at(place), factor) for place, factor in line], measured_at) for line in sums.lines]
     for chain in sums.rising:
         if all(ONE in lines[place] for place in chain):
             for place, count in zip(chain, risen([lines[place][ONE] for place in chain]), strict=True):
@@ -42,15 +42,20 @@ def margins_of(sums: AddedUp | None, place: int, margins: Mapping[int, Margins])
         return margins
     groups, noise = sum(factor for _, factor in sums.lines[place]), sum(factor**2 for _, factor in sums.lines[place])
     return {
-        part: replace(one, unit=one.unit * sqrt(noise), rows=one.rows * groups, cut=one.cut * groups)
-        for part, one in margins.items()
+        part: replace(
+            part_margins,
+            unit=part_margins.unit * sqrt(noise),
+            rows=part_margins.rows * groups,
+            cut=part_margins.cut * groups,
+        )
+        for part, part_margins in margins.items()
     }
 
 
-def _total(parts: Sequence[tuple[Found, int]], found: Callable[[int], Found]) -> Found:
+def _total(parts: Sequence[tuple[Found, int]], measured_at: Callable[[int], Found]) -> Found:
     if not parts:
-        return dict.fromkeys(found(0), 0.0)
-    return {feature: sum(factor * one[feature] for one, factor in parts) for feature in parts[0][0]}
+        return dict.fromkeys(measured_at(0), 0.0)
+    return {feature: sum(factor * estimates[feature] for estimates, factor in parts) for feature in parts[0][0]}
 
 
 def risen(numbers: Sequence[float]) -> list[float]:

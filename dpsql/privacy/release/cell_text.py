@@ -57,5 +57,5 @@ def key_text(cell: Cell, type_: str) -> CellText:
 def _counted_as(type_: str) -> SqlType:
     """Return the type whose values are whole numbers here and are not written as such, by PostgreSQL's name of it."""
     name = re.sub(r"\(\d+\)", "", type_)
-    found = TYPE_NAMES.get(name, SqlType.TEXT)
-    return found if found.is_temporal or found.is_span or found is SqlType.BOOLEAN else SqlType.TEXT
+    sql_type = TYPE_NAMES.get(name, SqlType.TEXT)
+    return sql_type if sql_type.is_temporal or sql_type.is_span or sql_type is SqlType.BOOLEAN else SqlType.TEXT

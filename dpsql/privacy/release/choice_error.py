@@ -30,10 +30,13 @@ def of_widths(histogram: Histogram, draws: Draws, error: Fraction, share: Fracti
     all that is left is paid where there would not be as much again.
     """
     rows = [row for row in draws.chosen() if _is_found(histogram, row)]
-    known = [row for row in rows if row[1] < histogram.number - 1 or histogram.number == 1]
+    inside = [row for row in rows if row[1] < histogram.number - 1 or histogram.number == 1]
     more = median([_times(histogram, row, error) for row in rows]) if rows else _too_few(histogram)
-    wanted, left = histogram.epsilon * Fraction(more), share - sum(one.epsilon for one, _ in draws.drawn)
-    if 2 * len(known) <= len(rows):
+    wanted, left = (
+        histogram.epsilon * Fraction(more),
+        share - sum(measurement.epsilon for measurement, _ in draws.drawn),
+    )
+    if 2 * len(inside) <= len(rows):
         return wanted if left >= 2 * wanted else max(left, wanted)
     return wanted if more > 1 else None
 
@@ -84,13 +87,13 @@ def of_choices(draws: Draws, error: Fraction) -> Fraction | None:
 
 def _apart(histogram: Histogram, row: Sequence[int], other: Sequence[int]) -> float:
     """Return how far two choices lie apart, relative to the first; infinite where one has none."""
-    found = 0.0
-    for one, two in zip(row, other, strict=True):
-        if max(one, two) >= histogram.number:
+    furthest = 0.0
+    for bucket, two in zip(row, other, strict=True):
+        if max(bucket, two) >= histogram.number:
             return math.inf
-        value, difference = float(histogram.value(one)), float(histogram.value(one) - histogram.value(two))
-        found = max(found, abs(difference / value) if value else math.inf if difference else 0.0)
-    return found
+        value, difference = float(histogram.value(bucket)), float(histogram.value(bucket) - histogram.value(two))
+        furthest = max(furthest, abs(difference / value) if value else math.inf if difference else 0.0)
+    return furthest
 
 
 def off_by_buckets(histogram: Histogram, draws: Draws) -> float:

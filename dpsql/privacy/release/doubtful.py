@@ -16,11 +16,13 @@ def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHav
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
     groups, read = plan.groups.shown, [draw.reader() for draw in draws]
     margins = {
-        i: one for i, draw in enumerate(draws) if (one := draw.margins_by_place(missing=False)(None)) is not None
+        i: of_draw
+        for i, draw in enumerate(draws)
+        if (of_draw := draw.margins_by_place(missing=False)(None)) is not None
     }
     may_be_empty = emptiness(plan, len(groups), margins)
     shown = [i for i, keys in enumerate(groups) if possible is None or possible(keys)]
-    return sum(may_be_empty([found(i) for found in read]) for i in shown), len(shown)
+    return sum(may_be_empty([estimates_of(i) for estimates_of in read]) for i in shown), len(shown)
 
 
 def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Moment, int, int]]:
@@ -29,7 +31,7 @@ def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Mome
     for output in plan.outputs:
         if isinstance(output, StatisticOutput) and output.part is not None and not output.margin and draws:
             readout, part = output.readout, read[output.part]
-            known = statistic(readout.moment.name)
-            number = sum(known.is_hidden(readout, part(i)) for i in range(groups)) if known.hides else 0
+            kind = statistic(readout.moment.name)
+            number = sum(kind.is_hidden(readout, part(i)) for i in range(groups)) if kind.hides else 0
             if number:
                 yield readout.moment, number, groups

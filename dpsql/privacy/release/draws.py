@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.privacy.accuracy.margin import Margins
+from dpsql.privacy.accuracy.margin import Margins, first_width
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measured, Measurement, Searched, as_chosen
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import KeyRow
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.release.profile import TableProfile
 from dpsql.privacy.release.release import Release, estimates
 from dpsql.rewrite.ir.relation import reads_all
@@ -31,8 +32,10 @@ class Draws:
     """
 
     drawn: tuple[Draw, ...]
-    known: TableProfile | None = None
-    """The table's profile, where that tells what a declared C takes off: units have no more rows here."""
+    profile: TableProfile | None = None
+    """The table's profile, where that tells what a C takes off: units have no more rows here."""
+    unseen: float = 0.0
+    """How many rows that count are of units of which nothing was seen when C was chosen."""
 
     @classmethod
     def of(cls, *drawn: Draw) -> "Draws":
@@ -71,30 +74,31 @@ class Draws:
     @property
     def cut(self) -> int:
         """Return how many rows C takes off, as it seems; 0 where nothing tells."""
-        chosen = self.best[1].chosen
-        return (self._declared or 0) if chosen is None else chosen.cut
+        measured, release = self.best
+        if release.chosen is None:
+            return self._declared or 0
+        of_unseen = 0 if self.profile is None else self.profile.beside(measured.bound.rows, self.unseen)
+        return max(release.chosen.cut, of_unseen)
 
     @property
     def missing(self) -> float | None:
         """Return which share of all that is summed C takes off, as it seems; None where nothing tells."""
         if self.best[1].chosen is None and self._declared is None:
             return None
-        total = sum(
-            found[ONE] if ONE in found else max(map(abs, found.values()), default=0.0) for found in self._every()
-        )
+        total = sum(sums[ONE] if ONE in sums else max(map(abs, sums.values()), default=0.0) for sums in self._every())
         return self.cut / (max(total, 0.0) + self.cut) if self.cut else 0.0
 
     @property
     def _declared(self) -> int | None:
         """Return how many rows a declared C takes off, as a profile tells; None where it does not."""
         measured = self.best[0]
-        if self.known is None or not isinstance(measured, Sums) or measured.weighs_norms:
+        if self.profile is None or not isinstance(measured, Sums) or measured.weighs_norms:
             return None
         if reads_all(measured.relation, measured.where):
-            return self.known.cut(measured.bound.rows, None)
+            return self.profile.cut(measured.bound.rows, None)
         every = self._every()
         return (
-            self.known.cut(measured.bound.rows, sum(found[ONE] for found in every))
+            self.profile.cut(measured.bound.rows, sum(sums[ONE] for sums in every))
             if every and ONE in every[0]
             else None
         )
@@ -104,9 +108,17 @@ class Draws:
         read = self.reader()
         return [read(group) for group in range(self.groups)]
 
-    def bounded_by(self, known: TableProfile) -> "Draws":
+    def bounded_by(self, profile: TableProfile) -> "Draws":
         """Return them with the profile of their table."""
-        return replace(self, known=known)
+        return replace(self, profile=profile)
+
+    def seen_by(self, ladder: NoisyLadder) -> "Draws":
+        """Return them with what the choice of C did not see, if rows are counted: units that are few at each rung."""
+        measured, every = self.best[0], self._every()
+        if not isinstance(measured, Sums) or not measured.bounds_rows or not every or ONE not in every[0]:
+            return self
+        counted, reach = sum(sums[ONE] for sums in every), first_width(measured) * math.sqrt(len(every))
+        return replace(self, unseen=ladder.unseen(measured.bound.rows, counted, reach))
 
     @property
     def groups(self) -> int:
@@ -140,7 +152,10 @@ class Draws:
             every = [(weight, estimate(numbers[group])) for weight, estimate, numbers in readers]
             if len(every) == 1:
                 return every[0][1]
-            return {f: sum(weight * one[f] for weight, one in every) for f in (every[0][1] if every else ())}
+            return {
+                f: sum(weight * measured_sums[f] for weight, measured_sums in every)
+                for f in (every[0][1] if every else ())
+            }
 
         return read
 

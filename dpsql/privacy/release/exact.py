@@ -34,9 +34,9 @@ class ExactSums:
 
     def at(self, keys: Sequence[KeyRow]) -> "ExactSums":
         """Return the coordinates of groups that another measurement selected, zero where a group has no rows."""
-        found = dict(zip(self.keys or (), self.coordinates, strict=True))
+        sums_by_key = dict(zip(self.keys or (), self.coordinates, strict=True))
         nothing = (0,) * self.width
-        return ExactSums(None, [found.get(key, nothing) for key in keys], self.width)
+        return ExactSums(None, [sums_by_key.get(key, nothing) for key in keys], self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +72,16 @@ def exact_sums(measurement: Sums, rows: Sequence[EngineRow]) -> ExactSums:
         InternalError: a sum is not a whole number.
     """
     width, read = len(measurement.groups.keys), measurement.reader()
-    found: dict[KeyRow, Sequence[int]] = {}
+    sums_by_key: dict[KeyRow, Sequence[int]] = {}
     for row in rows:
         key = _returned(measurement.groups, row[:width])
         coordinates = read([whole_number(cell) for cell in row[width:]])
         # Two rows of one group add up, as records do: one that hid the other would depend on their order.
-        found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
+        sums_by_key[key] = tuple(map(add, sums_by_key.get(key, [0] * len(coordinates)), coordinates))
     if not measurement.groups.grouped:  # they are selected, though all keys may be declared
-        return _candidates(measurement.groups, found, len(measurement.features))
+        return _candidates(measurement.groups, sums_by_key, len(measurement.features))
     nothing, width = (0,) * len(measurement.features), len(measurement.features)
-    return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped], width)
+    return ExactSums(None, [sums_by_key.get(grouped, nothing) for grouped in measurement.groups.grouped], width)
 
 
 def _returned(groups: Groups, cells: Sequence[Cell]) -> KeyRow:
@@ -98,21 +98,21 @@ def exact_units(search: KeySearch, rows: Sequence[EngineRow]) -> ExactSums:
         InternalError: a sum is not a whole number.
     """
     width = len(search.groups.keys)
-    found: dict[KeyRow, Sequence[int]] = {}
+    rows_by_key: dict[KeyRow, Sequence[int]] = {}
     for row in rows:
         key = _returned(search.groups, row[:width])
-        found[key] = (max(whole_number(row[width]), *found.get(key, (0,))),)
-    return _candidates(search.groups, found, 1)
+        rows_by_key[key] = (max(whole_number(row[width]), *rows_by_key.get(key, (0,))),)
+    return _candidates(search.groups, rows_by_key, 1)
 
 
-def _candidates(groups: Groups, found: Mapping[KeyRow, Sequence[int]], width: int) -> ExactSums:
+def _candidates(groups: Groups, sums_by_key: Mapping[KeyRow, Sequence[int]], width: int) -> ExactSums:
     """Return the groups that occur and are possible, in the order of their keys."""
-    shown = {key: groups.show(key) for key in found}
+    shown = {key: groups.show(key) for key in sums_by_key}
     # By the keys alone, in which no two tie: the order in which the engine returns them depends on everybody's rows.
     possible = sorted(
         ((s, key) for key, s in shown.items() if s is not None), key=lambda pair: [*map(order_of, pair[0])]
     )
-    return ExactSums([s for s, _ in possible], [found[key] for _, key in possible], width)
+    return ExactSums([s for s, _ in possible], [sums_by_key[key] for _, key in possible], width)
 
 
 def exact_buckets(measurement: Histogram, rows: Sequence[EngineRow], keys: Sequence[KeyRow] | None) -> ExactBuckets:

@@ -7,24 +7,23 @@ it, up to the last with units, are assumed to fall as they did just below it, wh
 part that each C takes off follows. For margins tails are assumed to be heavier than for the choice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot, inf, sqrt
 
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 
-_SEEN = 2.5
-"""How many standard deviations of noise units have to be above, to be there."""
-_WIDTHS = (1, 2, 4)
-"""Of how many cells together."""
-_FAR = 5.5
+_SEEN = {1: 2.5, 2: 2.5, 4: 2.5, 8: 2.25, 16: 2.25}
+"""How many standard deviations of noise units have to be above, to be there: by how many cells are added up."""
+_FAR = dict.fromkeys((1, 2, 3), 5.5)
 """How many they have to be above by further up, where there are many cells of which one may be large by chance."""
-_TOGETHER_FAR = (1, 2, 3)
 _ONE_UNIT = 0.5
 """And how many units at least: where a great ε leaves so little noise, a part of a unit is noise all the same."""
 _TWO_SIDED = 1.96
 """How many standard deviations of a sum of noise a margin at 95 % is."""
+_CERTAINLY = 1.25
+"""How many such margins a number is above that one of a hundred is by chance."""
 _UNEXPECTED, _BEYOND = 4, 8
 """How many times as many rows as the policy expects there may be, or as are seen in units that have fewer."""
 _UNSEEN = 0.5
@@ -80,14 +79,14 @@ class NoisyLadder:
         """Return how many units are above each rung."""
         above, top = self._seen()
         sd = self.deviation
-        known = max((place for place, number in enumerate(above) if number > tail.seen * sd), default=None)
-        if known is None:
+        last = max((place for place, number in enumerate(above) if number > tail.seen * sd), default=None)
+        if last is None:
             return above
-        before = max(known - _BACK, 0)
-        slower = (above[known] / above[before]) ** (tail.power / (known - before)) if before < known else tail.most
+        before = max(last - _BACK, 0)
+        slower = (above[last] / above[before]) ** (tail.power / (last - before)) if before < last else tail.most
         factor = min(max(slower, _LEAST), tail.most)
-        for place in range(known + 1, len(above)):
-            like_below = above[known] * factor ** (place - known)
+        for place in range(last + 1, len(above)):
+            like_below = above[last] * factor ** (place - last)
             most = inf if place < top else tail.unseen * sd * tail.most ** (place - top)
             above[place] = max(above[place], min(like_below, most))
         return above
@@ -96,12 +95,12 @@ class NoisyLadder:
         """Return how many units are above each rung, as far as they are seen or may be, and above which none is seen."""
         sd, cells, last = self.deviation, self.cells, len(self.cells) - 1
 
-        def seen(place: int, widths: Sequence[int], threshold: float, least: float = 0, most: float = inf) -> bool:
-            sums = ((sum(cells[place : place + w]), threshold * sd * sqrt(w)) for w in widths)
+        def seen(place: int, thresholds: Mapping[int, float], least: float = 0, most: float = inf) -> bool:
+            sums = ((sum(cells[place : place + w]), threshold * sd * sqrt(w)) for w, threshold in thresholds.items())
             return any(max(noise, least) < units <= most for units, noise in sums)
 
         def on(top: int) -> int:
-            while top < last and seen(top + 1, _WIDTHS, _SEEN):
+            while top < last and seen(top + 1, _SEEN):
                 top += 1
             return top
 
@@ -109,7 +108,7 @@ class NoisyLadder:
         rows = sum(cell * rung for cell, rung in zip(cells[: near + 1], self.rungs, strict=False))
         most = max(self.plausible, _BEYOND * rows)
         beyond, rungs = range(last, near, -1), self.rungs
-        far = (place for place in beyond if seen(place, _TOGETHER_FAR, _FAR, _ONE_UNIT, most / rungs[place]))
+        far = (place for place in beyond if seen(place, _FAR, _ONE_UNIT, most / rungs[place]))
         top = on(next(far, near))
         above = [_UNSEEN * sd * _FALLING ** max(place - top, 0) for place in range(last + 1)]
         for place in range(top - 1, -1, -1):
@@ -126,3 +125,14 @@ class NoisyLadder:
         seen = sum(cell * more for cell, more in zip(self.cells, over[: top + 1], strict=False))
         unseen = _UNSEEN_UNITS * self.deviation * over[min(top + _UNSEEN_RUNGS, len(over) - 1)]
         return max(seen, 0.0) + unseen / 2, hypot(_TWO_SIDED * self.deviation * hypot(*over[: top + 1]), unseen)
+
+    def unseen(self, rows: int, counted: float, reach: float) -> float:
+        """Return how many of the rows that count with C = `rows` are of units that are not seen here; 0 within the noise.
+
+        `reach` is how far the noise of what is `counted` reaches.
+        """
+        _, top = self._seen()
+        most = [min(rung, rows) for rung in self.rungs[: top + 1]]
+        left = counted - sum(cell * weight for cell, weight in zip(self.cells, most, strict=False))
+        noise = hypot(reach, _TWO_SIDED * self.deviation * hypot(*most))
+        return left if left > _CERTAINLY * noise else 0.0

@@ -47,7 +47,7 @@ class _Line:
 
     keys: KeyRow
     grouped_by: Set
-    found: Sequence[Found]
+    estimates: Sequence[Found]
     chosen: Sequence[Sequence[int]]
     """The buckets of quantiles."""
     margins: Mapping[int, Margins]
@@ -75,7 +75,7 @@ def rows(
                 yield [None] * len(plan.outputs)
             continue
         # The total of no groups is that of no rows, for any measurement of groups that there might have been.
-        read = plan if line.found else nothing
+        read = plan if line.estimates else nothing
         yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
 
 
@@ -96,12 +96,12 @@ def _has_enough(plan: MeasurementPlan, line: _Line) -> bool:
     counted = plan.units.counted
     if counted.part is None or not plan.parts:
         return False
-    found, readout = line.found[counted.part], _UNITS
+    estimates, readout = line.estimates[counted.part], _UNITS
     if isinstance(counted, StatisticOutput):
         margins, readout = line.margins[counted.part], counted.readout
     else:
         margins = Margins.of(_sums(plan, counted.part))
-    number, width = _estimate(readout, found, clamp=False), margins.half_width(readout, found, _ONE_SIDED)
+    number, width = _estimate(readout, estimates, clamp=False), margins.half_width(readout, estimates, _ONE_SIDED)
     return number is not None and width is not None and number - width > plan.units.least - 1
 
 
@@ -112,29 +112,29 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
     read, chosen = [added_up(sums, draw.reader()) for draw in draws], [draw.chosen() for draw in draws]
     cut = {o.part for o in plan.outputs if isinstance(o, StatisticOutput) and o.cut}  # for which all groups are read
     of_parts = [draw.margins_by_place(missing=i in cut) for i, draw in enumerate(draws)]
-    widest = {i: one for i, of in enumerate(of_parts) if (one := of(None)) is not None}
+    widest = {i: part_margins for i, of in enumerate(of_parts) if (part_margins := of(None)) is not None}
 
     def margins(place: int) -> Mapping[int, Margins]:
         if sums is not None:
             return margins_of(sums, place, widest)
-        return {i: one for i, of in enumerate(of_parts) if (one := of(place)) is not None}
+        return {i: of_group for i, of in enumerate(of_parts) if (of_group := of(place)) is not None}
 
     def finest() -> Iterator[_Line]:
         for i, keys in enumerate(groups):
             if possible is not None and not possible(keys):
                 continue
-            buckets = [] if sums is not None else [one[i] for one in chosen]
-            yield _Line(keys, every, [found(i) for found in read], buckets, margins(i))
+            buckets = [] if sums is not None else [chosen_buckets[i] for chosen_buckets in chosen]
+            yield _Line(keys, every, [estimates_of(i) for estimates_of in read], buckets, margins(i))
 
     may_be_empty = emptiness(plan, len(groups), widest) if plan.hides_empty else _never
     if plan.sets is None:
-        yield from (line for line in finest() if not may_be_empty(line.found))
+        yield from (line for line in finest() if not may_be_empty(line.estimates))
         return
     lines = list(finest())
     for by in plan.sets:
         if not by and not lines:
             yield _Line((None,) * len(every), by, [], [], {})  # the total of no groups
-        kept = {_keys(line, by) for line in lines if not may_be_empty(line.found)}
+        kept = {_keys(line, by) for line in lines if not may_be_empty(line.estimates)}
         yield from (line for line in _together(lines, by) if not by or line.keys in kept)
 
 
@@ -142,19 +142,19 @@ def _never(_: Sequence[Found]) -> bool:
     return False
 
 
-def _keys(line: _Line, one: Set) -> KeyRow:
-    return tuple(cell if i in one else None for i, cell in enumerate(line.keys))
+def _keys(line: _Line, grouping_set: Set) -> KeyRow:
+    return tuple(cell if i in grouping_set else None for i, cell in enumerate(line.keys))
 
 
-def _together(lines: Sequence[_Line], one: Set) -> Iterator[_Line]:
+def _together(lines: Sequence[_Line], grouping_set: Set) -> Iterator[_Line]:
     """Yield the rows of one grouping set: the sums of all groups that agree in its keys, added up."""
     sums: dict[KeyRow, list[dict[Feature, float]]] = {}
     for line in lines:
-        known = sums.setdefault(_keys(line, one), [dict.fromkeys(part, 0.0) for part in line.found])
-        for total, found in zip(known, line.found, strict=True):
-            total.update({feature: total[feature] + value for feature, value in found.items()})
+        totals = sums.setdefault(_keys(line, grouping_set), [dict.fromkeys(part, 0.0) for part in line.estimates])
+        for total, estimates in zip(totals, line.estimates, strict=True):
+            total.update({feature: total[feature] + value for feature, value in estimates.items()})
     for keys, together in sums.items():
-        yield _Line(keys, one, together, [], {})
+        yield _Line(keys, grouping_set, together, [], {})
 
 
 def _shown(key: KeyRow, types: Sequence[str]) -> list[CellText]:
@@ -167,7 +167,7 @@ def _outputs(plan: MeasurementPlan, line: _Line, types: Sequence[str], *, clamp:
 
 
 def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, clamp: bool) -> CellText:
-    found = line.found
+    estimates = line.estimates
     match output:
         case GroupingOutput(keys=keys):
             bits = ["0" if key in line.grouped_by else "1" for key in keys]
@@ -176,9 +176,9 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
             nothing = output.part is None or not plan.parts
             return _of_no_rows(output) if nothing else format_number(_statistic(output, line, clamp=clamp), type_)
         case VoteOutput():
-            return _voted(plan, output, found, type_)
+            return _voted(plan, output, estimates, type_)
         case DistinctCountOutput(part=part):
-            counted = 0.0 if part is None or not plan.parts else found[part][ONE]
+            counted = 0.0 if part is None or not plan.parts else estimates[part][ONE]
             return format_number(_possible_number(counted, output.most, clamp=clamp), type_)
         case DistinctMarginOutput() | PointMarginOutput():
             return _margin(plan, output, line, type_)
@@ -194,12 +194,12 @@ def _statistic(output: StatisticOutput, line: _Line, *, clamp: bool) -> float | 
     """Return what is read off noisy sums: a statistic, its margin, or which share of it is missing."""
     if output.part is None:
         return None
-    found = line.found[output.part]
+    estimates = line.estimates[output.part]
     if output.cut:
         return line.margins[output.part].missing
     if output.margin:
-        return line.margins[output.part].shown(output.readout, found)
-    return _estimate(output.readout, found, clamp=clamp)
+        return line.margins[output.part].shown(output.readout, estimates)
+    return _estimate(output.readout, estimates, clamp=clamp)
 
 
 def _possible_number(counted: float, most: int | None, *, clamp: bool) -> float:
@@ -229,14 +229,16 @@ def _of_no_rows(output: StatisticOutput) -> CellText:
     return "0" if output.margin or statistic(output.readout.moment.name).counts else None
 
 
-def _voted(plan: MeasurementPlan, output: VoteOutput, found: Sequence[Mapping[Feature, float]], type_: str) -> CellText:
+def _voted(
+    plan: MeasurementPlan, output: VoteOutput, estimates: Sequence[Mapping[Feature, float]], type_: str
+) -> CellText:
     """Return the value with the most votes; for BOOL_AND and BOOL_OR whether any row, to half a row, speaks against or for.
 
     NULL where no value has half a row.
     """
     if output.part is None or not plan.parts:
         return None
-    counts = [_estimate(readout, found[output.part], clamp=False) or 0.0 for readout in output.readouts]
+    counts = [_estimate(readout, estimates[output.part], clamp=False) or 0.0 for readout in output.readouts]
     if max(counts, default=0.0) < _HALF:
         return None
     votes = dict(zip(output.values, counts, strict=True))
@@ -282,8 +284,8 @@ def _point(part: Histogram, bucket: int, type_: str, ordered: Sequence[Value] | 
     return format_number(float(value), type_.removesuffix("[]"))
 
 
-def _estimate(readout: Readout, found: Mapping[Feature, float], *, clamp: bool) -> float | None:
+def _estimate(readout: Readout, estimates: Mapping[Feature, float], *, clamp: bool) -> float | None:
     """Return a statistic, inside what is possible for roles that want no negative counts and accept the bias."""
-    known = statistic(readout.moment.name)
-    value = known.estimate(readout, found)
-    return known.clamped(readout, value) if clamp and value is not None else value
+    kind = statistic(readout.moment.name)
+    value = kind.estimate(readout, estimates)
+    return kind.clamped(readout, value) if clamp and value is not None else value

@@ -66,8 +66,8 @@ class TableProfile:
         reach = min(_REACH * float(measured.scale) / whole, 1.0)
         shares = [NoisyShare(min(max(cell / whole, 0.0), 1.0), reach) for cell in cells[1:]]
         pairs = zip(shares[::2], shares[1::2], strict=True)
-        found = {ref.name: pair for ref, pair in zip(measured.columns, pairs, strict=True)}
-        return replace(self, beyond=found)
+        beyond = {ref.name: pair for ref, pair in zip(measured.columns, pairs, strict=True)}
+        return replace(self, beyond=beyond)
 
     @property
     def rows(self) -> float | None:
@@ -91,15 +91,20 @@ class TableProfile:
 
         A condition is taken to keep the same share of every unit's rows; `counted` None is all.
         """
-        known = self.rows
-        if self.ladder is None or not known:
+        all_rows = self.rows
+        if self.ladder is None or not all_rows:
             return None
         if counted is None:
             return round(self.ladder.cut(rows)[0])
         cut = 0.0
         for _ in range(_ROUNDS):  # what is kept is what is counted, and what is cut off it
-            cut = self.ladder.cut(rows, min((max(counted, 0.0) + cut) / known, 1.0))[0]
+            cut = self.ladder.cut(rows, min((max(counted, 0.0) + cut) / all_rows, 1.0))[0]
         return round(cut)
+
+    def beside(self, rows: int, counted: float) -> int:
+        """Return how many rows a C takes off units of which so many count, if they are like those of the whole table."""
+        share = self.share_cut(rows).value
+        return round(counted * share / (1 - share)) if share < 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +121,13 @@ class Profile:
 
     def with_release(self, table: str, identity: str, measured: Searched, stored: bytes) -> "Profile":
         """Return the profile with one more release."""
-        known, cells = self.tables.get(table, TableProfile()), Release.from_bytes(stored).numbers[0]
+        profile, cells = self.tables.get(table, TableProfile()), Release.from_bytes(stored).numbers[0]
         match measured:
             case RowsPerUnit():
-                known = known.with_rows(measured, cells)
+                profile = profile.with_rows(measured, cells)
             case BeyondBounds():
-                known = known.with_values(measured, cells)
-        return Profile({**self.tables, table: known}, (*self.releases, (identity, stored)))
+                profile = profile.with_values(measured, cells)
+        return Profile({**self.tables, table: profile}, (*self.releases, (identity, stored)))
 
     def lines(self, kind: str) -> Iterator[ProfileLine]:
         """Yield the profile for a unit kind, a fact a line."""

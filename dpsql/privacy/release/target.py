@@ -41,12 +41,12 @@ _COUNT = Readout(Moment("count", ()), ONE)
 class _Group:
     """The group by which it is judged how far an answer errs."""
 
-    found: Found
+    estimates: Found
     margins: Margins
 
     def estimate(self, readout: Readout) -> float | None:
         """Return a statistic of it."""
-        return statistic(readout.moment.name).estimate(readout, self.found)
+        return statistic(readout.moment.name).estimate(readout, self.estimates)
 
 
 def is_aimed(plan: MeasurementPlan, place: int) -> bool:
@@ -92,7 +92,7 @@ def lasting(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) ->
         case Sums() as sums:
             readouts = _readouts(plan, place)
             group = _middle(draws, readouts[0]) if readouts and draws.cut else None
-            if group is not None and any(_cut_share(sums, one, group) > float(error) for one in readouts):
+            if group is not None and any(_cut_share(sums, readout, group) > float(error) for readout in readouts):
                 return f"max_rows: {sums.bound.rows:,} takes more off it, and a larger one less"
         case KeySearch():
             pass
@@ -139,8 +139,8 @@ def _errs_little(sums: Sums, readout: Readout, group: _Group, target: Fraction) 
     more than themselves.
     """
     value, margins = group.estimate(readout), group.margins
-    width = margins.spread(readout, group.found, _TYPICAL)
-    nearly = margins.times(_NEARLY).spread(readout, group.found, _TYPICAL)
+    width = margins.spread(readout, group.estimates, _TYPICAL)
+    nearly = margins.times(_NEARLY).spread(readout, group.estimates, _TYPICAL)
     if value is None or width is None or nearly is None:
         return False
     return nearly <= _beside_cut((abs(value) - _doubt(readout) * width) * float(target), sums, readout, group)
@@ -164,7 +164,7 @@ def _beside_cut(allowed: float, sums: Sums, readout: Readout, group: _Group) -> 
 def _cut(sums: Sums, readout: Readout, group: _Group) -> float:
     """Return by how much an output is too small for what its C takes off, as it seems; means are hardly moved."""
     counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS} and not statistic(readout.moment.name).located
-    return group.margins.cut_off(readout, group.found) if counted else 0.0
+    return group.margins.cut_off(readout, group.estimates) if counted else 0.0
 
 
 def _cut_share(sums: Sums, readout: Readout, group: _Group) -> float:
@@ -180,14 +180,14 @@ def _first(sums: Sums, readout: Readout, group: _Group, target: Fraction, ladder
     not more than it takes, and tells more.
     """
     value, margins = group.estimate(readout), group.margins
-    width = margins.spread(readout, group.found, _TYPICAL)
+    width = margins.spread(readout, group.estimates, _TYPICAL)
     if value is None or width is None:
         return bisect_left(ladder, _unseen(sums.epsilon, target))
     size, beside = max(abs(value), _DOUBT * width), 1 + _doubt(readout) * float(target)
     allowed = _beside_cut(size * float(target) / beside, sums, readout, group)
 
     def exceeds(epsilon: Fraction) -> bool:
-        width = margins.times(sums.epsilon / epsilon).spread(readout, group.found, _TYPICAL)
+        width = margins.times(sums.epsilon / epsilon).spread(readout, group.estimates, _TYPICAL)
         return width is None or width > allowed
 
     return bisect_left(ladder, 1, key=lambda epsilon: 0 if exceeds(epsilon) else 1)
@@ -225,13 +225,13 @@ def _rows_of(readout: Readout) -> Callable[[Found], float]:
 
 def _readouts(plan: MeasurementPlan, place: int) -> list[Readout]:
     """Return the readouts of a part whose error is wanted; margins and votes have none."""
-    found = []
+    readouts = []
     for output in plan.outputs:
         match output:
             case StatisticOutput(part=part, readout=readout, margin=False) if part == place:
-                found.append(readout)
+                readouts.append(readout)
             case DistinctCountOutput(part=part) if part == place:
-                found.append(_COUNT)
+                readouts.append(_COUNT)
             case _:
                 pass
-    return found
+    return readouts

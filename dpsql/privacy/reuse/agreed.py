@@ -23,6 +23,7 @@ from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.law import Law
 from dpsql.privacy.release.draws import Draws, Found
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens
 
@@ -31,8 +32,8 @@ _LEAST = 1e-30
 
 def may_agree(measured: Sums) -> bool:
     """Return whether releases of sums may be put together with others: it is known what a C takes off."""
-    known = measured.bound.form is Form.UNIQUE or measured.bound.up_to is not None
-    return known and measured.distinct is CountOf.ROWS and not measured.delta
+    certain = measured.bound.form is Form.UNIQUE or measured.bound.up_to is not None
+    return certain and measured.distinct is CountOf.ROWS and not measured.delta
 
 
 @dataclass(frozen=True)
@@ -54,49 +55,52 @@ class TreeEstimates:
     def weights(self) -> Sequence[Sequence[float]]:
         """Return for each group the sources' weights, which add up to 1."""
         each = [source.variances(self.needed) for source in self.sources]
-        found = []
+        weights = []
         for group in range(self.groups):
             inverse = [1 / max(variances[group], _LEAST) for variances in each]
             whole = sum(inverse)
-            found.append([one / whole for one in inverse])
-        return found
+            weights.append([precision / whole for precision in inverse])
+        return weights
 
     @cached_property
     def own_variances(self) -> Sequence[float]:
         """Return the variance of each group's estimate, before it is made to agree."""
         each = [source.variances(self.needed) for source in self.sources]
-        return [1 / sum(1 / max(one[group], _LEAST) for one in each) for group in range(self.groups)]
+        return [1 / sum(1 / max(variances[group], _LEAST) for variances in each) for group in range(self.groups)]
 
     @cached_property
     def own(self) -> Sequence[Found]:
         """Return each group's sums, before they are made to agree."""
         readers = [source.reader() for source in self.sources]
-        found = []
+        combined = []
         for group in range(self.groups):
             read = [reader(group) for reader in readers]
-            found.append(
-                {f: sum(w * one[f] for w, one in zip(self.weights[group], read, strict=True)) for f in self.needed}
+            combined.append(
+                {
+                    f: sum(w * estimates[f] for w, estimates in zip(self.weights[group], read, strict=True))
+                    for f in self.needed
+                }
             )
-        return found
+        return combined
 
     @cached_property
     def parts(self) -> Sequence[tuple[int, float, float]]:
         """Return for each group the coarser one that it is part of, its share of the variance there, and that variance."""
         if self.above is None:
             return []
-        lines, found = self.above[1].lines[0], [(-1, 0.0, 0.0)] * self.groups
+        lines, parts = self.above[1].lines[0], [(-1, 0.0, 0.0)] * self.groups
         for total, line in enumerate(lines):
             whole = sum(self.own_variances[group] for group in line)
             for group in line:
-                found[group] = (total, self.own_variances[group] / max(whole, _LEAST), whole)
-        return found
+                parts[group] = (total, self.own_variances[group] / max(whole, _LEAST), whole)
+        return parts
 
     @cached_property
-    def found(self) -> Sequence[Found]:
+    def estimates(self) -> Sequence[Found]:
         """Return each group's sums."""
         if self.above is None:
             return self.own
-        totals, lines = self.above[0].found, self.above[1].lines[0]
+        totals, lines = self.above[0].estimates, self.above[1].lines[0]
         missing = [
             {f: totals[total][f] - sum(self.own[group][f] for group in line) for f in self.needed}
             for total, line in enumerate(lines)
@@ -128,7 +132,12 @@ class Agreed(Draws):
     def of_estimates(cls, estimates: TreeEstimates) -> "Agreed":
         """Build from estimates."""
         best = min(estimates.sources, key=lambda source: sum(source.variances(estimates.needed)))
-        return cls(best.drawn, best.known, estimates)
+        return cls(best.drawn, best.profile, estimates=estimates)
+
+    def seen_by(self, ladder: NoisyLadder) -> "Agreed":
+        """Return them as they are: each of several has a C of its own."""
+        _ = ladder
+        return self
 
     @property
     def _all(self) -> TreeEstimates:
@@ -142,7 +151,7 @@ class Agreed(Draws):
 
     def reader(self) -> Callable[[int], Found]:
         """Return the function from a group's place to its sums."""
-        return self._all.found.__getitem__
+        return self._all.estimates.__getitem__
 
     def chosen(self) -> Sequence[Sequence[int]]:
         """Return nothing: sums have no buckets."""
@@ -150,20 +159,22 @@ class Agreed(Draws):
 
     def margins_by_place(self, *, missing: bool) -> Callable[[int | None], Margins | None]:
         """Return the function to the margins of a group; see `Draws`."""
-        estimates, known = self._all, dict[object, Margins]()
+        estimates, remembered = self._all, dict[object, Margins]()
         each = [source.margins_by_place(missing=missing) for source in estimates.sources]
         widest = max(range(self.groups), key=estimates.variances.__getitem__, default=0)
 
         def margins(place: int | None) -> Margins:
             group = widest if place is None else place
             weights = estimates.weights[group]
-            parts = [(weight, one) for weight, of in zip(weights, each, strict=True) if (one := of(group)) is not None]
+            parts = [
+                (weight, part) for weight, of in zip(weights, each, strict=True) if (part := of(group)) is not None
+            ]
             own = estimates.own_variances[group]
             less = math.sqrt(estimates.variances[group] / own) if own else 1.0
-            key = (less, *((weight, id(one)) for weight, one in parts))
-            if key not in known:
-                known[key] = _together(parts, less, estimates.needed)
-            return known[key]
+            key = (less, *((weight, id(part_margins)) for weight, part_margins in parts))
+            if key not in remembered:
+                remembered[key] = _together(parts, less, estimates.needed)
+            return remembered[key]
 
         return margins
 
@@ -172,14 +183,15 @@ def _together(parts: Sequence[tuple[float, Margins]], less: float, needed: Seque
     """Return the margins of a weighted mean of independent estimates, whose noise is then so many times as large."""
     laws, readable = list[tuple[Law, tuple[int, ...]]](), {feature: dict[int, float]() for feature in needed}
     first = 0
-    for weight, one in parts:
-        size = weight * one.unit * less
-        laws += [(law, tuple(first + place for place in places)) for law, places in one.laws]
+    for weight, part in parts:
+        size = weight * part.unit * less
+        laws += [(law, tuple(first + place for place in places)) for law, places in part.laws]
         for feature in needed:
-            readable[feature] |= {first + place: float(times) * size for place, times in one.readable[feature].items()}
-        first += 1 + max((place for _, places in one.laws for place in places), default=-1)
+            readable[feature] |= {first + place: float(times) * size for place, times in part.readable[feature].items()}
+        first += 1 + max((place for _, places in part.laws for place in places), default=-1)
     rounded: Mapping[Feature, float] = {
-        feature: sum(weight * one.rounded.get(feature, 0.0) for weight, one in parts) for feature in needed
+        feature: sum(weight * part_margins.rounded.get(feature, 0.0) for weight, part_margins in parts)
+        for feature in needed
     }
     return replace(
         parts[0][1],
@@ -187,6 +199,6 @@ def _together(parts: Sequence[tuple[float, Margins]], less: float, needed: Seque
         unit=1.0,
         readable=readable,
         rounded={feature: off for feature, off in rounded.items() if off},
-        rows=max(one.rows for _, one in parts),
-        cut=sum(weight * one.cut for weight, one in parts),
+        rows=max(part_margins.rows for _, part_margins in parts),
+        cut=sum(weight * part_margins.cut for weight, part_margins in parts),
     )

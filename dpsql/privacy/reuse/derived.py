@@ -12,6 +12,7 @@ from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import Law
 from dpsql.privacy.release.draws import Draws, Found
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.reuse.lens import Lens
 
 _COPIES = 32
@@ -30,7 +31,7 @@ class Derived(Draws):
     @classmethod
     def through(cls, lens: Lens, draws: Draws) -> "Derived":
         """Build from what was released."""
-        return cls(draws.drawn, draws.known, lens)
+        return cls(draws.drawn, draws.profile, lens=lens)
 
     @property
     def groups(self) -> int:
@@ -39,19 +40,24 @@ class Derived(Draws):
 
     def released(self) -> Draws:
         """Return the release, unchanged."""
-        return Draws(self.drawn, self.known)
+        return Draws(self.drawn, self.profile)
+
+    def seen_by(self, ladder: NoisyLadder) -> "Derived":
+        """Return them as they are: their C was chosen for other rows."""
+        _ = ladder
+        return self
 
     def reader(self) -> Callable[[int], Found]:
         """Return the function from a group's place to all sums that can be read of it."""
         read, lens = self.released().reader(), self.lens
-        known: dict[int, Found] = {}
+        remembered: dict[int, Found] = {}
 
         def of(place: int) -> Found:
-            if place not in known:
-                known[place] = read(place)
-            return known[place]
+            if place not in remembered:
+                remembered[place] = read(place)
+            return remembered[place]
 
-        def found(group: int) -> Found:
+        def estimates_of(group: int) -> Found:
             return {
                 feature: sum(
                     float(term.factor) * of(place)[term.feature]
@@ -61,7 +67,7 @@ class Derived(Draws):
                 for feature, terms in lens.terms.items()
             }
 
-        return found
+        return estimates_of
 
     def variances(self, needed: Sequence[Feature]) -> Sequence[float]:
         """Return for each group the variance of all sums together that are read, and the square of what a C takes off."""
@@ -97,16 +103,16 @@ class Derived(Draws):
         measured, of_all = self.measurement, self.missing if missing else None
         if not isinstance(measured, Sums):
             return lambda _: None
-        known: dict[tuple[tuple[frozenset[int], int], ...], Margins] = {}
+        remembered: dict[tuple[tuple[frozenset[int], int], ...], Margins] = {}
         most = self.cut
         base = Margins.of(measured, most, of_all, chosen=self.best[1].chosen is not None)
 
         def margins(place: int | None) -> Margins:
             group = self._widest if place is None else place
             made = tuple(sorted(self._made_of(group).items(), key=repr))
-            if made not in known:
-                known[made] = self._margins(base, made, most)
-            return known[made]
+            if made not in remembered:
+                remembered[made] = self._margins(base, made, most)
+            return remembered[made]
 
         return margins
 
@@ -123,10 +129,10 @@ class Derived(Draws):
         for number, lines in enumerate(self.lens.lines):
             for place in lines[group]:
                 within.setdefault(place, set()).add(number)
-        found: dict[frozenset[int], int] = {}
+        made: dict[frozenset[int], int] = {}
         for which in within.values():
-            found[frozenset(which)] = found.get(frozenset(which), 0) + 1
-        return found
+            made[frozenset(which)] = made.get(frozenset(which), 0) + 1
+        return made
 
     def _margins(self, base: Margins, made: Sequence[tuple[frozenset[int], int]], cut: float) -> Margins:
         """Return margins whose coordinates are those of each released group that a group is made of."""
@@ -156,8 +162,8 @@ class Derived(Draws):
 
     def _rounded(self, base: Margins) -> Mapping[Feature, float]:
         """Return by how much a row is off in each sum, where values are rounded."""
-        found = {
+        rounded = {
             feature: sum(abs(float(term.factor)) * base.rounded.get(term.feature, 0.0) for term in terms)
             for feature, terms in self.lens.terms.items()
         }
-        return {feature: off for feature, off in found.items() if off}
+        return {feature: off for feature, off in rounded.items() if off}

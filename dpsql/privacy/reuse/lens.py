@@ -66,10 +66,10 @@ def lens(
     """
     if not _is_alike(wanted, told):
         return None
-    found = among_rows(_rows(wanted), _rows(told), declared.rows)
-    if found is None or _renamed_unit(found, wanted) != told.bound.unit:
+    among = among_rows(_rows(wanted), _rows(told), declared.rows)
+    if among is None or _renamed_unit(among, wanted) != told.bound.unit:
         return None
-    groups = GroupLines.of(found, wanted, told, declared)
+    groups = GroupLines.of(among, wanted, told, declared)
     if groups is None:
         return None
     if isinstance(wanted, Sums) and isinstance(told, Sums) and wanted.distinct is CountOf.ROWS:
@@ -107,43 +107,43 @@ def _rows(measurement: Sums | Histogram) -> ReadRows:
     return ReadRows(measurement.relation, measurement.where, [*keys, *values, *features, *measurement.block_conditions])
 
 
-def _renamed_unit(found: AmongRows, wanted: Sums | Histogram) -> Expr:
-    return found.renamed(wanted.bound.unit)
+def _renamed_unit(among: AmongRows, wanted: Sums | Histogram) -> Expr:
+    return among.renamed(wanted.bound.unit)
 
 
 def _as_it_is(groups: GroupLines, wanted: Sums | Histogram, told: Sums | Histogram) -> Lens | None:
     """Return the lens where each group that is wanted is one that was measured: what can't be added up."""
-    found = groups.of_rows(groups.conditions())
-    if found is None or found[1] or any(len(line) > 1 for line in found[0]):
+    of_rows = groups.of_rows(groups.conditions())
+    if of_rows is None or of_rows[1] or any(len(line) > 1 for line in of_rows[0]):
         return None
     if isinstance(wanted, Histogram) or isinstance(told, Histogram):
         alike = isinstance(wanted, Histogram) and isinstance(told, Histogram) and _is_same(groups, wanted.x, told.x)
-        return Lens((found[0],), {}) if alike and all(found[0]) else None
-    value = None if wanted.value is None else groups.found.renamed(wanted.value)
+        return Lens((of_rows[0],), {}) if alike and all(of_rows[0]) else None
+    value = None if wanted.value is None else groups.among.renamed(wanted.value)
     features = {f: _renamed(groups, f) for f in readable_features(wanted.features)}
     if value != told.value or not set(features.values()) <= readable_features(told.features).keys():
         return None
-    return Lens((found[0],), {f: (Term(Fraction(1), 0, of),) for f, of in features.items()})
+    return Lens((of_rows[0],), {f: (Term(Fraction(1), 0, of),) for f, of in features.items()})
 
 
 def _of_sums(groups: GroupLines, wanted: Sums, needed: Sequence[Feature], told: Sums) -> Lens | None:
     """Return the lens for what can be added up."""
     terms = SumTerms(groups, wanted, told, {}, [])
-    found: dict[Feature, tuple[Term, ...]] = {}
+    by_feature: dict[Feature, tuple[Term, ...]] = {}
     for feature in dict.fromkeys((*needed, *readable_features(wanted.features))):
         made = terms.of(feature)
         if made is not None:
-            found[feature] = made
+            by_feature[feature] = made
         elif feature in needed:
             return None
-    return Lens(tuple(terms.lines), found)
+    return Lens(tuple(terms.lines), by_feature)
 
 
 def _renamed(groups: GroupLines, feature: Feature) -> Feature:
-    renamed = groups.found.renamed
+    renamed = groups.among.renamed
     x, y = (None if s is None else replace(s, expr=renamed(s.expr)) for s in (feature.x, feature.y))
     return Feature(feature.shape, renamed(feature.where), x, y, feature.block)
 
 
 def _is_same(groups: GroupLines, wanted: Scaled, told: Scaled) -> bool:
-    return replace(wanted, expr=groups.found.renamed(wanted.expr)) == told
+    return replace(wanted, expr=groups.among.renamed(wanted.expr)) == told

@@ -23,7 +23,7 @@ Conditions = frozenset[Expr]
 class GroupLines:
     """The facts about how a measurement's rows are among another's."""
 
-    found: AmongRows
+    among: AmongRows
     cells: GroupCells
     places: Sequence[int | None]
     """For each released group, which wanted one its rows are in; None for none."""
@@ -32,17 +32,17 @@ class GroupLines:
 
     @classmethod
     def of(
-        cls, found: AmongRows, wanted: Sums | Histogram, told: Sums | Histogram, declared: Declared
+        cls, among: AmongRows, wanted: Sums | Histogram, told: Sums | Histogram, declared: Declared
     ) -> "GroupLines | None":
         """Build from how rows are among others; None where groups do not tell in which wanted ones their rows are."""
         keys = tuple(key.expr for key in told.groups.keys)
-        env = narrowed(refs(*keys), both(*found.told), declared)
+        env = narrowed(refs(*keys), both(*among.told), declared)
         if env is None or len(told.groups.shown) != len(told.groups.grouped):
             return None
-        cells = GroupCells(keys, told.groups.shown, env, declared, found.lookups)
+        cells = GroupCells(keys, told.groups.shown, env, declared, among.lookups)
         columns = []
         for key in wanted.groups.keys:
-            values = cells.of(found.renamed(key.expr))
+            values = cells.of(among.renamed(key.expr))
             if values is None:
                 return None
             columns.append(values)
@@ -50,17 +50,17 @@ class GroupLines:
         if place is None:
             return None
         shown = zip(*columns, strict=True) if columns else [()] * len(told.groups.shown)
-        return cls(found, cells, [place.get(key) for key in shown], len(wanted.groups.shown))
+        return cls(among, cells, [place.get(key) for key in shown], len(wanted.groups.shown))
 
     def conditions(self, *more: Expr) -> Conditions:
         """Return what holds of wanted rows, and more, and is not said by the release's own rows."""
-        renamed = normal_form(*map(self.found.renamed, more))
-        return (self.found.every | renamed) - self.found.told
+        renamed = normal_form(*map(self.among.renamed, more))
+        return (self.among.every | renamed) - self.among.told
 
     def of_rows(self, conditions: Conditions) -> tuple[Lines, Conditions] | None:
         """Return the groups in whose rows conditions hold, by wanted group, and the conditions that groups do not decide."""
         kept, left = [True] * len(self.places), set[Expr]()
-        items = [one for one in self.found.lookups if one.adds and one.join is not Join.LEFT]
+        items = [lookup for lookup in self.among.lookups if lookup.adds and lookup.join is not Join.LEFT]
         for item in items:
             values = self.cells.of(item)
             if values is None:
@@ -72,14 +72,14 @@ class GroupLines:
                 left.add(condition)
             else:
                 kept = [k and v is True for k, v in zip(kept, values, strict=True)]
-        found: list[list[int]] = [[] for _ in range(self.number)]
+        lines: list[list[int]] = [[] for _ in range(self.number)]
         for place, (group, keep) in enumerate(zip(self.places, kept, strict=True)):
             if keep and group is not None:
-                found[group].append(place)
-        return tuple(map(tuple, found)), frozenset(left)
+                lines[group].append(place)
+        return tuple(map(tuple, lines)), frozenset(left)
 
 
 def _places(groups: Sequence[tuple[Cell, ...]]) -> Mapping[tuple[Cell, ...], int] | None:
     """Return the place of each group by its keys; None where two look the same."""
-    found = {group: place for place, group in enumerate(groups)}
-    return found if len(found) == len(groups) else None
+    place_of = {group: place for place, group in enumerate(groups)}
+    return place_of if len(place_of) == len(groups) else None

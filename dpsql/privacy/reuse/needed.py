@@ -23,8 +23,8 @@ def _needed(plan: MeasurementPlan, place: int) -> Iterator[Feature]:
             case StatisticOutput(part=part, readout=readout) if part == place:
                 yield from readout.features
             case VoteOutput(part=part, readouts=readouts) if part == place:
-                for one in readouts:
-                    yield from one.features
+                for each in readouts:
+                    yield from each.features
             case DistinctCountOutput(part=part) | DistinctMarginOutput(part=part) if part == place:
                 yield ONE
             case _:

@@ -36,7 +36,7 @@ class SumTerms:
     groups: GroupLines
     wanted: Sums
     told: Sums
-    known: dict[Conditions, tuple[int, Conditions] | None]
+    entries: dict[Conditions, tuple[int, Conditions] | None]
     lines: list[Lines]
 
     def of(self, feature: Feature) -> tuple[Term, ...] | None:
@@ -48,7 +48,7 @@ class SumTerms:
         return _sum_of(self._made(feature, block, self.groups.conditions(block, feature.where)))
 
     def _made(self, feature: Feature, block: Expr, where: Conditions) -> Iterator[tuple[Term, ...] | None]:
-        renamed = {s: replace(s, expr=self.groups.found.renamed(s.expr)) for s in (feature.x, feature.y) if s}
+        renamed = {s: replace(s, expr=self.groups.among.renamed(s.expr)) for s in (feature.x, feature.y) if s}
         match feature.shape:
             case Shape.ONE:
                 yield self.counted(where)
@@ -64,18 +64,18 @@ class SumTerms:
 
     def counted(self, where: Conditions) -> tuple[Term, ...] | None:
         """Return the number of rows for which conditions hold."""
-        found = self._at(where)
-        if found is None:
+        placed = self._at(where)
+        if placed is None:
             return None
-        lines, left, block = found
+        lines, left, block = placed
         if not left:
-            one = Feature(Shape.ONE, block=block)
-            return (Term(Fraction(1), lines, one),) if one in self._readable else None
+            count_feature = Feature(Shape.ONE, block=block)
+            return (Term(Fraction(1), lines, count_feature),) if count_feature in self._readable else None
         half = Fraction(1, 2)
-        sign, one = self._feature(Shape.SIGN, left, block), Feature(Shape.ONE, block=block)
-        if sign is None or one not in self._readable:
+        sign, count_feature = self._feature(Shape.SIGN, left, block), Feature(Shape.ONE, block=block)
+        if sign is None or count_feature not in self._readable:
             return None
-        return (Term(half, lines, sign), Term(half, lines, one))
+        return (Term(half, lines, sign), Term(half, lines, count_feature))
 
     def _valued(self, shape: Shape, x: Scaled, where: Conditions) -> Iterator[tuple[Term, ...] | None]:
         """Yield the terms of a sum of values, from 0 or from the middle, by one of the same values in either form."""
@@ -83,12 +83,12 @@ class SumTerms:
         if (
             branch is not None and number_of(branch[2]) == 0
         ):  # a sum over some rows, as one over all with 0 for the others
-            where, x = where | normal_form(branch[0]) - self.groups.found.told, replace(x, expr=branch[1])
-        found = self._at(where)
-        if found is None:
+            where, x = where | normal_form(branch[0]) - self.groups.among.told, replace(x, expr=branch[1])
+        placed = self._at(where)
+        if placed is None:
             yield None
             return
-        lines, left, block = found
+        lines, left, block = placed
         signed = shape is Shape.SIGNED or self.told.bound.weighs_alike
         for other in (Shape.SIGNED, Shape.VALUE) if signed else (Shape.VALUE,):
             same = self._scaled_alike(x, left, block, other)
@@ -106,42 +106,42 @@ class SumTerms:
 
     def _scaled_alike(self, x: Scaled, left: Conditions, block: int | None, shape: Shape) -> Feature | None:
         """Return a released sum of the same values, within bounds that are no narrower."""
-        for one in self._readable:
-            alike = one.shape is shape and one.block == block and normal_form(one.where) == left
-            if alike and one.x is not None and one.x.expr == x.expr:
-                within = one.x.interval.hull(_ZERO) if shape is Shape.SIGNED else one.x.interval
-                return one if within.low <= x.interval.low and x.interval.high <= within.high else None
+        for feature in self._readable:
+            alike = feature.shape is shape and feature.block == block and normal_form(feature.where) == left
+            if alike and feature.x is not None and feature.x.expr == x.expr:
+                within = feature.x.interval.hull(_ZERO) if shape is Shape.SIGNED else feature.x.interval
+                return feature if within.low <= x.interval.low and x.interval.high <= within.high else None
         return None
 
     def _measured(self, feature: Feature, where: Conditions) -> tuple[Term, ...] | None:
         """Return a sum that is released unchanged."""
-        found = self._at(where)
-        if found is None:
+        placed = self._at(where)
+        if placed is None:
             return None
-        lines, left, block = found
+        lines, left, block = placed
         same = self._feature(feature.shape, left, block, feature.x, feature.y)
         return None if same is None else (Term(Fraction(1), lines, same),)
 
     def _feature(
         self, shape: Shape, left: Conditions, block: int | None, x: Scaled | None = None, y: Scaled | None = None
     ) -> Feature | None:
-        for one in self._readable:
-            alike = one.shape is shape and one.block == block and (one.x, one.y) == (x, y)
-            if alike and normal_form(one.where) == left:
-                return one
+        for feature in self._readable:
+            alike = feature.shape is shape and feature.block == block and (feature.x, feature.y) == (x, y)
+            if alike and normal_form(feature.where) == left:
+                return feature
         return None
 
     def _at(self, where: Conditions) -> tuple[int, Conditions, int | None] | None:
         """Return the lines where conditions hold, what of these is left to sums, and the block that says some of that."""
-        if where not in self.known:
-            found = self.groups.of_rows(where)
-            if found is not None:
-                self.lines.append(found[0])
-            self.known[where] = None if found is None else (len(self.lines) - 1, found[1])
-        known = self.known[where]
-        if known is None:
+        if where not in self.entries:
+            of_rows = self.groups.of_rows(where)
+            if of_rows is not None:
+                self.lines.append(of_rows[0])
+            self.entries[where] = None if of_rows is None else (len(self.lines) - 1, of_rows[1])
+        entry = self.entries[where]
+        if entry is None:
             return None
-        lines, left = known
+        lines, left = entry
         for block, condition in enumerate(self.told.block_conditions):
             said = normal_form(condition)
             if said <= left:
@@ -152,15 +152,15 @@ class SumTerms:
     def _readable(self) -> Iterator[Feature]:
         """Yield the sums that can be read of the release; of blocks together only where each row is in one."""
         every = self._blocks_hold_all()
-        return (one for one in readable_features(self.told.features) if every or one.block is not None)
+        return (feature for feature in readable_features(self.told.features) if every or feature.block is not None)
 
     def _blocks_hold_all(self) -> bool:
         conditions = self.told.block_conditions
         if not conditions or any(feature.block == len(conditions) for feature in self.told.features):
             return True
         env = self.groups.cells.declared.env(refs(*conditions))
-        found = exclusion(conditions, lambda expr: facts(expr, env))
-        return found is not None and found.exhaustive
+        excluded = exclusion(conditions, lambda expr: facts(expr, env))
+        return excluded is not None and excluded.exhaustive
 
 
 _ZERO = Interval.of(0, 0)
@@ -179,11 +179,11 @@ def _times(terms: tuple[Term, ...] | None, factor: Fraction | int) -> tuple[Term
 
 def _sum_of(parts: Iterator[tuple[Term, ...] | None]) -> tuple[Term, ...] | None:
     """Return terms added up; None where one is missing."""
-    found: dict[tuple[int, Feature], Fraction] = {}
+    factors: dict[tuple[int, Feature], Fraction] = {}
     for part in parts:
         if part is None:
             return None
         for term in part:
             place = term.lines, term.feature
-            found[place] = found.get(place, Fraction(0)) + term.factor
-    return tuple(Term(factor, lines, feature) for (lines, feature), factor in found.items() if factor)
+            factors[place] = factors.get(place, Fraction(0)) + term.factor
+    return tuple(Term(factor, lines, feature) for (lines, feature), factor in factors.items() if factor)

@@ -31,30 +31,30 @@ def facts(expr: Expr, env: Env) -> Facts:
     """
     match expr:
         case Ref():
-            known = env[expr]
+            expr_facts = env[expr]
         case Const(value=None):
             return Facts(nullable=True)
         case Const(value=value):
-            known = Facts.of_values((value,), nullable=False) if value is not None else Facts()
+            expr_facts = Facts.of_values((value,), nullable=False) if value is not None else Facts()
         case Apply():
             rule = function_of(expr).facts
-            found = _applied(expr, env) if rule is None else rule(facts(expr.args[0], env), expr)
-            known = _said(found, env[expr]) if expr in env else found
+            computed_facts = _applied(expr, env) if rule is None else rule(facts(expr.args[0], env), expr)
+            expr_facts = _said(computed_facts, env[expr]) if expr in env else computed_facts
             if rule is None:
-                return known
+                return expr_facts
         case _:
             assert_never(expr)
-    if known.float_range or known.interval is None:
-        return known
-    return Facts(known.nullable, known.interval, known.values, as_read(known.interval, expr.type))
+    if expr_facts.float_range or expr_facts.interval is None:
+        return expr_facts
+    return Facts(expr_facts.nullable, expr_facts.interval, expr_facts.values, as_read(expr_facts.interval, expr.type))
 
 
 def _applied(expr: Apply, env: Env) -> Facts:
     function = function_of(expr)
     given = _branches(expr, env) if function.conditional else [facts(arg, env) for arg in expr.args]
     if function.needs_bounds:
-        for arg, known in zip(expr.args, given, strict=True):
-            _require_bounds(arg, known)
+        for arg, arg_facts in zip(expr.args, given, strict=True):
+            _require_bounds(arg, arg_facts)
     try:
         intervals, may_be_null = [g.interval for g in given], [g.nullable for g in given]
         if function.interval_of_present is not None:
@@ -97,25 +97,25 @@ def _missing(expr: Expr) -> bool:
             assert_never(expr)
 
 
-def _said(found: Facts, said: Facts) -> Facts:
+def _said(computed: Facts, said: Facts) -> Facts:
     """Return the facts about an expression about which a condition says something.
 
     It is the very expression that the engine compares, and so has the very value that was compared.
     """
     return replace(
-        found,
-        nullable=found.nullable and said.nullable,
-        interval=_both(found.interval, said.interval),
-        float_range=_both(found.float_range, said.float_range),
-        anywhere=found.anywhere and _both(found.anywhere, said.float_range),
+        computed,
+        nullable=computed.nullable and said.nullable,
+        interval=_both(computed.interval, said.interval),
+        float_range=_both(computed.float_range, said.float_range),
+        anywhere=computed.anywhere and _both(computed.anywhere, said.float_range),
     )
 
 
-def _both(found: Interval | None, said: Interval | None) -> Interval | None:
+def _both(computed: Interval | None, said: Interval | None) -> Interval | None:
     """Return what both contain; a condition alone may bound an expression, if it does so on both sides."""
-    if found is None or said is None:
-        return found or (said if said is not None and said.magnitude < LARGEST else None)
-    return found.meet(said) or found
+    if computed is None or said is None:
+        return computed or (said if said is not None and said.magnitude < LARGEST else None)
+    return computed.meet(said) or computed
 
 
 def _branches(expr: Apply, env: Env) -> list[Facts]:
@@ -142,8 +142,8 @@ def _is_short(interval: Interval) -> bool:
 
 def countable(expr: Expr, env: Env) -> bool:
     """Return whether every engine can turn all values of an expression into whole numbers of 64 bits."""
-    known = facts(expr, env)
-    within = known.anywhere or known.float_range
+    expr_facts = facts(expr, env)
+    within = expr_facts.anywhere or expr_facts.float_range
     return within is not None and _computable(within, SqlType.BIGINT)
 
 
@@ -156,19 +156,19 @@ def too_large(expr: Expr) -> MissingBounds:
     )
 
 
-def _require_bounds(arg: Expr, known: Facts) -> None:
+def _require_bounds(arg: Expr, arg_facts: Facts) -> None:
     if (arg.type.is_number or arg.type.is_temporal) and not (isinstance(arg, Const) and arg.value is None):
-        bounded(arg, known)
+        bounded(arg, arg_facts)
 
 
-def bounded(expr: Expr, known: Facts) -> Interval:
+def bounded(expr: Expr, expr_facts: Facts) -> Interval:
     """Return the interval of an expression with which something is to be computed.
 
     Raises:
         MissingBounds: it has none, or one with values that can't be computed with.
     """
     column = _converted(expr)
-    if known.interval is None and isinstance(column, Ref):
+    if expr_facts.interval is None and isinstance(column, Ref):
         raise missing_bounds(column)
     if isinstance(expr, Const) and expr.value is None:
         raise Unsupported(
@@ -176,15 +176,15 @@ def bounded(expr: Expr, known: Facts) -> Interval:
             because="computed-of-null",
             hint="Write NULL instead of the aggregate.",
         )
-    if known.interval is None:
+    if expr_facts.interval is None:
         raise MissingBounds(
             f"the possible values of {describe(expr)} are not bounded",
             because="values-not-bounded",
             hint="A divisor must not be able to be 0, nor the argument of ln; WHERE can exclude it: WHERE n >= 1.",
         )
-    if not _computable(known.interval, expr.type):
+    if not _computable(expr_facts.interval, expr.type):
         raise too_large(expr)
-    return known.interval
+    return expr_facts.interval
 
 
 def _converted(expr: Expr) -> Expr:

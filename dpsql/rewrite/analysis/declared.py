@@ -28,23 +28,23 @@ class Declared:
 
     def env(self, columns: Sequence[Ref]) -> Env:
         """Return the facts about these columns."""
-        return {ref: self.one(ref) for ref in columns}
+        return {ref: self.facts_of(ref) for ref in columns}
 
-    def one(self, ref: Ref) -> Facts:
+    def facts_of(self, ref: Ref) -> Facts:
         """Return the facts about one column."""
         key = id(ref.column), ref.table, ref.name, ref.optional
-        found = self._found.get(key)
-        if found is None:
+        entry = self._found.get(key)
+        if entry is None:
             if len(self._found) >= _MOST:
                 self._found.clear()
-            found = self._found[key] = ref.column, self._one(ref)
-        return found[1]
+            entry = self._found[key] = ref.column, self._one(ref)
+        return entry[1]
 
     def _one(self, ref: Ref) -> Facts:
         column, nullable = ref.column, ref.column.nullable or ref.optional
-        known = self.public.get((ref.table, ref.name))
-        if known is not None:
-            return replace(known, nullable=known.nullable or ref.optional)
+        public_facts = self.public.get((ref.table, ref.name))
+        if public_facts is not None:
+            return replace(public_facts, nullable=public_facts.nullable or ref.optional)
         if column.references is not None and column.references.public:
             target = self.public.get((column.references.table, column.references.column))
             if target is None:

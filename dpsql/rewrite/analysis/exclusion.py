@@ -36,14 +36,14 @@ class Exclusion:
     """Whether every row satisfies one of them."""
 
 
-def exclusion(conditions: Sequence[Expr], known: Known) -> Exclusion | None:
+def exclusion(conditions: Sequence[Expr], facts_of: Known) -> Exclusion | None:
     """Return what is proven about conditions that exclude each other; None where that is not proven."""
     if any(map(blurred, conditions)):
         return None
     variables: dict[Expr, set[Value]] = {}
     for condition in conditions:
-        _collect(condition, known, variables)
-    points = [_points(variable, constants, known(variable)) for variable, constants in variables.items()]
+        _collect(condition, facts_of, variables)
+    points = [_points(variable, constants, facts_of(variable)) for variable, constants in variables.items()]
     cases = math.prod(map(len, points))
     if cases > _MOST_CASES or cases * sum(1 for c in conditions for _ in walk(c)) > _MOST_STEPS:
         return None
@@ -57,25 +57,25 @@ def exclusion(conditions: Sequence[Expr], known: Known) -> Exclusion | None:
     return Exclusion(exhaustive)
 
 
-def _collect(expr: Expr, known: Known, variables: dict[Expr, set[Value]]) -> None:
+def _collect(expr: Expr, facts_of: Known, variables: dict[Expr, set[Value]]) -> None:
     """Add the variables of a formula, each with the constants that it is compared with."""
     if isinstance(expr, Const):
         return
-    if _finite(expr, known):
+    if _finite(expr, facts_of):
         for part in _leaves(expr):
             variables.setdefault(part, set())
     elif isinstance(expr, Apply) and function_of(expr).logical and all(a.type is SqlType.BOOLEAN for a in expr.args):
         for arg in expr.args:
-            _collect(arg, known, variables)
+            _collect(arg, facts_of, variables)
     elif isinstance(expr, Apply) and (variable := _compared(expr)) is not None:
         variables.setdefault(variable, set()).update(_constants(expr))
     else:
         variables.setdefault(expr, set())
 
 
-def _finite(expr: Expr, known: Known) -> bool:
+def _finite(expr: Expr, facts_of: Known) -> bool:
     """Return whether all that a formula is about has declared values."""
-    return evaluable(expr) and all(known(leaf).values is not None for leaf in _leaves(expr))
+    return evaluable(expr) and all(facts_of(leaf).values is not None for leaf in _leaves(expr))
 
 
 def _leaves(expr: Expr) -> Iterator[Ref]:
@@ -92,17 +92,17 @@ def _constants(expr: Apply) -> set[Value]:
     return {arg.value for arg in expr.args if isinstance(arg, Const) and arg.value is not None}
 
 
-def _points(variable: Expr, constants: set[Value], known: Facts) -> list[Value | None]:
+def _points(variable: Expr, constants: set[Value], variable_facts: Facts) -> list[Value | None]:
     """Return one value of each kind that conditions can tell apart."""
-    null: list[Value | None] = [None] if known.nullable else []
-    if known.values is not None:
-        return [*known.values, *null]
+    null: list[Value | None] = [None] if variable_facts.nullable else []
+    if variable_facts.values is not None:
+        return [*variable_facts.values, *null]
     if any(isinstance(constant, str) for constant in constants) or variable.type.is_text:
         return [*sorted(map(str, constants)), _OTHER_TEXT, *null]
     numbers = sorted({Fraction(constant) for constant in constants if not isinstance(constant, str)})
     whole = variable.type.is_integer or variable.type.is_temporal
     tried = _whole(numbers) if whole else _between(numbers)
-    return [*dict.fromkeys(_clamped(point, known.interval) for point in tried or [Fraction(0)]), *null]
+    return [*dict.fromkeys(_clamped(point, variable_facts.interval) for point in tried or [Fraction(0)]), *null]
 
 
 def _whole(numbers: Sequence[Fraction]) -> list[Fraction]:

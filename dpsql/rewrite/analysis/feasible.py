@@ -39,32 +39,32 @@ def _room(condition: Expr, env: Env, *, ends: bool) -> Fraction:
         return ANY
     function = function_of(condition)
     if function.conditional:
-        found = (room(result, within, ends=ends) for result, within in _branches(condition, env))
-        return max(found, default=NONE)
-    known = function.condition
-    if known is None:
+        rooms = (room(result, within, ends=ends) for result, within in _branches(condition, env))
+        return max(rooms, default=NONE)
+    rule = function.condition
+    if rule is None:
         return ANY
-    if known.of_null and not _may_be_null(condition.args[0], env):
+    if rule.of_null and not _may_be_null(condition.args[0], env):
         return NONE
-    alternatives = [room(one, env, ends=ends) for one in known.alternatives(condition)]
-    compared = [_of_pair(known, a, b, env, ends=ends) for a, b in known.pairs(condition)]
+    alternatives = [room(alternative, env, ends=ends) for alternative in rule.alternatives(condition)]
+    compared = [_of_pair(rule, a, b, env, ends=ends) for a, b in rule.pairs(condition)]
     return max((*alternatives, *compared), default=ANY)
 
 
-def _of_pair(known: Condition, a: Expr, b: Expr, env: Env, *, ends: bool) -> Fraction:
+def _of_pair(rule: Condition, a: Expr, b: Expr, env: Env, *, ends: bool) -> Fraction:
     """Return the room of one comparison; of a CASE, of each of its results where that can be."""
     if isinstance(a, Apply) and function_of(a).conditional:
-        found = (_of_pair(known, result, b, within, ends=ends) for result, within in _branches(a, env))
-        return max(found, default=NONE)
+        rooms = (_of_pair(rule, result, b, within, ends=ends) for result, within in _branches(a, env))
+        return max(rooms, default=NONE)
     if isinstance(b, Apply) and function_of(b).conditional:
-        found = (_of_pair(known, a, result, within, ends=ends) for result, within in _branches(b, env))
-        return max(found, default=NONE)
-    one, other = _range(a, env), _range(b, env)
-    if known.room is None or one is None or other is None:
+        rooms = (_of_pair(rule, a, result, within, ends=ends) for result, within in _branches(b, env))
+        return max(rooms, default=NONE)
+    interval, other = _range(a, env), _range(b, env)
+    if rule.room is None or interval is None or other is None:
         return ANY
     whole = _is_counted(a) and _is_counted(b)
-    left = known.room(one, other) if whole else known.room(rounded(one), rounded(other))
-    return left - 1 if known.strict and (whole or not (ends or left)) else left
+    left = rule.room(interval, other) if whole else rule.room(rounded(interval), rounded(other))
+    return left - 1 if rule.strict and (whole or not (ends or left)) else left
 
 
 def _branches(case: Apply, env: Env) -> Iterator[tuple[Expr, Env]]:
@@ -112,11 +112,11 @@ def _is_null_without(expr: Expr, ref: Ref) -> bool:
     if not isinstance(expr, Apply):
         return expr == ref
     function = function_of(expr)
-    known = function.condition
-    if known is not None and known.alternatives(expr):
-        return all(is_null_without(one, ref) for one in known.alternatives(expr))
-    if known is not None and known.pairs(expr):
-        return all(_is_null_without(a, ref) or _is_null_without(b, ref) for a, b in known.pairs(expr))
+    rule = function.condition
+    if rule is not None and rule.alternatives(expr):
+        return all(is_null_without(alternative, ref) for alternative in rule.alternatives(expr))
+    if rule is not None and rule.pairs(expr):
+        return all(_is_null_without(a, ref) or _is_null_without(b, ref) for a, b in rule.pairs(expr))
     chooses = function.null is not any or function.never_null or function.logical or function.conditional
     if chooses or (function.makes_null and function.evaluate is not None):
         return False

@@ -25,8 +25,8 @@ def most_rows(source: Source, index: int, condition: Expr) -> int | None:
     if not isinstance(source.made, WindowRows):
         return None
     places = (window.column for window in source.made.windows if _counts_all(window))
-    found = [most for place in places if (most := _places(source, index, place, condition)) is not None]
-    return min(found, default=None)
+    limits = [most for place in places if (most := _places(source, index, place, condition)) is not None]
+    return min(limits, default=None)
 
 
 def _counts_all(window: Window) -> bool:
@@ -37,11 +37,11 @@ def _counts_all(window: Window) -> bool:
 def _places(source: Source, index: int, place: Column, condition: Expr) -> int | None:
     """Return how many places the condition leaves, None where the last of them is among these."""
     column = ref(index, source.table, place.name)
-    about = [one for one in conjuncts(condition) if set(refs(one)) == {column}]
-    known, possible = assumed(
+    about = [conjunct for conjunct in conjuncts(condition) if set(refs(conjunct)) == {column}]
+    narrowed, possible = assumed(
         both(*about), {column: Facts(nullable=False, interval=place.bounds)}, holds=True, chosen=True
     )
-    left, every = known[column].interval, place.bounds
+    left, every = narrowed[column].interval, place.bounds
     if not possible:
         return 1
     if left is None or every is None or not _told_apart(math.floor(left.high), every):

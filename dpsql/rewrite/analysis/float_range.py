@@ -35,14 +35,14 @@ def computed_range(expr: Apply, given: Sequence[Interval | None], nullable: Sequ
     function, double = function_of(expr), _is_double(expr.type)
     args = [_argument(i, expr, function.float_range, double=double) for i in given]
     chosen = function.interval_of_present
-    found = function.interval(args, expr) if chosen is None else chosen(args, nullable)
-    if found is None or not double:
-        return found
+    interval = function.interval(args, expr) if chosen is None else chosen(args, nullable)
+    if interval is None or not double:
+        return interval
     if function.float_range.several:
-        found = widened(found)
+        interval = widened(interval)
     if function.float_range.beside is not None:
-        found = function.float_range.beside(found, args)
-    return rounded(found)
+        interval = function.float_range.beside(interval, args)
+    return rounded(interval)
 
 
 def _argument(interval: Interval | None, expr: Apply, rule: FloatRange, *, double: bool) -> Interval | None:

@@ -193,13 +193,13 @@ def _of_columns(members: tuple[int, ...], exprs: Sequence[Expr], env: Env, limit
     """Return keys that are made of common columns: those of their values that can occur together, if that is known."""
     keys = tuple(key_of(expr, env, limit) for expr in exprs)
     shown = [key.shown or {} for key in keys]
-    found = going_together(exprs, shown, env) if len(keys) > 1 else None
-    if found is not None:
-        return _Part(members, keys, sorted(found, key=lambda cells: [order_of(cell) for _, cell in cells]))
+    together = going_together(exprs, shown, env) if len(keys) > 1 else None
+    if together is not None:
+        return _Part(members, keys, sorted(together, key=lambda cells: [order_of(cell) for _, cell in cells]))
     size = math.prod(map(len, shown))
     if size > limit:
         raise too_many(size, limit)
-    return _Part(members, keys, list(itertools.product(*(one.items() for one in shown))))
+    return _Part(members, keys, list(itertools.product(*(cells.items() for cells in shown))))
 
 
 def _public_cells(
@@ -216,8 +216,8 @@ def _public_cells(
     for values in zip(*(table[ref.name] for ref in columns), strict=True):
         row: dict[Ref, Value | None] = dict(zip(columns, values, strict=True))
         row |= {ref: row[twin] for ref, twin in twins.items() if twin is not None}
-        known = all(env[ref].values is None or row[ref] in (env[ref].values or ()) for ref in twins)
-        if known and all(keeps(c, row) for c in conditions):
+        possible = all(env[ref].values is None or row[ref] in (env[ref].values or ()) for ref in twins)
+        if possible and all(keeps(c, row) for c in conditions):
             yield tuple(evaluate(e, row) for e in exprs)
     missing = dict.fromkeys(columns)
     if joined.join is Join.LEFT and all(keeps(c, missing) for c in conditions):

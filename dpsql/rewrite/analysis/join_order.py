@@ -30,7 +30,7 @@ def with_joins_moved(relation: Relation) -> tuple[Relation, ChangeExpr] | None:
     places = {old: new for new, old in enumerate([*order, *others])}
 
     def change(expr: Expr) -> Expr:
-        return with_refs(expr, lambda one: replace(one, source=places[one.source]))
+        return with_refs(expr, lambda ref: replace(ref, source=places[ref.source]))
 
     sources = [replace(relation.sources[i], on=TRUE, join=Join.INNER) for i in order]
     tests = [replace(relation.sources[i], on=change(relation.sources[i].on)) for i in others]
@@ -47,9 +47,9 @@ def _order(relation: Relation, inner: Sequence[int], condition: Expr) -> Sequenc
     led = _leading(condition)
     (first, *left), order = inner, [inner[0]]
     while left:
-        found = next((i for i in left if _is_led(relation, i, order, led)), left[0])
-        left.remove(found)
-        order.append(found)
+        chosen = next((i for i in left if _is_led(relation, i, order, led)), left[0])
+        left.remove(chosen)
+        order.append(chosen)
     return order if first == order[0] else inner
 
 
@@ -60,11 +60,11 @@ def _is_led(relation: Relation, place: int, order: Sequence[int], led: Mapping[i
 
 def _leading(condition: Expr) -> Mapping[int, Sequence[frozenset[int]]]:
     """Return, for each source with a column that is equal to something, the sources that this is of."""
-    found: dict[int, list[frozenset[int]]] = {}
+    leaders: dict[int, list[frozenset[int]]] = {}
     for part in conjuncts(condition):
         sides = equation(part)
-        for one, other in (sides, sides[::-1]) if sides is not None else ():
+        for side, other in (sides, sides[::-1]) if sides is not None else ():
             of = frozenset(ref.source for ref in refs(other))
-            if isinstance(one, Ref) and of and one.source not in of:
-                found.setdefault(one.source, []).append(of)
-    return found
+            if isinstance(side, Ref) and of and side.source not in of:
+                leaders.setdefault(side.source, []).append(of)
+    return leaders

@@ -26,8 +26,8 @@ def equated(relation: Relation, index: int) -> tuple[Expr, ...]:
     conditions = source.on if source.join is Join.LEFT else both(source.on, relation.where)
     return tuple(
         other
-        for one, other in _equations(conditions)
-        if isinstance(one, Ref) and one.source == index and _is_before(other, index)
+        for own, other in _equations(conditions)
+        if isinstance(own, Ref) and own.source == index and _is_before(other, index)
     )
 
 
@@ -37,16 +37,16 @@ def identifying(relation: Relation, rows: PublicRows) -> frozenset[tuple[int, st
     A public column does that is equated with one, and so does, in a public row that is found by one, each column that tells
     all rows apart.
     """
-    known = naming_units(relation)
+    identified = naming_units(relation)
     for index, source in enumerate(relation.sources[1:], 1):
         conditions = both(source.on, relation.where)
-        for one, other in _equations(conditions):
-            if any((ref.source, ref.name) in known for ref in refs(one)):
-                known |= {(ref.source, ref.name) for ref in refs(other)}
-        if source.table.public and (index, source.table.key) in known:
+        for side, other in _equations(conditions):
+            if any((ref.source, ref.name) in identified for ref in refs(side)):
+                identified |= {(ref.source, ref.name) for ref in refs(other)}
+        if source.table.public and (index, source.table.key) in identified:
             columns = public_rows_of(source.table, rows)
-            known |= {(index, name) for name, values in columns.items() if len(set(values)) == len(values) > 1}
-    return frozenset(known)
+            identified |= {(index, name) for name, values in columns.items() if len(set(values)) == len(values) > 1}
+    return frozenset(identified)
 
 
 def _equations(condition: Expr) -> Iterator[tuple[Expr, Expr]]:

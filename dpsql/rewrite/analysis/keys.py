@@ -64,17 +64,17 @@ def key_of(expr: Expr, env: Env, limit: int) -> Key:
         Unsupported: there are more than `limit`.
     """
     if isinstance(expr, Ref):
-        known = facts(expr, env)
-        if known.values is not None and len(known.values) <= _FEW:
-            return _of_few(expr, expr.column, expr.public, known, limit)
+        expr_facts = facts(expr, env)
+        if expr_facts.values is not None and len(expr_facts.values) <= _FEW:
+            return _of_few(expr, expr.column, expr.public, expr_facts, limit)
     return _key_of(expr, env, limit)
 
 
 @lru_cache(maxsize=512)  # most keys are columns of a few values
-def _of_few(ref: Ref, column: Column, public: bool, known: Facts, limit: int) -> Key:
+def _of_few(ref: Ref, column: Column, public: bool, ref_facts: Facts, limit: int) -> Key:
     """Return the key that a column of a few values is; `column` and `public` tell it apart from others of its name."""
     del column, public
-    return _key_of(ref, {ref: known}, limit)
+    return _key_of(ref, {ref: ref_facts}, limit)
 
 
 def _key_of(expr: Expr, env: Env, limit: int) -> Key:
@@ -119,10 +119,10 @@ def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell
         allowed = _allowed(expr, env)
         return grouped, [pair for pair in outer if allowed(pair[1])]
     if isinstance(expr, Apply) and expr.type is SqlType.NUMERIC and not integral(expr):
-        found = decimal_image(expr, lambda part: _listed(part, env, limit))
-        if found is not None:
+        cell_pairs = decimal_image(expr, lambda part: _listed(part, env, limit))
+        if cell_pairs is not None:
             allowed = _allowed(expr, env)
-            return expr, [pair for pair in found if allowed(pair[1])]
+            return expr, [pair for pair in cell_pairs if allowed(pair[1])]
     return expr, [(value, value) for value in domain(expr, env, limit)]
 
 
@@ -163,35 +163,35 @@ class _Known:
 
 def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     """Return every value that a public expression can have, NULL included where it can occur."""
-    known = facts(expr, env)
-    exactly = _enumerated(expr, env, limit) if known.values is None else None
+    expr_facts = facts(expr, env)
+    exactly = _enumerated(expr, env, limit) if expr_facts.values is None else None
     if exactly is not None:
         return exactly
-    values = list(filter(_allowed(expr, env), _values(expr, known, env, limit)))
+    values = list(filter(_allowed(expr, env), _values(expr, expr_facts, env, limit)))
     if len(values) > limit:
         raise too_many(len(values), limit)
-    null: tuple[Cell, ...] = (None,) if known.nullable and None not in values else ()
+    null: tuple[Cell, ...] = (None,) if expr_facts.nullable and None not in values else ()
     return (*values, *null)
 
 
-def _values(expr: Expr, known: Facts, env: Env, limit: int) -> Sequence[Cell]:
-    if known.values is not None:
-        return known.values
+def _values(expr: Expr, expr_facts: Facts, env: Env, limit: int) -> Sequence[Cell]:
+    if expr_facts.values is not None:
+        return expr_facts.values
     if isinstance(expr, Const) and expr.value is None:
         return ()
     if isinstance(expr, Apply):
         rule = function_of(expr).domain
-        found = rule(expr, _Known(env, limit)) if rule else None
-        if found is not None:
-            return found
+        listed = rule(expr, _Known(env, limit)) if rule else None
+        if listed is not None:
+            return listed
         if expr.type is SqlType.TEXT and expr in env and env[expr].values is not None:
             return env[expr].values or ()
         if integral(expr) or expr.type.is_float:
-            found = image(expr, lambda part: _listed(part, env, limit))
-            if found is not None:
-                return found
-    if known.interval is not None and (integral(expr) or expr.type is SqlType.DATE):
-        return _whole_numbers(_computed_interval(expr, known, known.interval), limit)
+            listed = image(expr, lambda part: _listed(part, env, limit))
+            if listed is not None:
+                return listed
+    if expr_facts.interval is not None and (integral(expr) or expr.type is SqlType.DATE):
+        return _whole_numbers(_computed_interval(expr, expr_facts, expr_facts.interval), limit)
     raise unknown_domain(expr)
 
 
@@ -222,9 +222,9 @@ def _allowed(expr: Expr, env: Env) -> Callable[[Cell], bool]:
     return allowed
 
 
-def _computed_interval(expr: Expr, known: Facts, interval: Interval) -> Interval:
+def _computed_interval(expr: Expr, expr_facts: Facts, interval: Interval) -> Interval:
     """Return where the values are that an engine computes: exactly where each operation rounds once."""
-    within = known.float_range
+    within = expr_facts.float_range
     if within is None:
         return interval
     steps = [part for part in walk(expr) if isinstance(part, Apply)]
@@ -264,8 +264,8 @@ def _enumerated(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:
     inside = refs(expr)
     if len(inside) != 1 or not evaluable(expr):
         return None
-    known = env[inside[0]]
-    if known.values is None or len(known.values) > limit:
+    inner_facts = env[inside[0]]
+    if inner_facts.values is None or len(inner_facts.values) > limit:
         return None
-    nulls: tuple[None, ...] = (None,) if known.nullable else ()
-    return sorted({evaluate(expr, {inside[0]: v}) for v in (*known.values, *nulls)}, key=order_of)
+    nulls: tuple[None, ...] = (None,) if inner_facts.nullable else ()
+    return sorted({evaluate(expr, {inside[0]: v}) for v in (*inner_facts.values, *nulls)}, key=order_of)

@@ -49,35 +49,35 @@ def _is_computed(conjunct: Expr) -> bool:
 def _tried(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
     """Leave out of each column's interval what no row that passes has at its ends; return False if no row passes."""
     inside = refs(conjunct)
-    known: dict[Expr, Facts] = {ref: env[ref] for ref in inside}
-    if room(conjunct, known) < 0:
+    own_env: dict[Expr, Facts] = {ref: env[ref] for ref in inside}
+    if room(conjunct, own_env) < 0:
         return False
     for ref in inside:
-        before = known[ref]
+        before = own_env[ref]
         if before.interval is None or before.values is not None:
             continue
         within = before.float_range or as_read(before.interval, ref.type)
         assert within is not None
-        after = _without_ends(conjunct, ref, known, within)
+        after = _without_ends(conjunct, ref, own_env, within)
         nullable = before.nullable and not is_null_without(conjunct, ref)
         interval = before.interval if after == within else _interval(ref, before.interval, within, after)
-        known[ref] = env[ref] = replace(before, nullable=nullable, interval=interval, float_range=after)
+        own_env[ref] = env[ref] = replace(before, nullable=nullable, interval=interval, float_range=after)
     return True
 
 
-def _without_ends(conjunct: Expr, ref: Ref, known: dict[Expr, Facts], within: Interval) -> Interval:
+def _without_ends(conjunct: Expr, ref: Ref, own_env: dict[Expr, Facts], within: Interval) -> Interval:
     """Return a column's interval, as an engine reads it, without the ends where a condition can't hold."""
     whole = is_whole(ref) or ref.type.is_span
 
-    def found(low: Fraction, high: Fraction) -> Fraction:
+    def room_between(low: Fraction, high: Fraction) -> Fraction:
         part = Interval(low, high)
-        return room(conjunct, {**known, ref: Facts(nullable=False, interval=part, float_range=part)}, ends=True)
+        return room(conjunct, {**own_env, ref: Facts(nullable=False, interval=part, float_range=part)}, ends=True)
 
-    if found(within.low, within.high) < 0:
+    if room_between(within.low, within.high) < 0:
         return within  # only NULL passes
-    low = first_with_room(lambda end: found(within.low, end), within, whole=whole)
+    low = first_with_room(lambda end: room_between(within.low, end), within, whole=whole)
     rest = Interval(low, within.high)
-    high = last_with_room(lambda end: found(end, rest.high), rest, whole=whole)
+    high = last_with_room(lambda end: room_between(end, rest.high), rest, whole=whole)
     return Interval(low, high)
 
 

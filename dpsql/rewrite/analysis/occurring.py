@@ -35,13 +35,13 @@ def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
     """Yield the indices of keys that are made of common columns, directly or by others; all that have none alone."""
     left = list(range(len(exprs)))
     while left:
-        found = [left.pop(0)]
-        columns = set(refs(exprs[found[0]]))
+        places = [left.pop(0)]
+        columns = set(refs(exprs[places[0]]))
         while more := [index for index in left if columns & set(refs(exprs[index]))]:
-            found += more
+            places += more
             columns |= set(refs(*(exprs[index] for index in more)))
             left = [index for index in left if index not in more]
-        yield tuple(sorted(found))
+        yield tuple(sorted(places))
 
 
 def occurring(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
@@ -57,8 +57,12 @@ def occurring(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | 
             return None
         cases.append(values)
     rows = (dict(zip(columns, case, strict=True)) for case in itertools.product(*cases))
-    found = frozenset(tuple(tried_value(expr, row) for expr in exprs) for row in rows)
-    return None if any(isinstance(c, int) and abs(c) > _EXACT for cells in found for c in cells) else found
+    occurring_cells = frozenset(tuple(tried_value(expr, row) for expr in exprs) for row in rows)
+    return (
+        None
+        if any(isinstance(c, int) and abs(c) > _EXACT for cells in occurring_cells for c in cells)
+        else occurring_cells
+    )
 
 
 def can_be_tried(expr: Expr) -> bool:
@@ -92,20 +96,20 @@ def tried_value(expr: Expr, row: Mapping[Ref, Cell]) -> Cell:
 def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None:
     """Return values of a column that make of expressions all that they can be; None where those are not few, or not known."""
     try:
-        known = facts(ref, env)
+        ref_facts = facts(ref, env)
     except DpsqlError:
         return None
-    found: Sequence[Value] | None = known.values
-    if found is None and known.interval is not None:
-        low, high = math.ceil(known.interval.low), math.floor(known.interval.high)
+    cases: Sequence[Value] | None = ref_facts.values
+    if cases is None and ref_facts.interval is not None:
+        low, high = math.ceil(ref_facts.interval.low), math.floor(ref_facts.interval.high)
         if ref.type.is_integer or ref.type is SqlType.DATE:
-            found = range(low, high + 1)
+            cases = range(low, high + 1)
         elif ref.type is SqlType.TIMESTAMP:
             unit = min((unit for expr in exprs for unit in _units(expr, ref)), key=UNITS.index, default=_LONGEST)
-            found = _moments(low, high, unit, [at for expr in exprs for at in _compared_with(expr, ref)])
-    if found is None or len(found) > _MOST_CASES:
+            cases = _moments(low, high, unit, [at for expr in exprs for at in _compared_with(expr, ref)])
+    if cases is None or len(cases) > _MOST_CASES:
         return None
-    return (*found, None) if known.nullable else found
+    return (*cases, None) if ref_facts.nullable else cases
 
 
 def _units(expr: Expr, ref: Ref) -> Iterator[str]:
@@ -147,28 +151,28 @@ def _moments(low: int, high: int, unit: str, compared: Sequence[int]) -> Sequenc
 
 
 def _beginnings(low: int, high: int, unit: str) -> Sequence[int] | None:
-    found, at = list[int](), truncate(unit, low)
+    beginnings, at = list[int](), truncate(unit, low)
     while at <= high:
-        if len(found) >= _MOST_CASES or unit == _ALL:
+        if len(beginnings) >= _MOST_CASES or unit == _ALL:
             return None
-        found.append(at)
+        beginnings.append(at)
         try:
             at = step(unit, at)
         except (OverflowError, ValueError):
             break  # the calendar ends there
-    return found
+    return beginnings
 
 
 def going_together(
     exprs: Sequence[Expr], shown: Sequence[Mapping[Cell, Cell]], env: Env
 ) -> Sequence[tuple[tuple[Cell, Cell], ...]] | None:
     """Return all that keys can be together, as (grouped, shown) pairs, given each key's own; None where it is not known."""
-    found = occurring(exprs, env)
-    if found is None:
+    occurring_cells = occurring(exprs, env)
+    if occurring_cells is None:
         return None
-    own = [{cell: grouped for grouped, cell in one.items()} for one in shown]
+    own = [{cell: grouped for grouped, cell in cells.items()} for cells in shown]
     return [
         tuple((by[cell], cell) for by, cell in zip(own, cells, strict=True))
-        for cells in found
+        for cells in occurring_cells
         if all(cell in by for by, cell in zip(own, cells, strict=True))
     ]

@@ -22,22 +22,22 @@ def first_with_room(room: Room, within: Interval, *, whole: bool) -> Fraction:
     before, after = room(within.low), room(within.high)
     if before >= 0 or after < 0:  # where there is none at the end, nothing is known of what lies before
         return within.low
-    fails, found = _place(within.low, whole=whole), _place(within.high, whole=whole)
+    fails, fits = _place(within.low, whole=whole), _place(within.high, whole=whole)
     step, last = 0, True
-    while found - fails > 1:
-        below, above = _at(fails, whole=whole), _at(found, whole=whole)
+    while fits - fails > 1:
+        below, above = _at(fails, whole=whole), _at(fits, whole=whole)
         straight = below + (above - below) * before / (before - after)
         guess = _guess(step, straight, below, above, whole=whole)
-        beside = found - 1 if last else fails + 1
-        middle = beside if guess is None else min(max(guess, fails + 1), found - 1)
+        beside = fits - 1 if last else fails + 1
+        middle = beside if guess is None else min(max(guess, fails + 1), fits - 1)
         left = room(_at(middle, whole=whole))
         last = left >= 0
         if last:
-            found, after = middle, left
+            fits, after = middle, left
         else:
             fails, before = middle, left
         step += 1
-    return _at(found, whole=whole)
+    return _at(fits, whole=whole)
 
 
 def last_with_room(room: Room, within: Interval, *, whole: bool) -> Fraction:
@@ -77,5 +77,5 @@ def _place(number: Fraction, *, whole: bool) -> int:
 def _at(place: int, *, whole: bool) -> Fraction:
     if whole:
         return Fraction(place)
-    (found,) = struct.unpack("<d", struct.pack("<q", abs(place)))
-    return Fraction(-found if place < 0 else found)
+    (number,) = struct.unpack("<d", struct.pack("<q", abs(place)))
+    return Fraction(-number if place < 0 else number)

@@ -44,17 +44,19 @@ def most_partners(conditions: Sequence[Expr], index: int, rows: Sequence[Row]) -
 
     `conditions` hold of every joined row; those that are about sources behind this one are no help.
     """
-    own = [one for one in conditions if all(ref.source == index for ref in refs(one)) and refs(one)]
-    rows = [row for row in rows if all(keeps(one, row) for one in own)]
+    own = [
+        condition for condition in conditions if all(ref.source == index for ref in refs(condition)) and refs(condition)
+    ]
+    rows = [row for row in rows if all(keeps(condition, row) for condition in own)]
     counts = [len(rows), *_equal(conditions, index, rows)]
-    counts += [_deepest(found) for found in _stretches(conditions, index, rows).values()]
+    counts += [_deepest(stretches) for stretches in _stretches(conditions, index, rows).values()]
     return max(min(counts), 1)
 
 
 def _sides(conditions: Sequence[Expr], index: int) -> Iterator[tuple[str, Expr, Expr]]:
     """Yield comparisons of something of the source's rows alone with something of rows before it, in this order."""
-    for one in conditions:
-        for op, mine, other in compared_ways(one):
+    for condition in conditions:
+        for op, mine, other in compared_ways(condition):
             inside, outside = {ref.source for ref in refs(mine)}, {ref.source for ref in refs(other)}
             if inside == {index} and outside and max(outside) < index:
                 yield op, mine, other
@@ -73,15 +75,15 @@ def _stretches(
     conditions: Sequence[Expr], index: int, rows: Sequence[Row]
 ) -> Mapping[tuple[Expr, SqlType], _Stretches]:
     """Return where each row's partners are, by what they are compared by."""
-    found: dict[tuple[Expr, SqlType], _Stretches] = {}
+    by_expr: dict[tuple[Expr, SqlType], _Stretches] = {}
     for op, mine, other in _sides(conditions, index):
         if op == "eq" or not (mine.type.is_number or mine.type.is_temporal):
             continue
         new = _Stretches([(-_FAR, False)] * len(rows), [(_FAR, False)] * len(rows))
-        stretches = found.setdefault((other, mine.type), new)
+        stretches = by_expr.setdefault((other, mine.type), new)
         for place, row in enumerate(rows):
             _narrow(stretches, place, op, mine, row)
-    return found
+    return by_expr
 
 
 def _narrow(stretches: _Stretches, place: int, op: str, mine: Expr, row: Row) -> None:

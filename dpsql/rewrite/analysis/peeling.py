@@ -41,18 +41,18 @@ def around(expr: Expr, value: Value) -> Cell:
 
 def core(expr: Expr) -> Expr:
     """Return the innermost expression whose values engines tell apart as exact arithmetic does; `expr` if there is none."""
-    return next((one for one in _layers(expr) if _exact(one)), expr)
+    return next((layer for layer in _layers(expr) if _exact(layer)), expr)
 
 
 def shown_as(expr: Expr, grouped: Expr, value: Cell) -> Cell:
     """Return the value of `expr` where `grouped`, which is within it, has a value."""
     between = []
-    for one in _layers(expr):
-        if one == grouped:
+    for layer in _layers(expr):
+        if layer == grouped:
             break
-        between.append(one)
-    for one in reversed(between):
-        value = None if value is None else around(one, value)
+        between.append(layer)
+    for layer in reversed(between):
+        value = None if value is None else around(layer, value)
     return value
 
 

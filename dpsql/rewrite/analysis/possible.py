@@ -22,11 +22,13 @@ _Row = Mapping[Ref, Value | None]
 
 def possible(keys: Sequence[Expr], relation: Relation, declared: Declared) -> Callable[[Shown], bool]:
     """Return whether a group can have rows, by the values that are shown for its keys."""
-    joins = [_Answer.of(place, relation) for place, one in enumerate(relation.sources) if _is_list(one.table)]
+    joins = [_Answer.of(place, relation) for place, source in enumerate(relation.sources) if _is_list(source.table)]
     allowed = [(i, {_norm(c) for c in cells}) for i, k in enumerate(keys) for cells in _cells(k, joins, declared)]
     alone = _single(relation)
     told = [
-        one for one in conjuncts(relation.where) if set(refs(one)) & set(alone) and set(refs(one)) <= {*alone, *keys}
+        conjunct
+        for conjunct in conjuncts(relation.where)
+        if set(refs(conjunct)) & set(alone) and set(refs(conjunct)) <= {*alone, *keys}
     ]
     equated = [(join, [(i, x) for i, k in enumerate(keys) for x, v in join.equations if k == v]) for join in joins]
 
@@ -34,7 +36,7 @@ def possible(keys: Sequence[Expr], relation: Relation, declared: Declared) -> Ca
         if any(_norm(group[i]) not in cells for i, cells in allowed):
             return False
         row = {**alone, **{key: cell for key, cell in zip(keys, group, strict=True) if isinstance(key, Ref)}}
-        return all(keeps(one, row) for one in told) and all(
+        return all(keeps(condition, row) for condition in told) and all(
             join.finds({x: group[i] for i, x in pairs}) for join, pairs in equated if pairs
         )
 
@@ -76,7 +78,7 @@ class _Answer:
         for place, _ in enumerate(self.table.rows):
             yield {self.columns[name]: by_column[name][place] for name in names}
 
-    def found(self, wanted: Mapping[Ref, Cell]) -> Iterator[_Row]:
+    def joined_rows(self, wanted: Mapping[Ref, Cell]) -> Iterator[_Row]:
         """Yield the rows that a private row with these values finds; for LEFT JOIN, where there is none, NULLs."""
         rows = [row for row in self.rows() if all(_equal(row[ref], cell) for ref, cell in wanted.items())]
         missing: list[_Row] = [dict.fromkeys(self.columns.values())] if self.join is Join.LEFT else []
@@ -86,7 +88,7 @@ class _Answer:
     def finds(self, wanted: Mapping[Ref, Cell]) -> bool:
         """Return whether such a private row can count."""
         sides = {x: wanted[ref] for ref, x in self.equations if ref in wanted and isinstance(x, Ref)}
-        return any(self._keeps({**row, **sides}) for row in self.found(wanted))
+        return any(self._keeps({**row, **sides}) for row in self.joined_rows(wanted))
 
     def _keeps(self, row: _Row) -> bool:
         return all(keeps(condition, row) for condition in self.conditions)
@@ -94,7 +96,7 @@ class _Answer:
     def values(self, key: Expr, of: Ref, ref: Ref, cells: Collection[Cell]) -> Iterator[Cell]:
         """Yield what a key of an answer and of a column can be; `ref` is the answer's column that is equal to `of`."""
         for cell in cells:
-            for row in self.found({ref: cell}):
+            for row in self.joined_rows({ref: cell}):
                 if self._keeps({**row, of: cell}):
                     yield evaluate(key, {**row, of: cell})
 
@@ -107,20 +109,20 @@ def _cells(key: Expr, joins: Sequence[_Answer], declared: Declared) -> Iterator[
             own = set(refs(key)) - theirs - set(join.single)
             if not isinstance(of, Ref) or of.source or own != {of} or not set(refs(key)) & theirs or not evaluable(key):
                 continue
-            known = declared.one(of)
-            if known.values is not None:
-                nulls: tuple[Cell, ...] = (None,) if known.nullable else ()
-                yield set(join.values(key, of, ref, (*known.values, *nulls)))
+            column_facts = declared.facts_of(of)
+            if column_facts.values is not None:
+                nulls: tuple[Cell, ...] = (None,) if column_facts.nullable else ()
+                yield set(join.values(key, of, ref, (*column_facts.values, *nulls)))
 
 
 def _single(relation: Relation) -> _Row:
     """Return the values of answers that have one row."""
-    found: dict[Ref, Value | None] = {}
+    row: dict[Ref, Value | None] = {}
     for ref in refs(relation.where):
         table = relation.sources[ref.source].table
         if isinstance(table, ConstantTable) and table.single:
-            (found[ref],) = table.by_column[ref.name]
-    return found
+            (row[ref],) = table.by_column[ref.name]
+    return row
 
 
 def _both_ways(sides: tuple[Expr, Expr] | None) -> Sequence[tuple[Expr, Expr]]:
@@ -131,8 +133,8 @@ def _of(expr: Expr, place: int) -> bool:
     return any(ref.source >= place for ref in refs(expr))
 
 
-def _equal(one: Cell, other: Cell) -> bool:
-    return one is not None and _norm(one) == _norm(other)
+def _equal(cell: Cell, other: Cell) -> bool:
+    return cell is not None and _norm(cell) == _norm(other)
 
 
 def _norm(cell: Cell) -> object:

@@ -32,7 +32,7 @@ def said(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Ex
     The condition's facts about an expression are among them, by that expression: its value is the very one that was
     compared.
     """
-    env: dict[Expr, Facts] = {ref: declared.one(ref) for ref in dict.fromkeys((*columns, *refs(condition)))}
+    env: dict[Expr, Facts] = {ref: declared.facts_of(ref) for ref in dict.fromkeys((*columns, *refs(condition)))}
     for conjunct in conjuncts(condition):
         if isinstance(conjunct, Const) and conjunct.value is not True:
             return None
@@ -52,21 +52,21 @@ def where(condition: Expr, env: Env, *, holds: bool) -> Env:
 
 def assumed(condition: Expr, env: Env, *, holds: bool, chosen: bool) -> tuple[Env, bool]:
     """Return the same, and whether it can be so at all; of rows that are `chosen` nothing else is computed."""
-    known, possible = dict(env), True
+    narrowed_env, possible = dict(env), True
     for conjunct in conjuncts(condition if holds else _denied(condition)):
         about = _about(conjunct)
-        if about is None or (isinstance(about, Ref) and known[about].values is not None):
+        if about is None or (isinstance(about, Ref) and narrowed_env[about].values is not None):
             continue
-        before = known.get(about, Facts())
-        one = {about: before}
-        if not _apply(conjunct, one):
+        before = narrowed_env.get(about, Facts())
+        own_env = {about: before}
+        if not _apply(conjunct, own_env):
             possible = possible and not holds and before.nullable
             continue
         near = chosen or (isinstance(about, Ref) and about.type.is_integer)
         wide = before.float_range or (as_read(before.interval, about.type) if isinstance(about, Ref) else None)
-        within = one[about].float_range if near else wide
-        known[about] = replace(one[about], nullable=before.nullable, float_range=within)
-    return known, possible
+        within = own_env[about].float_range if near else wide
+        narrowed_env[about] = replace(own_env[about], nullable=before.nullable, float_range=within)
+    return narrowed_env, possible
 
 
 def _denied(expr: Expr) -> Expr:
@@ -75,8 +75,8 @@ def _denied(expr: Expr) -> Expr:
     NOT (n < 3 OR n = 7)  →  n >= 3 AND n <> 7
     """
     condition = _condition(expr)
-    found = condition.denied(expr, _denied) if isinstance(expr, Apply) and condition else None
-    return TRUE if found is None else found
+    denial = condition.denied(expr, _denied) if isinstance(expr, Apply) and condition else None
+    return TRUE if denial is None else denial
 
 
 def _condition(expr: Expr) -> Condition | None:
@@ -120,10 +120,10 @@ def _limit(about: Expr, bound: Interval, env: dict[Expr, Facts], *, strict: bool
 
     abs(x) < 5  →  x between -5 and 5
     """
-    found = _narrowed(about, env.get(about), bound, strict=strict)
-    if found is None:
+    narrowed_facts = _narrowed(about, env.get(about), bound, strict=strict)
+    if narrowed_facts is None:
         return False
-    env[about] = found
+    env[about] = narrowed_facts
     preimage = function_of(about).preimage if isinstance(about, Apply) else None
     if preimage is None or not isinstance(about, Apply):
         return True
@@ -135,11 +135,11 @@ def _limit(about: Expr, bound: Interval, env: dict[Expr, Facts], *, strict: bool
 
 def _among_values(conjunct: Expr, ref: Ref, env: dict[Expr, Facts]) -> bool:
     """Leave those of a column's values for which a condition holds."""
-    known = env[ref]
-    values = tuple(v for v in known.values or () if evaluate(conjunct, {ref: v}) is True)
-    nullable = known.nullable and evaluate(conjunct, {ref: None}) is True
+    ref_facts = env[ref]
+    values = tuple(v for v in ref_facts.values or () if evaluate(conjunct, {ref: v}) is True)
+    nullable = ref_facts.nullable and evaluate(conjunct, {ref: None}) is True
     # To an engine a number that is not whole may be equal to one that is only very near.
-    within = None if ref.type.is_integer else known.float_range or as_read(known.interval, ref.type)
+    within = None if ref.type.is_integer else ref_facts.float_range or as_read(ref_facts.interval, ref.type)
     env[ref] = replace(Facts.of_values(values, nullable=nullable), float_range=within)
     return bool(values) or nullable
 
@@ -155,27 +155,27 @@ def _among_texts(texts: Sequence[str], about: Expr, env: dict[Expr, Facts]) -> b
     return bool(kept)
 
 
-def _narrowed(about: Expr, known: Facts | None, bound: Interval, *, strict: bool) -> Facts | None:
+def _narrowed(about: Expr, about_facts: Facts | None, bound: Interval, *, strict: bool) -> Facts | None:
     """Return the facts about a column or an expression that is within a bound too; None if there are none."""
-    known = known or Facts()
+    about_facts = about_facts or Facts()
     interval: Interval | None = bound
-    if known.interval is not None:
-        interval = known.interval.meet(bound)
+    if about_facts.interval is not None:
+        interval = about_facts.interval.meet(bound)
     elif isinstance(about, Ref):
         interval = None
     if interval is not None and is_whole(about):
         low, high = Fraction(math.ceil(interval.low)), Fraction(math.floor(interval.high))
         interval = Interval(low, high) if low <= high else None
     if interval is None:
-        return replace(known, nullable=False) if known.interval is None else None
+        return replace(about_facts, nullable=False) if about_facts.interval is None else None
     if is_whole(about):
-        return replace(known, nullable=False, interval=interval)
+        return replace(about_facts, nullable=False, interval=interval)
     computed = _compared(bound, strict=strict)
     if computed is None:
         return None
-    before = known.float_range or (as_read(known.interval, about.type) if isinstance(about, Ref) else None)
+    before = about_facts.float_range or (as_read(about_facts.interval, about.type) if isinstance(about, Ref) else None)
     within = computed if before is None else before.meet(computed)
-    return None if within is None else replace(known, nullable=False, interval=interval, float_range=within)
+    return None if within is None else replace(about_facts, nullable=False, interval=interval, float_range=within)
 
 
 def _compared(bound: Interval, *, strict: bool) -> Interval | None:
@@ -216,12 +216,12 @@ def _is_blurred(number: Fraction) -> bool:
 
 def _without(conjunct: Apply, ref: Ref, env: dict[Expr, Facts]) -> bool:
     """Take a value off the end of a column's interval."""
-    known = env[ref]
-    interval, value = known.interval, next((number_of(arg) for arg in conjunct.args if arg != ref), None)
+    ref_facts = env[ref]
+    interval, value = ref_facts.interval, next((number_of(arg) for arg in conjunct.args if arg != ref), None)
     if interval is None or value is None or ref not in conjunct.args:
         return True
     if interval.low == interval.high == value:
         return False
     low, high = interval.low + (interval.low == value), interval.high - (interval.high == value)
-    env[ref] = replace(known, nullable=False, interval=Interval(low, high))
+    env[ref] = replace(ref_facts, nullable=False, interval=Interval(low, high))
     return True

@@ -22,7 +22,7 @@ def with_ctes_inside(tree: exp.Query) -> None:
             continue
         for cte in reversed(list(written.expressions)):  # what reads others before these
             if _is_inside(cte, query):
-                written.set("expressions", [one for one in written.expressions if one is not cte])
+                written.set("expressions", [other for other in written.expressions if other is not cte])
         if not written.expressions:
             query.set("with_", None)
 

@@ -36,18 +36,23 @@ def _is_bracketed(item: exp.Expr) -> bool:
 
 def _in_line(select: exp.Select, joins: list[exp.Join]) -> list[exp.Join]:
     """Return joins in one line, as far as they can be; what the brackets were joined on moves to WHERE."""
-    found, makes = list[exp.Join](), any(join.side in _MAKING for join in joins)
+    in_line, makes = list[exp.Join](), any(join.side in _MAKING for join in joins)
     for join in joins:
         first, inside = _opened(join.this)
         fixed = makes or join.side or join.method or join.args.get("using")
-        if not inside or fixed or any(one.side in _MAKING or one.method for one in inside) or not _on(first, inside):
-            found.append(join)
+        if (
+            not inside
+            or fixed
+            or any(inner.side in _MAKING or inner.method for inner in inside)
+            or not _on(first, inside)
+        ):
+            in_line.append(join)
             continue
         first.set("joins", None)
-        found += [exp.Join(this=first, kind="CROSS"), *_in_line(select, inside)]
+        in_line += [exp.Join(this=first, kind="CROSS"), *_in_line(select, inside)]
         if join.args.get("on") is not None:
             select.where(join.args["on"], copy=False)
-    return found
+    return in_line
 
 
 def _opened(item: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
@@ -62,11 +67,12 @@ def _opened(item: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
 def _on(first: exp.Expr, inside: list[exp.Join]) -> bool:
     """Write the USING of the first join as the equations that it is; return whether no other has any."""
     using, second = inside[0].args.get("using"), inside[0].this
-    if any(one.args.get("using") for one in inside[1:]) or (using and _is_bracketed(second)):
+    if any(join.args.get("using") for join in inside[1:]) or (using and _is_bracketed(second)):
         return False
     if using:
         sides = [
-            [exp.column(one.copy(), table=item.alias_or_name, quoted=True) for item in (first, second)] for one in using
+            [exp.column(name.copy(), table=item.alias_or_name, quoted=True) for item in (first, second)]
+            for name in using
         ]
         inside[0].set("on", exp.and_(*(exp.EQ(this=a, expression=b) for a, b in sides), copy=False))
         inside[0].set("using", None)

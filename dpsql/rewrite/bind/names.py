@@ -27,14 +27,14 @@ def with_own_names(tree: exp.Query) -> None:
     """Change a query in PostgreSQL's words, in place."""
     if not holds(tree, exp.CTE):
         return
-    found = _Found()
-    found.walk(tree, {})
-    taken = {fold(cte.args["alias"].this) for cte, _ in found.ctes} | found.tables
-    given = set(found.tables)
-    for cte, readers in found.ctes:
+    seen = _Found()
+    seen.walk(tree, {})
+    taken = {fold(cte.args["alias"].this) for cte, _ in seen.ctes} | seen.tables
+    given = set(seen.tables)
+    for cte, readers in seen.ctes:
         name = new = fold(cte.args["alias"].this)
         if name in given:
-            new = next(one for n in itertools.count(1) if (one := f"{name}_{n}") not in taken)
+            new = next(free for n in itertools.count(1) if (free := f"{name}_{n}") not in taken)
             taken.add(new)
             cte.args["alias"].set("this", exp.to_identifier(new, quoted=True))
             for table in readers:

@@ -40,12 +40,12 @@ def _put_in_place(select: exp.Select, item: exp.Expr, ctes: Mapping[str, exp.CTE
     alias = item.args.get("alias")
     if query is None or not isinstance(alias, exp.TableAlias) or not _is_passing(query, moving=_is_inner(select)):
         return
-    given = [fold(one) for one in alias.args.get("columns") or ()]
-    names = [output_name(one) for one in query.expressions]
+    given = [fold(identifier) for identifier in alias.args.get("columns") or ()]
+    names = [output_name(output) for output in query.expressions]
     for new in (named, given):  # the alias in FROM gives names after the CTE has
         names = [*new, *names[len(new) :]]
     name = fold(alias.this)
-    columns = {as_: fold(one.unalias().this) for as_, one in zip(names, query.expressions, strict=False)}
+    columns = {as_: fold(output.unalias().this) for as_, output in zip(names, query.expressions, strict=False)}
     ours = [column for column in every(select, exp.Column) if fold(column.args.get("table")) == name]
     if len(columns) < len(query.expressions) or any(fold(column.this) not in columns for column in ours):
         return  # names that are two columns', or the row as a whole
@@ -54,7 +54,7 @@ def _put_in_place(select: exp.Select, item: exp.Expr, ctes: Mapping[str, exp.CTE
     table, where = query.args["from_"].this.copy(), query.args.get("where")
     if where is not None:
         inner, moved = _name(table), where.this.copy()
-        for column in [one for one in every(moved, exp.Column) if fold(one.args.get("table")) == inner]:
+        for column in [reader for reader in every(moved, exp.Column) if fold(reader.args.get("table")) == inner]:
             column.set("table", alias.this.copy())
         select.where(moved, copy=False)
     table.set("alias", exp.TableAlias(this=alias.this))
@@ -72,7 +72,7 @@ def _passed(item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[exp.Expr | Non
     if item.args.get("alias") is None:
         item.set("alias", exp.TableAlias(this=item.this.copy()))
     cte = ctes[fold(item.this)]
-    return cte.this, [fold(one) for one in cte.args["alias"].args.get("columns") or ()]
+    return cte.this, [fold(identifier) for identifier in cte.args["alias"].args.get("columns") or ()]
 
 
 def _is_inner(select: exp.Select) -> bool:
@@ -94,16 +94,16 @@ def _is_passing(query: exp.Expr, *, moving: bool) -> bool:
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         return False
     name, alias = _name(table), table.args.get("alias")
-    around = where is not None and any(fold(one.args.get("table")) != name for one in every(where, exp.Column))
+    around = where is not None and any(fold(column.args.get("table")) != name for column in every(where, exp.Column))
     if where is not None and not (moving and around and not every(where, exp.Query)):
         return False
     plain = {key for key, value in table.args.items() if value} <= _NAMED
-    columns = [one.unalias() for one in query.expressions]
+    columns = [output.unalias() for output in query.expressions]
     return (
         plain
         and not (alias is not None and alias.args.get("columns"))
-        and all(isinstance(one, exp.Column) and not holds(one, exp.Star) for one in columns)
-        and all(fold(one.args.get("table")) == name for one in columns)
+        and all(isinstance(column, exp.Column) and not holds(column, exp.Star) for column in columns)
+        and all(fold(column.args.get("table")) == name for column in columns)
     )
 
 
@@ -114,5 +114,5 @@ def _rename(column: exp.Column, name: str) -> None:
         return
     if isinstance(holder, exp.Select) and column.arg_key == "expressions":
         column.replace(exp.Alias(this=column.copy(), alias=exp.to_identifier(before, quoted=True)))
-        column = next(one for one in holder.expressions if one.alias == before).this
+        column = next(output for output in holder.expressions if output.alias == before).this
     column.set("this", exp.to_identifier(name, quoted=True))

@@ -79,10 +79,10 @@ def _joins_behind(node: exp.Expr) -> None:
 def _select(node: exp.Expr) -> None:
     _joins_behind(node)
     outputs = [
-        one
-        if isinstance(one, (exp.Alias, exp.Column, exp.Star))
-        else exp.Alias(this=one, alias=exp.to_identifier(UNNAMED, quoted=True))
-        for one in node.expressions
+        output
+        if isinstance(output, (exp.Alias, exp.Column, exp.Star))
+        else exp.Alias(this=output, alias=exp.to_identifier(UNNAMED, quoted=True))
+        for output in node.expressions
     ]
     node.set("expressions", outputs)
     _by_places(node)
@@ -90,16 +90,16 @@ def _select(node: exp.Expr) -> None:
 
 def _by_places(node: exp.Expr) -> None:
     """Write what is an output with a query in it by its place where it is grouped, or ordered, by: it stands there once."""
-    parts = [one for key in ("group", "order") if node.args.get(key) for one in node.args[key].expressions]
-    parts = [one.this if isinstance(one, exp.Ordered) else one for one in parts]
-    queried = [one for one in parts if holds(one, exp.Query)]
+    parts = [part for key in ("group", "order") if node.args.get(key) for part in node.args[key].expressions]
+    parts = [part.this if isinstance(part, exp.Ordered) else part for part in parts]
+    queried = [part for part in parts if holds(part, exp.Query)]
     if not queried:
         return
-    places = {render(one.unalias()): place for place, one in reversed([*enumerate(node.expressions, start=1)])}
-    for one in queried:
-        place = places.get(render(one))
+    places = {render(output.unalias()): place for place, output in reversed([*enumerate(node.expressions, start=1)])}
+    for query in queried:
+        place = places.get(render(query))
         if place is not None:
-            one.replace(exp.Literal.number(place))
+            query.replace(exp.Literal.number(place))
 
 
 def _column(node: exp.Expr) -> None:
@@ -140,7 +140,7 @@ def _array_of(node: exp.Expr, word: str) -> exp.Array | None:
     if isinstance(inside, exp.Cast) and isinstance(inside.this, exp.Array) and inside.to.expressions:
         # A cast of an array is one of its elements: x::text = ANY ((ARRAY['a'::varchar])::text[])
         (type_,) = inside.to.expressions
-        casts = [exp.Cast(this=one.copy(), to=type_.copy()) for one in inside.this.expressions]
+        casts = [exp.Cast(this=member.copy(), to=type_.copy()) for member in inside.this.expressions]
         return exp.Array(expressions=casts)
     return inside if isinstance(inside, exp.Array) else None
 

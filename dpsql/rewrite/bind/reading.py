@@ -86,5 +86,5 @@ def _without_signs(text: str) -> str:
 
 def is_moving(read: Sequence[Token]) -> bool:
     """Return whether a text of a statement may be a time that moves: then what is bound serves once."""
-    found = (literals.value(token) for token in read if token.sort in TEXTS)
-    return any(value is not None and _MOVING.search(value) is not None for value in found)
+    texts = (literals.value(token) for token in read if token.sort in TEXTS)
+    return any(value is not None and _MOVING.search(value) is not None for value in texts)

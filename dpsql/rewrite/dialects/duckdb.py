@@ -123,7 +123,7 @@ class DuckDbDialect(PostgresFunctions):
         """Return a CASE of few texts, evaluated once for each entry of a column's dictionary: 8 times faster than IN."""
         if len(texts) > _FEW_TEXTS:
             return f"{text} IN ({', '.join(texts)})"
-        return f"(CASE {text} {' '.join(f'WHEN {one} THEN TRUE' for one in texts)} ELSE FALSE END)"
+        return f"(CASE {text} {' '.join(f'WHEN {literal} THEN TRUE' for literal in texts)} ELSE FALSE END)"
 
     def if_one_of(self, text: str, texts: Sequence[str]) -> str:
         """Return the text where it has a place among `texts`, unless they are few.

@@ -84,13 +84,13 @@ def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, sin
     """
     if not isinstance(expr, Ref):
         return _bucket(emitter, expr, interval, number, single=single)
-    found, kept = _kept_bucket(emitter, expr, interval, number, single=single)
+    text, kept = _kept_bucket(emitter, expr, interval, number, single=single)
     far = interval.magnitude * number * _FINER[-1] <= interval.width * _FINE  # from where the ends' rounding shows
     for parts in _FINER if far and not (kept or single) else ():
         finer, kept = _kept_bucket(emitter, expr, interval, number * parts, single=False)
         if kept:
             return emitter.dialect.integer_quotient(finer, str(parts))
-    return found
+    return text
 
 
 def _kept_bucket(emitter: Emitter, ref: Ref, interval: Interval, number: int, *, single: bool) -> tuple[str, bool]:
@@ -187,6 +187,6 @@ class _Reading:
 
 def _clamps(emitter: Emitter, ref: Ref, interval: Interval) -> bool:
     """Return whether the range tests of `interval` do all that clamping to the column's bounds or domain would do."""
-    known = emitter.declared.one(ref)
-    within = known.interval is not None and known.interval.meet(interval) == interval
-    return within and known.values is None and not ref.public
+    ref_facts = emitter.declared.facts_of(ref)
+    within = ref_facts.interval is not None and ref_facts.interval.meet(interval) == interval
+    return within and ref_facts.values is None and not ref.public

@@ -64,8 +64,8 @@ def salt(ref: Ref, unit: str, dialect: Dialect) -> str:
 
 def representable(numeric: str) -> bool:
     """Return whether a numeric(p, s) is in the range of double precision for all its values."""
-    found = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
-    return found is not None and int(found[1]) - int(found[2]) <= _SAFE_DIGITS and int(found[2]) <= _SAFE_DIGITS
+    match = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
+    return match is not None and int(match[1]) - int(match[2]) <= _SAFE_DIGITS and int(match[2]) <= _SAFE_DIGITS
 
 
 def micros_of_time(column: str) -> str:

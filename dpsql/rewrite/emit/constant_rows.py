@@ -12,7 +12,7 @@ def constant_rows(table: ConstantTable, emitter: Emitter) -> str:
     """Return the rows of constants as a subquery."""
     columns = list(table.columns.values())
     own = [f"c{place}" for place, _ in enumerate(columns)]
-    outputs = ", ".join(f"{one} AS {quoted(column.name)}" for one, column in zip(own, columns, strict=True))
+    outputs = ", ".join(f"{text} AS {quoted(column.name)}" for text, column in zip(own, columns, strict=True))
     # The first row, of NULLs that have types and left out, gives the others theirs.
     rows = [[None for _ in columns], *table.rows]
     texts = (", ".join(emitter.literal(v, c.type) for v, c in zip(row, columns, strict=True)) for row in rows)

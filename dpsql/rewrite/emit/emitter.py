@@ -74,12 +74,12 @@ class Emitter:
         if not what:
             return write(ref)
         key = what, id(ref.column), ref.source, ref.table, ref.name, ref.optional, ref.public
-        found = self._written.get(key)
-        if found is None:
+        entry = self._written.get(key)
+        if entry is None:
             if len(self._written) >= _MOST:
                 self._written.clear()
-            found = self._written[key] = ref.column, write(ref)
-        return found[1]
+            entry = self._written[key] = ref.column, write(ref)
+        return entry[1]
 
     def unit_number(self, unit: Ref) -> str | None:
         """Return the column with a number for each unit, if the engine keeps one: for who only tells units apart."""
@@ -91,16 +91,16 @@ class Emitter:
         return self.as_kept(ref, self._present, "present")
 
     def _present(self, ref: Ref) -> str:
-        known, raw = self.declared.one(ref), self.raw(ref)
-        if known.values is not None and ref.type is not SqlType.BOOLEAN:
-            return self._member(raw, known.values, ref.type)
+        ref_facts, raw = self.declared.facts_of(ref), self.raw(ref)
+        if ref_facts.values is not None and ref.type is not SqlType.BOOLEAN:
+            return self._member(raw, ref_facts.values, ref.type)
         if ref.type.is_number and not ref.type.is_integer:
             return f"{raw} <= {self.dialect.not_finite('Infinity')}"
         return f"{raw} IS NOT NULL"
 
     def beyond(self, ref: Ref) -> tuple[str, str]:
         """Return the conditions that a stored value is below its column's bounds, and above them; NaN is neither."""
-        interval, raw = self.declared.one(ref).interval, self.raw(ref)
+        interval, raw = self.declared.facts_of(ref).interval, self.raw(ref)
         if interval is None:
             return "FALSE", "FALSE"
         low, high = (self.literal(_exact(end), ref.type) for end in (interval.low, interval.high))
@@ -109,11 +109,11 @@ class Emitter:
 
     def narrowed(self, ref: Ref, low: int, high: int) -> str:
         """Return a whole number between `low` and `high` in the type that grouping by it is fastest in."""
-        return self.as_kept(ref, lambda one: self.dialect.narrowed(self.sql(one), low, high), "narrowed", low, high)
+        return self.as_kept(ref, lambda kept: self.dialect.narrowed(self.sql(kept), low, high), "narrowed", low, high)
 
     def member(self, ref: Ref) -> str:
         """Return the condition that a column with a domain holds one of its values."""
-        return self._member(self.raw(ref), self.declared.one(ref).values or (), ref.type)
+        return self._member(self.raw(ref), self.declared.facts_of(ref).values or (), ref.type)
 
     def cast(self, text: str, type_: SqlType) -> str:
         """Return a cast that can't fail."""
@@ -146,36 +146,36 @@ class Emitter:
 
     def may_be_nan(self, ref: Ref) -> bool:
         """Return whether a column can hold NaN, which counts as NULL."""
-        known = self.declared.one(ref)
-        return known.nullable and ref.type.is_number and not ref.type.is_integer
+        ref_facts = self.declared.facts_of(ref)
+        return ref_facts.nullable and ref.type.is_number and not ref.type.is_integer
 
     def _clamped(self, ref: Ref, *, computed: bool) -> str:
-        known, raw = self.declared.one(ref), self.raw(ref)
+        ref_facts, raw = self.declared.facts_of(ref), self.raw(ref)
         if ref.type is SqlType.BOOLEAN:
             return raw
-        if ref.public or known.values is not None:
-            return self._of_domain(ref, known, raw, computed=computed)
+        if ref.public or ref_facts.values is not None:
+            return self._of_domain(ref, ref_facts, raw, computed=computed)
         nan = f"WHEN {self.is_nan(raw)} THEN NULL " if self.may_be_nan(ref) else ""
-        if known.interval is None:
+        if ref_facts.interval is None:
             return f"(CASE {nan}ELSE {raw} END)" if nan else raw
-        low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
+        low, high = (self.literal(_exact(end), ref.type) for end in (ref_facts.interval.low, ref_facts.interval.high))
         within = f"WHEN {raw} BETWEEN {low} AND {high} THEN {raw}"  # what most values are comes first
         return f"(CASE {within} {nan}WHEN {raw} > {high} THEN {high} WHEN {raw} < {low} THEN {low} END)"
 
-    def _of_domain(self, ref: Ref, known: Facts, raw: str, *, computed: bool) -> str:
+    def _of_domain(self, ref: Ref, ref_facts: Facts, raw: str, *, computed: bool) -> str:
         """Return a column of a public table, or one whose values are declared: any other value is NULL.
 
         Where NULL is no value such rows stay out anyway (`present`), and a public table's rows are mostly as they were
         read; then only what could make a calculation fail is kept away from it.
         """
-        if not ref.public and known.nullable and known.values is not None:
-            if ref.type.is_text and known.values:
-                return self.dialect.if_one_of(raw, [self.literal(value, ref.type) for value in known.values])
-            return f"(CASE WHEN {self._member(raw, known.values, ref.type)} THEN {raw} END)"
+        if not ref.public and ref_facts.nullable and ref_facts.values is not None:
+            if ref.type.is_text and ref_facts.values:
+                return self.dialect.if_one_of(raw, [self.literal(value, ref.type) for value in ref_facts.values])
+            return f"(CASE WHEN {self._member(raw, ref_facts.values, ref.type)} THEN {raw} END)"
         float_ = ref.type.is_number and not ref.type.is_integer
-        if known.interval is None or not (computed or (float_ and ref.public)):
+        if ref_facts.interval is None or not (computed or (float_ and ref.public)):
             return raw
-        low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
+        low, high = (self.literal(_exact(end), ref.type) for end in (ref_facts.interval.low, ref_facts.interval.high))
         return f"(CASE WHEN {raw} BETWEEN {low} AND {high} THEN {raw} END)"
 
     def _member(self, raw: str, values: Sequence[Value], type_: SqlType) -> str:
@@ -212,7 +212,7 @@ class Emitter:
 
     def _key(self, arg: Expr) -> str:
         """Return what is looked up: a column with a domain, unlike one with bounds, in its stored form."""
-        as_stored = isinstance(arg, Ref) and not arg.public and self.declared.one(arg).values is not None
+        as_stored = isinstance(arg, Ref) and not arg.public and self.declared.facts_of(arg).values is not None
         return self.raw(arg) if isinstance(arg, Ref) and as_stored else self.sql(arg)
 
     def _unclamped_comparison(self, expr: Apply) -> str | None:
@@ -226,10 +226,10 @@ class Emitter:
         a, b = expr.args
         if not (isinstance(a, Ref) and isinstance(b, Const)) or b.value is None or isinstance(b.value, str):
             return None
-        known = self.declared.one(a)
-        if known.interval is None or known.values is not None or self.may_be_nan(a):
+        column_facts = self.declared.facts_of(a)
+        if column_facts.interval is None or column_facts.values is not None or self.may_be_nan(a):
             return None
-        if not condition.as_stored(known.interval, Fraction(b.value)):
+        if not condition.as_stored(column_facts.interval, Fraction(b.value)):
             return None
         return function_of(expr).emit([self.raw(a), self.sql(b)], expr, self.dialect)
 

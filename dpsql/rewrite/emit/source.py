@@ -52,7 +52,7 @@ def from_where(
 def _computed(expr: Expr, relation: Relation, emitter: Emitter) -> Expr:
     """Return a column of rows that are made, NULL where it could not be computed: engines test what is around it first."""
     try:
-        facts(expr, {ref: emitter.declared.one(ref) for ref in refs(expr)})
+        facts(expr, {ref: emitter.declared.facts_of(ref) for ref in refs(expr)})
     except MissingBounds:
         return Apply("case", (relation.condition, expr, Const(None, expr.type)), expr.type)
     return expr
@@ -66,7 +66,7 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
     if isinstance(condition, Const):
         return condition
     try:
-        facts(condition, {ref: emitter.declared.one(ref) for ref in refs(condition)})
+        facts(condition, {ref: emitter.declared.facts_of(ref) for ref in refs(condition)})
     except MissingBounds:
         return Apply("case", (relation.condition, condition, FALSE), condition.type)
     return condition
@@ -181,7 +181,7 @@ def _tests(relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], 
     for start, first in enumerate(relation.sources):
         if first.join not in {Join.EXISTS, Join.NOT_EXISTS}:
             continue
-        rest = itertools.takewhile(lambda one: one.join is Join.INSIDE, relation.sources[start + 1 :])
+        rest = itertools.takewhile(lambda source: source.join is Join.INSIDE, relation.sources[start + 1 :])
         group = dict(enumerate((first, *rest), start))
         present = [emitter.present(c) for c in dict.fromkeys(required) if c.source in group]
         tables = ", ".join(_scanned(source, index, columns, emitter) for index, source in group.items())

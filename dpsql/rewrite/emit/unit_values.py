@@ -49,7 +49,7 @@ def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
     total, number = f"{emitter.dialect.total(text)}{where}", f"count({text}){where}"
     if value.column.type.is_integer:
         return emitter.cast(_within(total, value), SqlType.BIGINT)
-    total, number = (emitter.cast(one, SqlType.DOUBLE) for one in (total, number))
+    total, number = (emitter.cast(part, SqlType.DOUBLE) for part in (total, number))
     if value.function == "avg":
         return f"({emitter.double(low)} + {total} / nullif({number}, 0) * {emitter.double(step)})"
     return f"({emitter.double(low)} * {number} + {total} * {emitter.double(step)})"
@@ -74,8 +74,8 @@ def _spread(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
     """Return a function of three whole numbers: of rows, of the sum of their steps, and of that of the squares."""
     interval = value.interval or Interval.of(0, 0)
     text = emitter.cast(stepped(emitter, arg, interval, value.steps), SqlType.BIGINT)
-    sums = (emitter.dialect.total(one) for one in (text, f"{text} * {text}"))
-    parts = (f"count({text}){where}", *(f"{one}{where}" for one in sums))
+    sums = (emitter.dialect.total(term) for term in (text, f"{text} * {text}"))
+    parts = (f"count({text}){where}", *(f"{summed}{where}" for summed in sums))
     rows, total, squares = (emitter.cast(part, SqlType.DOUBLE) for part in parts)
     others = f"({rows} - {emitter.double(Fraction(1))})" if value.function.endswith("samp") else rows
     zero = emitter.double(Fraction(0))

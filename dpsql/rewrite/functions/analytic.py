@@ -17,7 +17,7 @@ from dpsql.rewrite.functions.function import (
     infix,
     template,
 )
-from dpsql.rewrite.functions.ranges import known, widened
+from dpsql.rewrite.functions.ranges import all_given, widened
 from dpsql.rewrite.ir.expr import Apply, Expr
 from dpsql.rewrite.ir.literal import simplest
 
@@ -31,11 +31,11 @@ def _analytic(f: Callable[[float], float], domain: Callable[[Fraction], bool]) -
     """Enclose a monotone real function, a little widened for its rounding; unknown outside its domain."""
 
     def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
-        found = known(intervals)
-        if found is None or not domain(found[0].low):
+        given = all_given(intervals)
+        if given is None or not domain(given[0].low):
             return None
         try:
-            low, high = Fraction(f(float(found[0].low))), Fraction(f(float(found[0].high)))
+            low, high = Fraction(f(float(given[0].low))), Fraction(f(float(given[0].high)))
         except (OverflowError, ValueError):
             return None
         return widened(Interval(low, high))
@@ -44,20 +44,20 @@ def _analytic(f: Callable[[float], float], domain: Callable[[Fraction], bool]) -
 
 
 def _power(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
-    found = known(intervals)
-    if found is None or found[1].width != 0 or found[1].low.denominator != 1:
+    given = all_given(intervals)
+    if given is None or given[1].width != 0 or given[1].low.denominator != 1:
         return None
-    base, n = found[0], int(found[1].low)
+    base, n = given[0], int(given[1].low)
     if not 0 <= n <= 16:
         return None
     ends = [base.low**n, base.high**n] + ([Fraction(0)] if 0 in base and n > 0 else [])
     return Interval(min(ends), max(ends))
 
 
-def _beside_power(found: Interval, args: Sequence[Interval | None]) -> Interval:
+def _beside_power(interval: Interval, args: Sequence[Interval | None]) -> Interval:
     base = args[0]
     least = Fraction(0) if base is None or 0 in base else min(abs(base.low), abs(base.high))
-    return found.hull(Interval.of(0, 0)) if base is not None and least < _LEAST_BASE else found
+    return interval.hull(Interval.of(0, 0)) if base is not None and least < _LEAST_BASE else interval
 
 
 def _of_one(f: Callable[[float], float]) -> Inverse:

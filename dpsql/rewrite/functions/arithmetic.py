@@ -21,7 +21,7 @@ from dpsql.rewrite.functions.function import (
     infix,
     template,
 )
-from dpsql.rewrite.functions.ranges import corners, hull, known, monotone, same
+from dpsql.rewrite.functions.ranges import all_given, corners, hull, monotone, same
 from dpsql.rewrite.functions.steps import of_all, of_first, of_product, of_quotient
 from dpsql.rewrite.functions.written import all_digits, most_digits, no_digits
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Whole
@@ -75,20 +75,20 @@ def _extreme(name: str, interval: PresentRule, choose: Callable[[Sequence[Fracti
 
 
 def _divide(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    found = known(intervals)
-    if found is None or 0 in found[1]:
+    given = all_given(intervals)
+    if given is None or 0 in given[1]:
         return None
-    ends = [x / y for x in (found[0].low, found[0].high) for y in (found[1].low, found[1].high)]
+    ends = [x / y for x in (given[0].low, given[0].high) for y in (given[1].low, given[1].high)]
     if apply.type.is_integer:
         ends = [Fraction(math.trunc(end)) for end in ends]
     return Interval(min(ends), max(ends))
 
 
 def _modulo(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    found = known(intervals)
-    if found is None:
+    given = all_given(intervals)
+    if given is None:
         return None
-    dividend, most = found[0], found[1].magnitude
+    dividend, most = given[0], given[1].magnitude
     if apply.type.is_integer or isinstance(apply.option, Whole):
         most = max(most - 1, Fraction(0))
     low = Fraction(0) if dividend.low >= 0 else max(dividend.low, -most)
@@ -114,10 +114,10 @@ def _leaves_a_rest(intervals: Sequence[Interval | None], apply: Apply) -> bool:
 
 
 def _absolute(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
-    found = known(intervals)
-    if found is None:
+    given = all_given(intervals)
+    if given is None:
         return None
-    (x,) = found
+    (x,) = given
     low = Fraction(0) if 0 in x else min(abs(x.low), abs(x.high))
     return Interval(low, x.magnitude)
 
@@ -149,9 +149,9 @@ def _sign(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     return f"CAST(sign({args[0]}) AS {'BIGINT' if apply.type.is_integer else dialect.double_type})"
 
 
-def _beside_rest(found: Interval, args: Sequence[Interval | None]) -> Interval:
+def _beside_rest(interval: Interval, args: Sequence[Interval | None]) -> Interval:
     most = args[1].magnitude if args[1] is not None else Fraction(0)
-    return Interval(found.low - most, found.high + most)
+    return Interval(interval.low - most, interval.high + most)
 
 
 def _addend(apply: Apply) -> Expr | None:

@@ -113,8 +113,8 @@ def _only_variable(apply: Apply) -> Expr | None:
 
 
 def _only_first(apply: Apply) -> Expr | None:
-    found = _only_variable(apply)
-    return found if found == apply.args[0] else None
+    variable = _only_variable(apply)
+    return variable if variable == apply.args[0] else None
 
 
 def _texts(apply: Apply) -> Sequence[str] | None:
@@ -138,16 +138,16 @@ def _exact(value: Value) -> Fraction | str:
     return value if isinstance(value, str) else Fraction(value)
 
 
-def _room_below(one: Interval, other: Interval) -> Fraction:
-    return other.high - one.low
+def _room_below(interval: Interval, other: Interval) -> Fraction:
+    return other.high - interval.low
 
 
-def _room_above(one: Interval, other: Interval) -> Fraction:
-    return one.high - other.low
+def _room_above(interval: Interval, other: Interval) -> Fraction:
+    return interval.high - other.low
 
 
-def _room_to_be_equal(one: Interval, other: Interval) -> Fraction:
-    return min(_room_below(one, other), _room_above(one, other))
+def _room_to_be_equal(interval: Interval, other: Interval) -> Fraction:
+    return min(_room_below(interval, other), _room_above(interval, other))
 
 
 _ROOMS = {"lt": _room_below, "le": _room_below, "gt": _room_above, "ge": _room_above, "eq": _room_to_be_equal}
@@ -191,9 +191,9 @@ def _is_member(args: Sequence[Value | None], _: Apply) -> Value | None:
 
 def _among(apply: Apply, about: Expr) -> Interval | None:
     numbers = [number_of(arg) for arg in apply.args[1:]]
-    found = [n for n in numbers if n is not None]
-    whole = apply.args[0] == about and found and len(found) == len(numbers)
-    return Interval(min(found), max(found)) if whole else None
+    present = [n for n in numbers if n is not None]
+    whole = apply.args[0] == about and present and len(present) == len(numbers)
+    return Interval(min(present), max(present)) if whole else None
 
 
 COMPARISONS: tuple[Function, ...] = (
@@ -205,7 +205,7 @@ COMPARISONS: tuple[Function, ...] = (
         never_null=True,
         needs_bounds=False,
         evaluate=lambda args, _: args[0] is None,
-        facts=lambda known, _: Facts.of_values((False, True) if known.nullable else (False,), nullable=False),
+        facts=lambda arg_facts, _: Facts.of_values((False, True) if arg_facts.nullable else (False,), nullable=False),
         condition=Condition(compared=_only_variable, of_null=True),
     ),
     Function(

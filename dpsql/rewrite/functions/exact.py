@@ -7,27 +7,27 @@ from fractions import Fraction
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.functions.function import EvaluateRule
-from dpsql.rewrite.functions.ranges import known
+from dpsql.rewrite.functions.ranges import all_given
 from dpsql.rewrite.ir.expr import Apply, Const, Expr
 from dpsql.rewrite.ir.literal import simplest
 
 
 def greatest_of(intervals: Sequence[Interval | None], nullable: Sequence[bool]) -> Interval | None:
     """Enclose the greatest argument that is not NULL: it is at least what is never NULL."""
-    found = known(intervals)
-    if found is None:
+    given = all_given(intervals)
+    if given is None:
         return None
-    least = [i.low for i, may_be_null in zip(found, nullable, strict=True) if not may_be_null]
-    return Interval(max(least, default=min(i.low for i in found)), max(i.high for i in found))
+    least = [i.low for i, may_be_null in zip(given, nullable, strict=True) if not may_be_null]
+    return Interval(max(least, default=min(i.low for i in given)), max(i.high for i in given))
 
 
 def least_of(intervals: Sequence[Interval | None], nullable: Sequence[bool]) -> Interval | None:
     """Enclose the least argument that is not NULL: it is at most what is never NULL."""
-    found = known(intervals)
-    if found is None:
+    given = all_given(intervals)
+    if given is None:
         return None
-    most = [i.high for i, may_be_null in zip(found, nullable, strict=True) if not may_be_null]
-    return Interval(min(i.low for i in found), min(most, default=max(i.high for i in found)))
+    most = [i.high for i, may_be_null in zip(given, nullable, strict=True) if not may_be_null]
+    return Interval(min(i.low for i in given), min(most, default=max(i.high for i in given)))
 
 
 def sign_of(x: Fraction) -> Fraction:
@@ -73,9 +73,9 @@ def without_addend(expr: Expr) -> tuple[Expr, Fraction] | None:
     """Return a number and the constant that is added to it, or taken away."""
     if not (isinstance(expr, Apply) and expr.op in {"add", "sub"} and expr.type.is_number):
         return None
-    one, other = expr.args
-    if isinstance(one, Const) and expr.op == "add":
-        one, other = other, one
-    if not isinstance(other, Const) or isinstance(other.value, str) or other.value is None or not one.type.is_number:
+    term, other = expr.args
+    if isinstance(term, Const) and expr.op == "add":
+        term, other = other, term
+    if not isinstance(other, Const) or isinstance(other.value, str) or other.value is None or not term.type.is_number:
         return None
-    return one, Fraction(other.value) * (-1 if expr.op == "sub" else 1)
+    return term, Fraction(other.value) * (-1 if expr.op == "sub" else 1)

@@ -229,7 +229,7 @@ def unchanged(op: str, sql: str, *, note: str = "") -> Function:
         template("{0}"),
         needs_bounds=False,
         evaluate=lambda args, _: args[0],
-        facts=lambda known, _: known,
+        facts=lambda arg_facts, _: arg_facts,
         domain=lambda apply, domains: domains.of(apply.args[0]),
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
         preimage=lambda interval: interval,

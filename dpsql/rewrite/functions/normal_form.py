@@ -55,11 +55,11 @@ def _alternatives(expr: Apply) -> Expr:
     lists: dict[Expr, set[Expr]] = {}
     others: set[Expr] = set()
     for part in map(_normal, _flat(expr)):
-        found = _values(part)
-        if found is None:
+        listed = _values(part)
+        if listed is None:
             others.add(part)
         else:
-            lists.setdefault(found[0], set()).update(found[1])
+            lists.setdefault(listed[0], set()).update(listed[1])
     parts = [*(_listed(of, frozenset(values), expr) for of, values in lists.items()), *others]
     return parts[0] if len(parts) == 1 else Apply("or", tuple(sorted(parts, key=repr)), expr.type)
 
@@ -81,5 +81,5 @@ def _values(expr: Expr) -> tuple[Expr, tuple[Expr, ...]] | None:
 
 
 def _listed(of: Expr, values: frozenset[Expr], expr: Apply) -> Expr:
-    one, *more = sorted(values, key=repr)
-    return _turned(Apply("eq", (of, one), expr.type)) if not more else Apply("in", (of, one, *more), expr.type)
+    value, *more = sorted(values, key=repr)
+    return _turned(Apply("eq", (of, value), expr.type)) if not more else Apply("in", (of, value, *more), expr.type)

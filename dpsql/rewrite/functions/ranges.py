@@ -16,20 +16,20 @@ def widened(interval: Interval) -> Interval:
     return Interval(interval.low - abs(interval.low) * _SLACK, interval.high + abs(interval.high) * _SLACK)
 
 
-def known(intervals: Sequence[Interval | None]) -> tuple[Interval, ...] | None:
+def all_given(intervals: Sequence[Interval | None]) -> tuple[Interval, ...] | None:
     """Return the intervals if there is one for every argument."""
-    found = tuple(i for i in intervals if i is not None)
-    return found if len(found) == len(intervals) else None
+    present = tuple(i for i in intervals if i is not None)
+    return present if len(present) == len(intervals) else None
 
 
 def corners(combine: Callable[[Fraction, Fraction], Fraction]) -> IntervalRule:
     """Apply to two intervals a function that is monotone in each argument separately."""
 
     def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
-        found = known(intervals)
-        if found is None:
+        given = all_given(intervals)
+        if given is None:
             return None
-        a, b = found
+        a, b = given
         ends = [combine(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
         return Interval(min(ends), max(ends))
 
@@ -40,8 +40,8 @@ def monotone(f: Callable[[Fraction], Fraction]) -> IntervalRule:
     """Apply to an interval a function that never falls."""
 
     def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
-        found = known(intervals)
-        return Interval(f(found[0].low), f(found[0].high)) if found else None
+        given = all_given(intervals)
+        return Interval(f(given[0].low), f(given[0].high)) if given else None
 
     return rule
 

@@ -10,7 +10,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.arithmetic import whole_always
 from dpsql.rewrite.functions.exact import of_numbers
 from dpsql.rewrite.functions.function import LARGEST, Call, EmitRule, FloatRange, Function, Inverse, first_argument
-from dpsql.rewrite.functions.ranges import known, monotone
+from dpsql.rewrite.functions.ranges import all_given, monotone
 from dpsql.rewrite.functions.steps import of_digits
 from dpsql.rewrite.functions.written import no_digits, rounded_digits
 from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, option
@@ -39,8 +39,8 @@ def _digits(apply: Apply) -> int:
 
 
 def _rounding(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    found = known(intervals)
-    return Interval(_round_to(found[0].low, apply), _round_to(found[0].high, apply)) if found else None
+    given = all_given(intervals)
+    return Interval(_round_to(given[0].low, apply), _round_to(given[0].high, apply)) if given else None
 
 
 def _buckets(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:

@@ -55,5 +55,5 @@ def of_map(apply: Apply, _: StepOf) -> Fraction | None:
 
 
 def _common(steps: Sequence[Fraction | None]) -> Fraction | None:
-    known = [step for step in steps if step is not None]
-    return common_step(known) if len(known) == len(steps) else None
+    given = [step for step in steps if step is not None]
+    return common_step(given) if len(given) == len(steps) else None

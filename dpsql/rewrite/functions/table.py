@@ -53,8 +53,8 @@ def step_of(expr: Expr) -> Fraction | None:
         case Const(value=value):
             return Fraction(0) if value is None else None if isinstance(value, str) else abs(Fraction(value))
         case Apply():
-            found = function_of(expr).step(expr, step_of)
-            return found if found is not None or not integral(expr) else Fraction(1)
+            step = function_of(expr).step(expr, step_of)
+            return step if step is not None or not integral(expr) else Fraction(1)
         case _:
             assert_never(expr)
 
@@ -65,8 +65,8 @@ def digits_written(expr: Expr) -> int | None:
         return 0
     match expr:
         case Ref():
-            found = _SCALE.fullmatch(expr.column.declared)
-            return int(found[1]) if found else None
+            match = _SCALE.fullmatch(expr.column.declared)
+            return int(match[1]) if match else None
         case Const():
             return None
         case Apply():

@@ -57,19 +57,19 @@ def _result(args: Sequence[Value | None], apply: Apply) -> Value | None:
     return None if first is None else dict(zip(keys, option(apply, Results).values, strict=True)).get(first)
 
 
-def _results(known: Facts, apply: Apply) -> Facts:
+def _results(facts: Facts, apply: Apply) -> Facts:
     """Return which results are possible: those of keys that the argument can have."""
     keys = [key.value if isinstance(key, Const) else None for key in apply.args[1:]]
-    among = _among(known, keys)
+    among = _among(facts, keys)
     possible = {r for key, r in zip(keys, option(apply, Results).values, strict=True) if key in among}
     ordered = tuple(sorted(value for value in possible if value is not None))
-    return Facts.of_values(ordered, nullable=known.nullable or None in possible)
+    return Facts.of_values(ordered, nullable=facts.nullable or None in possible)
 
 
-def _among(known: Facts, keys: Sequence[Value | None]) -> frozenset[Value | None]:
-    if known.values is not None:
-        return frozenset(known.values)
-    interval = known.interval
+def _among(facts: Facts, keys: Sequence[Value | None]) -> frozenset[Value | None]:
+    if facts.values is not None:
+        return frozenset(facts.values)
+    interval = facts.interval
     if interval is None:
         return frozenset(keys)
     return frozenset(k for k in keys if k is not None and (isinstance(k, str) or interval.low <= k <= interval.high))

@@ -23,7 +23,7 @@ from dpsql.rewrite.functions.function import (
     infix,
     template,
 )
-from dpsql.rewrite.functions.ranges import corners, known
+from dpsql.rewrite.functions.ranges import all_given, corners
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref
 
 
@@ -38,7 +38,7 @@ def _combined(f: Callable[..., int]) -> DomainRule:
     """List the results for all values of the arguments; where those are too many, all that the interval holds."""
 
     def rule(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
-        intervals = known([domains.interval(arg) for arg in apply.args])
+        intervals = all_given([domains.interval(arg) for arg in apply.args])
         if intervals is None or math.prod(interval.width + 1 for interval in intervals) > domains.limit:
             return None
         values = ([int(v) for v in domains.of(arg) if v is not None] for arg in apply.args)
@@ -48,31 +48,31 @@ def _combined(f: Callable[..., int]) -> DomainRule:
 
 
 def _divisor(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
-    found = known(intervals)
-    if found is None:
+    given = all_given(intervals)
+    if given is None:
         return None
-    both_zero = 0 in found[0] and 0 in found[1]
-    return Interval(Fraction(0 if both_zero else 1), max(i.magnitude for i in found))
+    both_zero = 0 in given[0] and 0 in given[1]
+    return Interval(Fraction(0 if both_zero else 1), max(i.magnitude for i in given))
 
 
 def _multiple(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
-    found = known(intervals)
-    return Interval(Fraction(0), found[0].magnitude * found[1].magnitude) if found else None
+    given = all_given(intervals)
+    return Interval(Fraction(0), given[0].magnitude * given[1].magnitude) if given else None
 
 
 def _bits(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
     """Enclose the numbers that have no more bits than the arguments; negative only where an argument can be."""
-    found = known(intervals)
-    if found is None:
+    given = all_given(intervals)
+    if given is None:
         return None
-    most = 2 ** max(int(i.magnitude).bit_length() for i in found)
-    return Interval(Fraction(-most if min(i.low for i in found) < 0 else 0), Fraction(most - 1))
+    most = 2 ** max(int(i.magnitude).bit_length() for i in given)
+    return Interval(Fraction(-most if min(i.low for i in given) < 0 else 0), Fraction(most - 1))
 
 
 def _common_bits(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     """Enclose a & b, which is at most as large as either argument that is never negative."""
-    found = known(intervals)
-    highs = [i.high for i in found or () if i.low >= 0]
+    given = all_given(intervals)
+    highs = [i.high for i in given or () if i.low >= 0]
     return Interval(Fraction(0), min(highs)) if highs else _bits(intervals, apply)
 
 
@@ -84,12 +84,12 @@ def _width(expr: Expr) -> int:
 
 
 def _shifted_right(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    found = known(intervals)
-    if found is None:
+    given = all_given(intervals)
+    if given is None:
         return None
-    if found[1].low < 0 or found[1].high >= _width(apply.args[0]):
+    if given[1].low < 0 or given[1].high >= _width(apply.args[0]):
         raise OverflowError  # what C makes of that is not defined
-    return corners(lambda a, n: Fraction(int(a) >> int(n)))(found, apply)
+    return corners(lambda a, n: Fraction(int(a) >> int(n)))(given, apply)
 
 
 def _shifted_left(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:

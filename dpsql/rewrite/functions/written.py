@@ -23,14 +23,14 @@ def unknown_digits(_: Apply, __: DigitsOf) -> int | None:
 
 def most_digits(apply: Apply, digits: DigitsOf) -> int | None:
     """Return the digits of a sum."""
-    known = _of_arguments(apply, digits)
-    return max(known) if known else None
+    counts = _of_arguments(apply, digits)
+    return max(counts) if counts else None
 
 
 def all_digits(apply: Apply, digits: DigitsOf) -> int | None:
     """Return the digits of a product."""
-    known = _of_arguments(apply, digits)
-    return sum(known) if known else None
+    counts = _of_arguments(apply, digits)
+    return sum(counts) if counts else None
 
 
 def rounded_digits(apply: Apply, _: DigitsOf) -> int | None:
@@ -44,5 +44,5 @@ def field_digits(apply: Apply, _: DigitsOf) -> int | None:
 
 
 def _of_arguments(apply: Apply, digits: DigitsOf) -> Sequence[int]:
-    known = [n for n in map(digits, apply.args) if n is not None]
-    return known if len(known) == len(apply.args) else ()
+    counts = [n for n in map(digits, apply.args) if n is not None]
+    return counts if len(counts) == len(apply.args) else ()

@@ -75,8 +75,8 @@ class AwaitedTable(Table):
                     )
                 return rows or ((None,),)
             case AnswerForm.VALUES:
-                found = {_as_compared(value, self.column().type): value for (value,) in rows if value is not None}
-                return tuple((value,) for value in found.values())
+                distinct = {_as_compared(value, self.column().type): value for (value,) in rows if value is not None}
+                return tuple((value,) for value in distinct.values())
             case AnswerForm.FACTS:
                 return ((bool(rows), any(value is None for (value,) in rows)),)
 

@@ -155,15 +155,15 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def refs(*exprs: Expr) -> tuple[Ref, ...]:
     """Return the columns read, each once, in order of first appearance."""
-    found: dict[Ref, None] = {}
+    seen: dict[Ref, None] = {}
     pending = [*reversed(exprs)]
     while pending:  # asked of every expression again and again
         node = pending.pop()
         if type(node) is Apply:
             pending += reversed(node.args)
         elif type(node) is Ref:
-            found[node] = None
-    return tuple(found)
+            seen[node] = None
+    return tuple(seen)
 
 
 def with_refs(expr: Expr, change: Callable[[Ref], Ref]) -> Expr:

@@ -61,10 +61,10 @@ def _time(text: str) -> int:
 
 def _span(text: str) -> int:
     """Return how long an interval without months is, in microseconds."""
-    found = parse_interval(text)
-    if found.months:
+    span = parse_interval(text)
+    if span.months:
         raise ValueError(text)
-    return found.days * DAY + found.micros
+    return span.days * DAY + span.micros
 
 
 def _uuid(text: str) -> str:

@@ -163,7 +163,7 @@ def naming_units(relation: Relation) -> set[tuple[int, str]]:
 def awaiting(relation: Relation) -> tuple[AwaitedTable, ...]:
     """Return the answers to inner queries that a relation waits for."""
     own = (source.table for source in relation.sources if isinstance(source.table, AwaitedTable))
-    below = (one for source in relation.sources for inside in _below(source) for one in awaiting(inside))
+    below = (table for source in relation.sources for inside in _below(source) for table in awaiting(inside))
     return (*own, *below)
 
 
@@ -226,14 +226,14 @@ _MOST_SCANS = 256
 
 def scan(table: Table) -> Relation:
     """Return all rows of one table."""
-    found = _SCANS.get(id(table))
-    if found is None:
-        found = Relation((Source(table),), TRUE, {name: ref(0, table, name) for name in table.columns})
+    relation = _SCANS.get(id(table))
+    if relation is None:
+        relation = Relation((Source(table),), TRUE, {name: ref(0, table, name) for name in table.columns})
         if type(table) is Table:  # others have rows of their own, and are of one statement
             if len(_SCANS) >= _MOST_SCANS:
                 _SCANS.clear()
-            _SCANS[id(table)] = found
-    return found
+            _SCANS[id(table)] = relation
+    return relation
 
 
 def filtered(relation: Relation, condition: Expr) -> Relation:
@@ -244,8 +244,8 @@ def filtered(relation: Relation, condition: Expr) -> Relation:
 def renumbered(relation: Relation, by: int, *, optional: bool = False) -> Relation:
     """Return the relation as it stands behind `by` other sources, its rows perhaps missing."""
 
-    def change(one: Ref) -> Ref:
-        return replace(one, source=one.source + by, optional=one.optional or optional)
+    def change(column_ref: Ref) -> Ref:
+        return replace(column_ref, source=column_ref.source + by, optional=column_ref.optional or optional)
 
     sources = tuple(replace(source, on=with_refs(source.on, change)) for source in relation.sources)
     columns = {name: with_refs(expr, change) for name, expr in relation.columns.items()}
@@ -259,7 +259,7 @@ def inner_joined(left: Relation, right: Relation, on: Expr) -> Relation:
     """
     first, *rest = right.sources
     place = len(left.sources)
-    early = [part for part in parts_of(on) if all(one.source <= place for one in refs(part))]
+    early = [part for part in parts_of(on) if all(column_ref.source <= place for column_ref in refs(part))]
     late = [part for part in parts_of(on) if part not in early]
     sources = (*left.sources, replace(first, join=Join.INNER, on=both(*early)), *rest)
     return Relation(sources, both(left.where, right.where, *late), {**left.columns, **right.columns})

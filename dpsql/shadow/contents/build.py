@@ -67,11 +67,11 @@ def change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch:
     """
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
         text_order.check_order(connection, str(server.home))
-        found = _stamped(server, connection, policy.dataset)
+        stamps = _stamped(server, connection, policy.dataset)
     wanted = _stamps(policy, users, epoch)
-    if found is None or found.structure != wanted.structure:
+    if stamps is None or stamps.structure != wanted.structure:
         return Change.ANEW
-    return Change.NONE if found == wanted else Change.IN_PLACE
+    return Change.NONE if stamps == wanted else Change.IN_PLACE
 
 
 def ensure_shadow(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows, *, epoch: str = "") -> Change:
@@ -142,8 +142,8 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
     """Change what is not the structure, all at once."""
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         connection.execute(SQL("SET LOCAL lock_timeout = {}").format(_PATIENCE))
-        found = connection.execute("SELECT structure, users, words, rows FROM dpsql.stamp").fetchone()
-        old, policy = _Stamps(*map(str, found or ())), views.known_views(connection, policy)
+        row = connection.execute("SELECT structure, users, words, rows FROM dpsql.stamp").fetchone()
+        old, policy = _Stamps(*map(str, row or ())), views.known_views(connection, policy)
         if old.users != stamps.users:
             role.change_roles(connection, policy, users)
         if old.words != stamps.words:
@@ -196,6 +196,6 @@ def _stamped(server: Postgres, connection: Connection, database: str) -> _Stamps
 
 def _drop_databases(connection: Connection) -> None:
     """Drop every database that a policy made before."""
-    found = connection.execute("SELECT datname FROM pg_database WHERE datname <> 'postgres' AND NOT datistemplate")
-    for (name,) in found.fetchall():
+    databases = connection.execute("SELECT datname FROM pg_database WHERE datname <> 'postgres' AND NOT datistemplate")
+    for (name,) in databases.fetchall():
         connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))

@@ -86,8 +86,8 @@ def change_roles(connection: Connection, policy: Policy, users: Mapping[str, str
         ConfigError: for a user's name that can't be a role.
     """
     _check(users)
-    known = _names(connection)
-    _add(connection, [user for user in users if user not in known])
+    names = _names(connection)
+    _add(connection, [user for user in users if user not in names])
     for user in users:
         connection.execute(SQL("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {}").format(Identifier(user)))
     _grant(connection, policy, users)
@@ -108,8 +108,8 @@ def _check(users: Iterable[str]) -> None:
 
 
 def _names(connection: Connection) -> set[str]:
-    found = connection.execute("SELECT rolname FROM pg_roles WHERE rolcanlogin AND NOT rolsuper").fetchall()
-    return {name for (name,) in found}
+    roles = connection.execute("SELECT rolname FROM pg_roles WHERE rolcanlogin AND NOT rolsuper").fetchall()
+    return {name for (name,) in roles}
 
 
 def _add(connection: Connection, names: Iterable[str]) -> None:

@@ -24,8 +24,8 @@ def check_order(connection: Connection, directory: str) -> None:
     Raises:
         ConfigError: it does not.
     """
-    found = [text for (text,) in connection.execute(_SORTED, (list(_TEXTS),)).fetchall()]
-    if found != sorted(_TEXTS, key=str.encode):
+    sorted_texts = [text for (text,) in connection.execute(_SORTED, (list(_TEXTS),)).fetchall()]
+    if sorted_texts != sorted(_TEXTS, key=str.encode):
         ((name,),) = connection.execute(_NAME).fetchall()
         raise ConfigError(
             f'the shadow compares texts by the collation "{name}", and not byte by byte as the engine does',

@@ -72,10 +72,10 @@ def _create(connection: Connection, view: View) -> None:
 
 
 def _cast(view: View, column: str) -> Composable:
-    known = view.columns.get(column)
-    if known is None or known.declared is None:
+    view_column = view.columns.get(column)
+    if view_column is None or view_column.declared is None:
         return Identifier(column)
-    return SQL("CAST({} AS {}) AS {}").format(Identifier(column), SQL(known.declared), Identifier(column))
+    return SQL("CAST({} AS {}) AS {}").format(Identifier(column), SQL(view_column.declared), Identifier(column))
 
 
 def _not_made(pending: Sequence[View], failed: _Reasons, policy: Policy) -> ConfigError:
@@ -88,7 +88,7 @@ def _named(view: View, failed: _Reasons) -> Sequence[str]:
     """Return the other views that a view waits for in vain."""
     if not isinstance(failed[view.name], UndefinedTable):
         return ()
-    return list(dict.fromkeys(found for token in tokens(view.query) if (found := name(token) or "") in failed))
+    return list(dict.fromkeys(read_name for token in tokens(view.query) if (read_name := name(token) or "") in failed))
 
 
 def _reason(view: View, failed: _Reasons, reads: Mapping[str, Sequence[str]], policy: Policy) -> str:
@@ -100,8 +100,8 @@ def _reason(view: View, failed: _Reasons, reads: Mapping[str, Sequence[str]], po
     if reads[view.name]:
         return f'reads the view "{reads[view.name][0]}", which can\'t be read'
     reason = why.diag.message_primary or "PostgreSQL does not take it"
-    known = ", ".join(sorted({*policy.tables, *policy.views} - {view.name}))
-    allowed = f"; allowed: {known}" * isinstance(why, UndefinedTable)
+    others = ", ".join(sorted({*policy.tables, *policy.views} - {view.name}))
+    allowed = f"; allowed: {others}" * isinstance(why, UndefinedTable)
     return f'"{view.name}" can\'t be made: {reason}{allowed}'
 
 
@@ -109,12 +109,12 @@ def _circle(of: str, reads: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """Return a way by which a view comes back to itself, if there is one."""
     ways, seen = [[of]], set[str]()
     for way in ways:
-        for one in reads[way[-1]]:
-            if one == of:
-                return [*way, one]
-            if one not in seen:
-                seen.add(one)
-                ways.append([*way, one])
+        for read in reads[way[-1]]:
+            if read == of:
+                return [*way, read]
+            if read not in seen:
+                seen.add(read)
+                ways.append([*way, read])
     return ()
 
 
@@ -122,32 +122,32 @@ def known_views(connection: Connection, policy: Policy) -> Policy:
     """Return the policy with what PostgreSQL says of its views, each behind those that it reads."""
     if not policy.views:
         return policy
-    known: dict[str, View] = {}
+    views: dict[str, View] = {}
     with connection.transaction(force_rollback=True):
         connection.execute(_PLAIN)
-        for found, words, read in connection.execute(_KNOWN, (list(policy.views),)).fetchall():
-            of = [policy.tables.get(one) or known.get(one) for one in read]
-            known[found] = replace(
-                policy.views[found],
+        for view_name, words, read in connection.execute(_KNOWN, (list(policy.views),)).fetchall():
+            of = [policy.tables.get(read_name) or views.get(read_name) for read_name in read]
+            views[view_name] = replace(
+                policy.views[view_name],
                 query=words.removesuffix(";"),
-                public=all(one is not None and one.public for one in of),
-                origins=dict(_origins(connection, words, known, policy)),
+                public=all(source is not None and source.public for source in of),
+                origins=dict(_origins(connection, words, views, policy)),
             )
-    return replace(policy, views=known)
+    return replace(policy, views=views)
 
 
 def _origins(
-    connection: Connection, query: str, known: Mapping[str, View], policy: Policy
+    connection: Connection, query: str, views: Mapping[str, View], policy: Policy
 ) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the columns of a query that are a table's as they stand, each with which: clients are told so, too."""
     server = connection.pgconn
     server.prepare(b"", query.encode())
     described = server.describe_prepared(b"")
     for place in range(described.nfields):
-        found = connection.execute(_COLUMN, (described.ftable(place), described.ftablecol(place))).fetchone()
-        if found is not None:
-            table, column = found
-            origin = (table, column) if table in policy.tables else known[table].origins.get(column)
+        row = connection.execute(_COLUMN, (described.ftable(place), described.ftablecol(place))).fetchone()
+        if row is not None:
+            table, column = row
+            origin = (table, column) if table in policy.tables else views[table].origins.get(column)
             if origin is not None:
                 yield (described.fname(place) or b"").decode(), origin
 

@@ -52,21 +52,21 @@ def described_columns(
     """Return the columns of queries in PostgreSQL's words; see `Binder`."""
     server = connection.pgconn
     _begin(connection, settings, again=True)
-    given = [_ours(connection, [f"SELECT {literal(one)}::regtype::oid::text"]).get_value(0, 0) for one in types]
-    oids = [int(one or 0) for one in given]
-    found = []
+    given = [_ours(connection, [f"SELECT {literal(type_)}::regtype::oid::text"]).get_value(0, 0) for type_ in types]
+    oids = [int(oid or 0) for oid in given]
+    described = []
     for query in queries:
         _seen(connection, server.prepare(b"", query.encode(), oids))
         result = _seen(connection, server.describe_prepared(b""))
-        found.append([(result.fname(i), result.ftype(i), result.fmod(i)) for i in range(result.nfields)])
-    names = _names(connection, {(type_, modifier) for one in found for _, type_, modifier in one})
+        described.append([(result.fname(i), result.ftype(i), result.fmod(i)) for i in range(result.nfields)])
+    names = _names(connection, {(type_, modifier) for columns in described for _, type_, modifier in columns})
     _ours(connection, ["ROLLBACK"])
     return tuple(
         tuple(
             ColumnDescription((column or b"").decode(), type_, modifier, names[type_, modifier])
-            for column, type_, modifier in one
+            for column, type_, modifier in columns
         )
-        for one in found
+        for columns in described
     )
 
 
@@ -129,14 +129,14 @@ def _inside(text: str | None) -> str:
 
 def _names(connection: OracleConnection, types: set[tuple[int, int]]) -> dict[tuple[int, int], str]:
     """Return the names of types as PostgreSQL spells them."""
-    found = {one: _NAMED[one] for one in types if one in _NAMED}
-    missing = [one for one in types if one not in found]
+    names = {pair: _NAMED[pair] for pair in types if pair in _NAMED}
+    missing = [pair for pair in types if pair not in names]
     if missing:
         asked = ", ".join(f"format_type({type_}, {modifier})" for type_, modifier in missing)
         row = _ours(connection, [f"SELECT {asked}"])
-        found |= {one: (row.get_value(0, place) or b"").decode() for place, one in enumerate(missing)}
-        _NAMED.update({one: spelled for one, spelled in found.items() if one[0] < _FIRST_OF_OTHERS})
-    return found
+        names |= {pair: (row.get_value(0, place) or b"").decode() for place, pair in enumerate(missing)}
+        _NAMED.update({pair: spelled for pair, spelled in names.items() if pair[0] < _FIRST_OF_OTHERS})
+    return names
 
 
 def not_bound(failed: DpsqlError) -> DpsqlError:

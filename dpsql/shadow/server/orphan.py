@@ -66,12 +66,12 @@ def _works_in(data: Path, pid: str, uid: int) -> bool:
 
 def _end(data: Path) -> None:
     start = time.monotonic()
-    while found := list(_serving(data)):
+    while processes := list(_serving(data)):
         passed = time.monotonic() - start
         if passed > _PATIENCE:
-            raise TimeoutError(f"processes {found} still serve {data}")
-        if passed > _GRACE or not any(_is_server(pid) for pid in found):
-            for pid in found:
+            raise TimeoutError(f"processes {processes} still serve {data}")
+        if passed > _GRACE or not any(_is_server(pid) for pid in processes):
+            for pid in processes:
                 _kill(pid)
         time.sleep(_POLL)
     (data / "postmaster.pid").unlink(missing_ok=True)

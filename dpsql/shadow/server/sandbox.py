@@ -29,15 +29,15 @@ class Sandbox:
         Raises:
             ConfigError: the sandbox is required, and not whole.
         """
-        found = cls.of_kernel()
+        sandbox = cls.of_kernel()
         match need:
             case SandboxNeed.AVAILABLE:
-                return found
+                return sandbox
             case SandboxNeed.REQUIRED:
-                if found.is_whole:
-                    return found
+                if sandbox.is_whole:
+                    return sandbox
                 raise ConfigError(
-                    f"the configuration requires a sandbox: {found}",
+                    f"the configuration requires a sandbox: {sandbox}",
                     hint="Linux 5.13 or later has one if Landlock is enabled (lsm=…), on x86_64 and aarch64.",
                 )
             case _:

@@ -45,8 +45,8 @@ class LeftBehind:
         """Leave a session, known by its process, of a user; again and again, if need be."""
         seen = see(process)
         with self._lock:
-            known = self._left.get(process)
-            if seen is not None and (known is None or known.seen.began != seen.began):
+            earlier = self._left.get(process)
+            if seen is not None and (earlier is None or earlier.seen.began != seen.began):
                 self._left[process] = _Left(whose, seen)
 
     def of(self, user: str) -> int:

@@ -47,7 +47,7 @@ class Priorities:
         `sessions` are the processes with the names of their users, `now` is in seconds.
         """
         users = dict(sessions)
-        worked = {process: found.worked for process in users if (found := see(process)) is not None}
+        worked = {process: work.worked for process in users if (work := see(process)) is not None}
         spent: defaultdict[str, float] = defaultdict(float)
         for process, seconds in worked.items():
             before = self._worked.get(process, min(seconds, _BEGINNING) if self._at else seconds)

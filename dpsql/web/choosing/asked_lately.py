@@ -50,9 +50,9 @@ async def asked_lately(client: VisitorClient, role: Role) -> Json:
 def taken_from(rows: Sequence[Cells], *, owner: bool) -> Json:
     """Return what `asked_lately` does, from the rows of the audit trail, or of the charges."""
     source = "the audit trail" if owner else "what your role was charged for"
-    whole = [one for one in map(_question, rows) if one is not None]
-    sizes = accumulate(len(one.statement) + len(";\n\n") for one in whole)
-    taken = [one for one, size in zip(whole, sizes, strict=True) if size <= MOST_CHARACTERS][:MOST_QUESTIONS]
+    whole = [question for question in map(_question, rows) if question is not None]
+    sizes = accumulate(len(question.statement) + len(";\n\n") for question in whole)
+    taken = [question for question, size in zip(whole, sizes, strict=True) if size <= MOST_CHARACTERS][:MOST_QUESTIONS]
     said = _said(taken, source) if taken else f"Nothing to be planned is in {source} of the last 31 days."
     if more := len(whole) - len(taken):
         said += f" Left out: {more:,} that cost no more than these."
@@ -60,14 +60,14 @@ def taken_from(rows: Sequence[Cells], *, owner: bool) -> Json:
         kept = "cut short, or with parameters that the trail does not keep (EXECUTE)"
         charged = "with parameters, which only the audit trail has; that is for owners"
         said += f" Left out: {lost:,} {kept if owner else charged}."
-    return {"questions": [one.statement for one in taken], "said": said}
+    return {"questions": [question.statement for question in taken], "said": said}
 
 
 def _said(taken: Sequence[_AskedQuestion], source: str) -> str:
     first, asked, charged = (
-        min(one.first for one in taken),
-        sum(one.asked for one in taken),
-        sum(one.charged for one in taken),
+        min(question.first for question in taken),
+        sum(question.asked for question in taken),
+        sum(question.charged for question in taken),
     )
     many = "1 question" if len(taken) == 1 else f"{len(taken)} questions, the dearest first"
     return f"Taken from {source} since {first:%d %B %Y}: {many}; asked {_times(asked)}, charged {_times(charged)}."
@@ -83,7 +83,7 @@ def _question(row: Cells) -> _AskedQuestion | None:
     given = parameters if isinstance(parameters, list) else []
     if not isinstance(first, datetime) or len(str(statement)) > _LONGEST or len(given) >= _MOST_PARAMETERS:
         return None
-    if any(one is not None and len(one) >= _LONGEST_PARAMETER for one in given):
+    if any(parameter is not None and len(parameter) >= _LONGEST_PARAMETER for parameter in given):
         return None
     text = _filled(str(statement), given)
     return None if text is None else _AskedQuestion(text, int(str(asked)), int(str(charged)), first)

@@ -38,9 +38,11 @@ async def plan_of(given: Mapping[str, str], role: Role, client: VisitorClient) -
     people = whole(given, "people", 2, 10**9)
     total = fraction(given, "plan_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
     asked = _questions(given.get("questions", ""))
-    weights, belief = sum(one.weight for one in asked), belief_after(total, people)
+    weights, belief = sum(question.weight for question in asked), belief_after(total, people)
     return {
-        "questions": [await _explained(one, total * one.weight / weights, role, client) for one in asked],
+        "questions": [
+            await _explained(question, total * question.weight / weights, role, client) for question in asked
+        ],
         "named": belief.singled_out,
         "guess": belief.membership,
         "valued": belief.value,
@@ -69,12 +71,13 @@ def _outputs(plan: object) -> Sequence[Json] | None:
         case _:
             return None
     told: list[Json] = [
-        {"name": one.name, "margin": one.margin, "unit": one.unit, "relative": one.relative}
-        for one in explained.outputs
+        {"name": output.name, "margin": output.margin, "unit": output.unit, "relative": output.relative}
+        for output in explained.outputs
     ]
-    few = (f"order statistics of {one.of.expression}" for one in explained.choices)
+    few = (f"order statistics of {choice.of.expression}" for choice in explained.choices)
     told += (
-        {"name": name, "margin": None, "rows": one.enough} for name, one in zip(few, explained.choices, strict=True)
+        {"name": name, "margin": None, "rows": choice.enough}
+        for name, choice in zip(few, explained.choices, strict=True)
     )
     return told
 
@@ -84,14 +87,14 @@ def _questions(text: str) -> list[_Question]:
     if len(text) > MOST_CHARACTERS:
         raise BadField("questions", f"questions must have at most {MOST_CHARACTERS:,} characters")
     try:
-        found = [_weighed(text[begin:end].strip()) for begin, end in statements(text)]
+        questions = [_weighed(text[begin:end].strip()) for begin, end in statements(text)]
     except DpsqlError as error:
         raise BadField("questions", error.message) from None
-    if not 0 < len(found) <= MOST_QUESTIONS:
+    if not 0 < len(questions) <= MOST_QUESTIONS:
         raise BadField(
             "questions", f"questions must be 1 to {MOST_QUESTIONS} SQL statements, with a semicolon after each"
         )
-    return found
+    return questions
 
 
 def _weighed(text: str) -> _Question:

@@ -39,13 +39,13 @@ class _Question:
 
     def served(self, output: OutputKind, cap: Fraction) -> Served:
         """Return what a question for one statistic costs in all, and gets; a median as much as it takes not to be NULL."""
-        found, size = served(self.size.asked(output), self.level, cap), self.size
-        if found.answered or output is not OutputKind.MEDIAN or output not in self.outputs:
-            return found
+        offer, size = served(self.size.asked(output), self.level, cap), self.size
+        if offer.answered or output is not OutputKind.MEDIAN or output not in self.outputs:
+            return offer
         epsilon = min(median_epsilon(contribution=size.max_rows, rows=size.in_group), cap)
         return replace(
-            found,
-            epsilon=max(epsilon, found.epsilon),
+            offer,
+            epsilon=max(epsilon, offer.epsilon),
             error=size.asked(output).error(float(epsilon)),
             answered=size.asked(output).is_answered(epsilon),
         )
@@ -82,7 +82,7 @@ def rule_of(given: Mapping[str, str], policy: Policy, role: Role) -> Json:
         "targets": {level: float(TARGETS[level]) for level in NoiseLevel},
         "doubt": question.size.doubt,
         "yaml": lines,
-        "roles": [_standing(policy, one, plan) for one in visible(policy, role)],
+        "roles": [_standing(policy, shown_role, plan) for shown_role in visible(policy, role)],
     }
 
 
@@ -128,10 +128,10 @@ def _question(given: Mapping[str, str], people: int) -> _Question:
 
 def _typical(given: Mapping[str, str]) -> Fraction:
     """Return where values lie, as a share of the largest."""
-    found = share(given, "typical") if given.get("typical") else USUAL_MEAN
-    if found > USUAL_MEAN:
+    typical = share(given, "typical") if given.get("typical") else USUAL_MEAN
+    if typical > USUAL_MEAN:
         raise BadField("typical", "typical value must be at most 50 % of the largest")
-    return found
+    return typical
 
 
 def _holder(given: Mapping[str, str], policy: Policy, question: _Question, plan: EpsilonPlan) -> Holder:
@@ -144,18 +144,18 @@ def _holder(given: Mapping[str, str], policy: Policy, question: _Question, plan:
 
 def _statistic(output: OutputKind, question: _Question, each: Fraction) -> Json:
     """Return what a role with the lines below can ask of one statistic, at which error and how often."""
-    found, alone = (
+    offer, alone = (
         question.served(output, question.cap(each)),
         served(question.size.asked(output), question.level, each),
     )
     return {
         "name": output,
-        "epsilon": float(found.epsilon),
-        "error": found.error,
+        "epsilon": float(offer.epsilon),
+        "error": offer.error,
         "of": "of the answer",
-        "answered": found.answered,
-        "questions": int(each / found.epsilon),
-        "above_level": found.answered and not alone.answered,
+        "answered": offer.answered,
+        "questions": int(each / offer.epsilon),
+        "above_level": offer.answered and not alone.answered,
     }
 
 
@@ -190,14 +190,14 @@ def _curves(plan: EpsilonPlan) -> Json:
 
 def _standing(policy: Policy, role: Role, plan: EpsilonPlan) -> Json:
     """Return what a present role could reveal of a person, by the promises that the visitor has set."""
-    found = standing(role, policy.budgets[role.protects], plan.days)
-    belief = belief_after(found.total, plan.promises.people)
+    role_standing = standing(role, policy.budgets[role.protects], plan.days)
+    belief = belief_after(role_standing.total, plan.promises.people)
     renewing = "" if role.budget.period is Period.NEVER else f" a {role.budget.period}"
     return {
         "name": role.name,
         "budget": decimal(role.budget.total.epsilon) + renewing,
-        "periods": found.periods,
-        "by_dataset": found.by_dataset,
+        "periods": role_standing.periods,
+        "by_dataset": role_standing.by_dataset,
         "kept": _kept(plan.promises, belief),
         "broken": _broken(plan.promises, belief),
         **_beliefs(belief),

@@ -48,8 +48,8 @@ def study_of(given: Mapping[str, str]) -> Json:
         raise BadField("distance", f"the noise hides at most as many as are missing: 1 to {missing}")
     chosen = fraction(given, "study_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
     groups = _universes(given.get("values", ""), missing, distance)
-    found = {name: studies.study_risk(universe, statistic, requirement) for name, universe in groups.items()}
-    marks = [e for one in found.values() for e in (one.epsilon_upper, one.epsilon_tight) if math.isfinite(e)]
+    results = {name: studies.study_risk(universe, statistic, requirement) for name, universe in groups.items()}
+    marks = [e for study in results.values() for e in (study.epsilon_upper, study.epsilon_tight) if math.isfinite(e)]
     end = max(1.5 * max(marks, default=1.0), 1.2 * float(chosen))
     grid = [float(epsilon) for epsilon in np.linspace(0, end, POINTS)]
     seen = _Seen(float(chosen), _answer(given), _prior(given))
@@ -58,7 +58,8 @@ def study_of(given: Mapping[str, str]) -> Json:
         "requirement": float(requirement),
         "epsilon": float(chosen),
         "universes": [
-            {"name": name, **_bounds(one, grid, float(chosen)), **_beliefs(one, seen)} for name, one in found.items()
+            {"name": name, **_bounds(study, grid, float(chosen)), **_beliefs(study, seen)}
+            for name, study in results.items()
         ],
     }
 
@@ -68,37 +69,37 @@ def _universes(text: str, missing: int, distance: int) -> dict[str, Universe]:
     lines = [line.strip() for line in text[:_LONGEST].splitlines() if line.strip()]
     if not 0 < len(lines) <= MOST_UNIVERSES:
         raise BadField("values", f"values must be 1 to {MOST_UNIVERSES} lines, each with everybody's value")
-    found: dict[str, Universe] = {}
+    universes: dict[str, Universe] = {}
     for place, line in enumerate(lines, 1):
         name, colon, rest = line.rpartition(":")
         label = name.strip()[:40] if colon else "people" if len(lines) == 1 else f"group {place}"
-        if label in found:
+        if label in universes:
             raise BadField("values", f'values has "{label}" twice: give each line a name of its own')
-        found[label] = Universe.of(numbers(rest), missing, distance)
-    return found
+        universes[label] = Universe.of(numbers(rest), missing, distance)
+    return universes
 
 
-def _bounds(found: studies.Study, grid: Sequence[float], epsilon: float) -> Json:
-    drawn = studies.risk_curve(found, grid)
-    upper, tight = studies.risks_at(found, epsilon)
+def _bounds(study: studies.Study, grid: Sequence[float], epsilon: float) -> Json:
+    drawn = studies.risk_curve(study, grid)
+    upper, tight = studies.risks_at(study, epsilon)
     return {
         "upper": short(drawn.upper),
         "tight": short(drawn.tight),
         "upper_now": upper,
         "tight_now": tight,
-        "epsilon_upper": _cut(found.epsilon_upper),
-        "epsilon_tight": _cut(found.epsilon_tight),
-        "noise_sensitivity": found.noise_sensitivity,
-        "world_sensitivity": found.world_sensitivity,
+        "epsilon_upper": _cut(study.epsilon_upper),
+        "epsilon_tight": _cut(study.epsilon_tight),
+        "noise_sensitivity": study.noise_sensitivity,
+        "world_sensitivity": study.world_sensitivity,
     }
 
 
-def _beliefs(found: studies.Study, seen: _Seen) -> Json:
+def _beliefs(study: studies.Study, seen: _Seen) -> Json:
     """Return each world's answer, prior and posterior after the answer that was seen, the likeliest first."""
-    names, answers = _worlds(found.universe, found.statistic)
-    prior = _weights(seen.prior, found.universe, len(answers))
+    names, answers = _worlds(study.universe, study.statistic)
+    prior = _weights(seen.prior, study.universe, len(answers))
     answer = float(answers[0]) if seen.answer is None else seen.answer
-    after = risk.posterior(answers, answer, epsilon=seen.epsilon, sensitivity=found.noise_sensitivity, prior=prior)
+    after = risk.posterior(answers, answer, epsilon=seen.epsilon, sensitivity=study.noise_sensitivity, prior=prior)
     order = np.argsort(-after, kind="stable")[:_MOST_BARS]
     before = np.full(len(answers), 1 / len(answers)) if prior is None else prior
     return {
@@ -121,8 +122,8 @@ def _worlds(universe: Universe, statistic: StudiedStatistic) -> tuple[list[str],
     if universe.worlds > _MOST_WORLDS:
         raise BadInput(f"{universe.worlds:,} worlds are too many to look at one by one: at most {_MOST_WORLDS:,}")
     kept = combinations(range(universe.people), universe.released)
-    gone = [sorted(set(range(universe.people)).difference(one)) for one in kept]
-    return [", ".join(f"{universe.values[i]:g}" for i in one) for one in gone], brute.world_answers(universe, statistic)
+    gone = [sorted(set(range(universe.people)).difference(people)) for people in kept]
+    return [", ".join(f"{universe.values[i]:g}" for i in out) for out in gone], brute.world_answers(universe, statistic)
 
 
 def _weights(given: Sequence[float] | None, universe: Universe, worlds: int) -> Floats | None:

@@ -45,9 +45,9 @@ class TypeNames:
         Raises:
             ShadowRefusedError: when the shadow can't be asked.
         """
-        known = self._columns.get((body, codec))
-        if known is not None:
-            return known
+        kept = self._columns.get((body, codec))
+        if kept is not None:
+            return kept
         fields = messages.row_description(body, codec)
         names = await self.spell(backend, tuple((field.oid, field.typmod) for field in fields))
         spelled = tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))

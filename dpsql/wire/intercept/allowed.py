@@ -39,20 +39,20 @@ def refusal(reader: Reader) -> DpsqlError | None:
         DpsqlError: where it can't be read.
     """
     first, is_temporary_view = reader.token, _is_temporary_view(reader)
-    found = kind(reader)
-    if found is not None and found in _READ_FURTHER:
-        return _READ_FURTHER[found](reader)
-    match found:
+    command = kind(reader)
+    if command is not None and command in _READ_FURTHER:
+        return _READ_FURTHER[command](reader)
+    match command:
         case None:
             return SyntaxFailed(f'syntax error at or near "{first.text}"', position=first.start + 1)
         case "CREATE VIEW" if is_temporary_view:
             return None
-        case _ if found in _PASSED:
+        case _ if command in _PASSED:
             return None
-        case _ if found in _UNSUPPORTED:
-            return Unsupported(f"{found} is not supported", because="statement-runs-code")
+        case _ if command in _UNSUPPORTED:
+            return Unsupported(f"{command} is not supported", because="statement-runs-code")
         case _:
-            return _denied(found)
+            return _denied(command)
 
 
 def _commented(reader: Reader) -> DpsqlError | None:
@@ -121,13 +121,13 @@ def _prepared(reader: Reader) -> DpsqlError | None:
     return refusal(reader) if reader.skip("as") else None
 
 
-def _denied(found: str) -> AccessDenied:
-    verb, _, thing = found.lower().partition(" ")
+def _denied(command: str) -> AccessDenied:
+    verb, _, thing = command.lower().partition(" ")
     if verb not in ("create", "alter", "drop"):
         return AccessDenied(
-            f"permission denied for {found}",
+            f"permission denied for {command}",
             because="clients-only-read",
-            hint=_NO_DUMP if found == "LOCK TABLE" else "Clients read, and keep temporary tables and views.",
+            hint=_NO_DUMP if command == "LOCK TABLE" else "Clients read, and keep temporary tables and views.",
         )
     article = "an" if thing[:1] in "aeio" else "a"
     hint = f"Create a temporary {'view' if thing == 'view' else 'table'}." if verb == "create" else None

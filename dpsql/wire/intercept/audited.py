@@ -164,12 +164,12 @@ def written_parameters(rest: bytes, codec: str) -> tuple[str | None, ...]:
     at = 2 + 2 * count
     (number,) = struct.unpack_from("!H", rest, at)
     at += 2
-    found: list[str | None] = []
+    values: list[str | None] = []
     for place in range(number):
         (size,) = struct.unpack_from("!i", rest, at)
         at += 4
         value, at = rest[at : at + max(size, 0)], at + max(size, 0)
         is_binary = bool(formats and formats[place if len(formats) > 1 else 0])
         shown = f"\\x{value.hex()}" if is_binary else value.decode(codec, "replace")
-        found.append(None if size < 0 else shown)
-    return tuple(found)
+        values.append(None if size < 0 else shown)
+    return tuple(values)

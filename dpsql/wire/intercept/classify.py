@@ -130,8 +130,8 @@ def _explained(text: str, reader: Reader) -> ExecuteNamed | None:
     reader.skip("analyze", "analyse")
     reader.skip("verbose")
     at = reader.token.start
-    found = _execute(text, reader) if reader.skip("execute") else None
-    return None if found is None else replace(found, text=text[at:], explain=text[:at])
+    executed = _execute(text, reader) if reader.skip("execute") else None
+    return None if executed is None else replace(executed, text=text[at:], explain=text[:at])
 
 
 def _deallocate(reader: Reader) -> Deallocate | None:

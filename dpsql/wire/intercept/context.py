@@ -117,9 +117,9 @@ class SessionContext:
 
     async def inspect(self, text: str) -> ClassifiedStatement | None:
         """Return what dpsql has to do with a statement; None if the shadow runs it unchanged."""
-        known = self._answers.recall(text) if len(text) <= SHORT else None
-        if known is not None:
-            return self._inspected(text, lambda: known[0])
+        kept = self._answers.recall(text) if len(text) <= SHORT else None
+        if kept is not None:
+            return self._inspected(text, lambda: kept[0])
         return await self.on_worker(partial(self.inspected, text), lambda refused: refused)
 
     async def inspect_alone(self, text: str) -> ClassifiedStatement | None:
@@ -140,26 +140,26 @@ class SessionContext:
             ProtocolError: or copies, and waits for data.
         """
         try:
-            found = await self.runner.planned(work)
+            result = await self.runner.planned(work)
         except DpsqlError as failed:
-            found = cancelled(RefusedStatement(Refusal.of(failed)))
+            result = cancelled(RefusedStatement(Refusal.of(failed)))
         if self.backend.replies.skipping:
             raise SkippedError
         self.see_no_copy()
-        return found
+        return result
 
     def inspected(self, text: str, cancellation: Cancellation) -> ClassifiedStatement | None:
         """Return what dpsql has to do with a statement, as `inspect` does; takes its time."""
         return self._inspected(text, lambda: self._answers.examine(text, self._asker, cancellation))
 
     def _inspected(self, text: str, examine: Callable[[], Question | None]) -> ClassifiedStatement | None:
-        found = read(text)
-        if isinstance(found, Deallocate) and not self.names.may_have(found.name):
+        statement = read(text)
+        if isinstance(statement, Deallocate) and not self.names.may_have(statement.name):
             return None
-        if isinstance(found, Fetch) and not self.cursors.may_have(found.cursor):
+        if isinstance(statement, Fetch) and not self.cursors.may_have(statement.cursor):
             return None
-        if found is not None:
-            return found
+        if statement is not None:
+            return statement
         try:
             own = set_by(text)
             if own is not None:

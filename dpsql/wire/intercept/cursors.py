@@ -46,7 +46,7 @@ class Cursors:
         name = fetched(reader) if reader is not None and reader.skip("fetch") else None
         if name is None:
             return body
-        ours, theirs = (tuple(_columns(one)) for one in (body, self._described.get(name, b"\0\0")))
+        ours, theirs = (tuple(_columns(description)) for description in (body, self._described.get(name, b"\0\0")))
         if [column for _, *column in ours] != [column for _, *column in theirs]:
             return body
         told = bytearray(body)
@@ -58,14 +58,14 @@ class Cursors:
 
 def fetched(reader: Reader) -> str | None:
     """Return the cursor that a FETCH names, which is its last word; its first is taken."""
-    found = None
+    cursor = None
     while not reader.is_at_end:
         name = reader.name()
         if name is None:
             reader.take()
         else:
-            found = name
-    return found
+            cursor = name
+    return cursor
 
 
 def _declared(text: str) -> str | None:

@@ -16,10 +16,10 @@ _UNITS = {None: 0.001, "ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 864
 
 def seconds(shown: str) -> float | None:
     """Return how long a statement may take, as PostgreSQL shows the setting; None if it makes no difference."""
-    found = _SHOWN.fullmatch(shown)
-    if found is None:
+    match = _SHOWN.fullmatch(shown)
+    if match is None:
         return None
-    limit = int(found[1]) * _UNITS[found[2]]
+    limit = int(match[1]) * _UNITS[match[2]]
     return limit if 0 < limit < LONGEST_TIMEOUT else None
 
 

@@ -58,18 +58,18 @@ class Runner:
         """
         cancellation = self.working = Cancellation()
         try:
-            found = await self._audited(run, codec, cancellation)
+            answer = await self._audited(run, codec, cancellation)
         finally:
             self.working = None
-        if not isinstance(found, Answer):
-            found()
+        if not isinstance(answer, Answer):
+            answer()
             return None
         if cancellation.requested:  # it came while the shadow had nothing to do
             refuse(self._backend, stopped(cancellation))
             return None
-        for told in found.notices:
+        for told in answer.notices:
             self.write(messages.notice(told))
-        return found
+        return answer
 
     async def _audited(self, run: Execution, codec: str, cancellation: Cancellation) -> Answer | _Told:
         """Return the answer that was installed, or what tells the client why not, once its line is on the disk."""
@@ -79,7 +79,7 @@ class Runner:
         except AuditFailed as failed:  # a line would wait for the disk with all others
             return partial(self.refuse, failed, run.offset)
         try:
-            found = await self._install(run, codec, cancellation, asked)
+            answer = await self._install(run, codec, cancellation, asked)
         except BaseException:
             asked.failed(ShuttingDown.sqlstate)
             self._audit.note(asked)
@@ -88,7 +88,7 @@ class Runner:
             await self._audit.write(asked)
         except AuditFailed as failed:
             return partial(self.refuse, failed, run.offset)
-        return found
+        return answer
 
     async def _install(
         self, run: Execution, codec: str, cancellation: Cancellation, asked: AuditedStatement

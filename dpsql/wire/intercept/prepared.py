@@ -187,6 +187,6 @@ class PreparedStatements:
         """Count as confirmed what was expected."""
         self._awaited -= size
 
-    def _drop(self, one: Prepared | Portal | None) -> None:
-        if one is not None:
-            self._allowance.give(one.size)
+    def _drop(self, dropped: Prepared | Portal | None) -> None:
+        if dropped is not None:
+            self._allowance.give(dropped.size)

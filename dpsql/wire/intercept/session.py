@@ -131,16 +131,16 @@ class Session:
         name, statement, oids = messages.parse_parts(frame.body)
         try:
             text = await self._context.text(statement)
-            found = await self._context.inspect_alone(text)
+            classified = await self._context.inspect_alone(text)
             self._context.audit.check()
-            if isinstance(found, RefusedStatement):
+            if isinstance(classified, RefusedStatement):
                 # Not even parsed: EXECUTE would run it under its name.
-                raise found.refusal.error()
+                raise classified.refusal.error()
         except DpsqlError as failed:
             self._context.audit.refused(_shown(statement), failed)
             refuse(self._backend, failed)
             return
-        prepared = None if found is None else Prepared(text, oids, found)
+        prepared = None if classified is None else Prepared(text, oids, classified)
         if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
             return
         passing = self._context.audit.passing(text)

@@ -114,8 +114,8 @@ def started_with(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """
     words = [re.sub(r"\\(.)", r"\1", word) for word in _WORD.findall(options.get("options", ""))]
     lines = [re.fullmatch(r"(?:-c|--)?([^=]+)=(.*)", word, re.DOTALL) for word in words]
-    found = [(line[1].replace("-", "_"), line[2]) for line in lines if line is not None]
-    for name, value in (*found, *options.items()):
+    pairs = [(line[1].replace("-", "_"), line[2]) for line in lines if line is not None]
+    for name, value in (*pairs, *options.items()):
         if name.lower().startswith(PREFIX):
             yield name, value
 

@@ -82,8 +82,8 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
     return spans
 
 
-def _as_refused(found: Iterable[Part]) -> tuple[Part, ...] | None:
-    read_ = tuple(found)
+def _as_refused(pieces: Iterable[Part]) -> tuple[Part, ...] | None:
+    read_ = tuple(pieces)
     if all(part.statement is None for part in read_):
         return None
     return tuple(replace(part, statement=_undefined(part.text) or part.statement) for part in read_)
@@ -93,21 +93,21 @@ def _undefined(text: str) -> RefusedStatement | None:
     """Return the error for a parameter outside of PREPARE; None if there is none."""
     if "$" not in text or isinstance(read(text), Prepare):
         return None
-    found = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
-    if found is None:
+    parameter = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
+    if parameter is None:
         return None
-    error = UndefinedParameter(f"there is no parameter {found.text}", position=found.start + 1)
+    error = UndefinedParameter(f"there is no parameter {parameter.text}", position=parameter.start + 1)
     return RefusedStatement(Refusal.of(error))
 
 
-async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
+async def run(context: SessionContext, pieces: tuple[Part, ...]) -> None:
     """Run the statements of one message; those after a failure are left out."""
     backend = context.backend
     await context.settle()
     if backend.replies.skipping:  # an earlier message failed, and the shadow would ignore this one
         return
     _forget(context)
-    for part in found if await _parses(context, found) else ():
+    for part in pieces if await _parses(context, pieces) else ():
         with contextlib.suppress(SkippedError):
             await _run_part(context, part)
         await backend.settle()
@@ -128,7 +128,7 @@ def _forget(context: SessionContext) -> None:
         context.backend.send(messages.close_message(what, b""), PendingReply(MessageKind.CLOSE, hide=b"3"))
 
 
-async def _parses(context: SessionContext, found: tuple[Part, ...]) -> bool:
+async def _parses(context: SessionContext, pieces: tuple[Part, ...]) -> bool:
     """Return whether PostgreSQL's grammar takes every statement; if not, the client was sent an error, and nothing may run.
 
     PostgreSQL reads the whole message before it runs any of it: a slip at the end must not cost what stands before it.
@@ -137,9 +137,9 @@ async def _parses(context: SessionContext, found: tuple[Part, ...]) -> bool:
         SELECT nope FROM t   →   PREPARE _dpsql_syntax AS SELECT nope FROM t
     """
     await context.backend.settle()
-    if len(found) == 1 or context.backend.replies.status == b"E":
+    if len(pieces) == 1 or context.backend.replies.status == b"E":
         return True
-    read = [(part, _SYNTAX if _kind(part) in _PREPARABLE else "") for part in found if _kind(part) not in _LOOKED_AT]
+    read = [(part, _SYNTAX if _kind(part) in _PREPARABLE else "") for part in pieces if _kind(part) not in _LOOKED_AT]
     try:
         codec = await context.codec()
         asked = [messages.parse_message(_PROBE, f"{prefix}{part.text}".encode(codec)) for part, prefix in read]

@@ -57,7 +57,9 @@ class Trial:
         given = (self.asked.oids, self.asked.values + b"\0\0")
         texts = (*rehearsal.trials, rehearsal.text)
         try:
-            replies = await self.backend.ask(*(one for text in texts for one in ran(text.encode(self.codec), *given)))
+            replies = await self.backend.ask(
+                *(frame for text in texts for frame in ran(text.encode(self.codec), *given))
+            )
         except ShadowRefusedError as refused:
             raise ShadowRefusedError(unplaced(refused.body), ()) from None
         if not rehearsal.undone:

@@ -41,10 +41,10 @@ class Certificate:
         Raises:
             ValueError: it has none that can be read.
         """
-        found = _PEM.search(pem)
-        if found is None:
+        block = _PEM.search(pem)
+        if block is None:
             raise ValueError("it has no BEGIN CERTIFICATE")
-        shown = ssl.PEM_cert_to_DER_cert(found[0])
+        shown = ssl.PEM_cert_to_DER_cert(block[0])
         return cls(context, end_point(shown), valid_until(shown))
 
 
@@ -61,7 +61,7 @@ def valid_until(certificate: bytes) -> datetime:
     (_, whole), *_ = _elements(certificate)
     (_, signed), *_ = _elements(whole)
     # Its number, the algorithm, who issued it, and the times, after a version that may be left out.
-    _, _, _, (_, times), *_ = (one for one in _elements(signed) if one[0] != _VERSION)
+    _, _, _, (_, times), *_ = (element for element in _elements(signed) if element[0] != _VERSION)
     _, (kind, written) = _elements(times)
     text = written.decode("ascii")
     if kind == _SHORT_TIME:

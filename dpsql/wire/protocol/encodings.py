@@ -62,7 +62,7 @@ def readable() -> tuple[str, ...]:
 
 def is_unread(name: str) -> bool:
     """Return whether PostgreSQL knows an encoding of this name, however it is spelt, and we don't read it."""
-    return _plain(name) in {_plain(known) for known in _UNREAD} | {"shiftjis2004", "muleinternal", "euctw"}
+    return _plain(name) in {_plain(unread) for unread in _UNREAD} | {"shiftjis2004", "muleinternal", "euctw"}
 
 
 def _plain(name: str) -> str:

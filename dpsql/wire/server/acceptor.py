@@ -161,10 +161,10 @@ def listen(host: str, port: int) -> Sockets:
 
     Raises: OSError: when the address is not free.
     """
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     opened: list[socket.socket] = []
     failed: OSError | None = None
-    for family, _, _, _, address in dict.fromkeys(found):
+    for family, _, _, _, address in dict.fromkeys(addresses):
         chosen = opened[0].getsockname()[1] if opened else port
         try:
             opened.append(_bound(family, (address[0], chosen, *address[2:])))
@@ -173,8 +173,8 @@ def listen(host: str, port: int) -> Sockets:
             if error.errno not in _NOT_HERE:
                 break
     if failed is not None and (not opened or failed.errno not in _NOT_HERE):
-        for one in opened:
-            one.close()
+        for each in opened:
+            each.close()
         raise OSError(failed.errno, f"can't listen on {host or '*'}:{port}: {failed.strerror}") from failed
     return tuple(opened)
 
@@ -186,15 +186,15 @@ def port_of(listening: Sockets) -> int:
 
 def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
     # The protocol is named, because asyncio sends small answers at once only where it is.
-    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        one.setblocking(False)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setblocking(False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        one.bind(address)
-        one.listen(_BACKLOG)
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
     except OSError:
-        one.close()
+        listening.close()
         raise
-    return one
+    return listening

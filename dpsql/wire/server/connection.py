@@ -173,14 +173,14 @@ class Connection:
     async def _confirm_login(self, registered: RegisteredConnection, options: Mapping[str, str]) -> None:
         """Tell the client that it is logged in; begin its session in the shadow, if there is room for an unused one."""
         registry = self._registry
-        known: StartupKey = (
+        key: StartupKey = (
             registered.user,
             tuple(sorted((k, v) for k, v in options.items() if k != "application_name")),
         )
-        parameters = registry.startup_parameters(known)
+        parameters = registry.startup_parameters(key)
         if parameters is None or registry.has_room:
             parameters = await self._prepare(registered.user, options)
-            registry.keep_startup_parameters(known, parameters)
+            registry.keep_startup_parameters(key, parameters)
         number = 0 if self._backend is None else self._backend.number
         registered.process = number or registry.free_number()
         self._announced = parameters | {"application_name": options.get("application_name", "")}

@@ -44,7 +44,7 @@ class Directory:
         except (OSError, ssl.SSLError) as failed:
             raise ConfigError(f"ldap.ca: {config.ca} can't be used: {failed}") from None
         self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        self._rooms = {known: asyncio.Semaphore(_AT_ONCE) for known in (True, False)}
+        self._rooms = {is_user: asyncio.Semaphore(_AT_ONCE) for is_user in (True, False)}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -54,17 +54,17 @@ class Directory:
         async with lock:
             yield
 
-    async def is_password(self, user: str, password: str, *, known: bool) -> bool:
-        """Return whether the directory lets a user in with a password; of one who is not `known` it hears nothing.
+    async def is_password(self, user: str, password: str, *, is_user: bool) -> bool:
+        """Return whether the directory lets a user in with a password; without `is_user` it hears nothing.
 
         Raises:
             DirectoryAway: it can't be asked, or can't tell.
         """
         if not password or "\0" in password:
             return False
-        asked, tried = (user, password) if known else _NOBODY
+        asked, tried = (user, password) if is_user else _NOBODY
         try:
-            async with self._rooms[known]:
+            async with self._rooms[is_user]:
                 result = await asyncio.wait_for(self._bound(asked, tried), _PATIENCE)
         except _FAILURES as failed:
             _RATE_LIMITED.warning("the directory %s can't be asked: %s", self._config.host, _cause(failed))
@@ -72,7 +72,7 @@ class Directory:
         if result != ldap.SUCCESS and result not in ldap.WRONG:
             _RATE_LIMITED.warning("the directory %s does not tell: result %d", self._config.host, result)
             raise DirectoryAway
-        return known and result == ldap.SUCCESS
+        return is_user and result == ldap.SUCCESS
 
     async def wrong(self) -> str | None:
         """Return why it can't be asked, None if it can: nobody is let in, which it has to say."""

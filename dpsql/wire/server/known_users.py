@@ -27,7 +27,7 @@ class KnownUsers:
         """
         self.entries = entries
         self._secret, self._has_directory = secret, has_directory
-        self._verifiers = {name: Verifier.parse(one.verifier) for name, one in entries.items() if one.verifier}
+        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in entries.items() if entry.verifier}
 
     def verifier(self, user: str) -> Verifier:
         """Return the verifier of the user's password; for an unknown name one that no password passes."""

@@ -81,12 +81,12 @@ async def _check_password(
     barred = partial(registry.attempts.barred, user, transport.address)
     entry = registry.users.get(user)
     try:
-        if registry.directory is not None and registry.known.is_of_directory(user):
+        if registry.directory is not None and registry.known_users.is_of_directory(user):
             await _ask_directory(registry, registry.directory, transport, incoming, user)
             return entry
         end_point = shown.end_point if shown is not None and transport.is_encrypted else None
         await startup.authenticate(
-            transport, incoming, registry.known.verifier(user), registry.limits, barred, end_point
+            transport, incoming, registry.known_users.verifier(user), registry.limits, barred, end_point
         )
     except AuthFailed:
         registry.attempts.failed(user, transport.address)
@@ -102,7 +102,7 @@ async def _ask_directory(
     async with directory.turn(user):  # else many would be tried before the first of them has failed
         if registry.attempts.barred(user, transport.address):
             raise AuthFailed
-        if not await directory.is_password(user, password, known=user in registry.users):
+        if not await directory.is_password(user, password, is_user=user in registry.users):
             raise AuthFailed
         registry.attempts.succeeded(user, transport.address)
     startup.let_in(transport)
@@ -114,9 +114,9 @@ async def is_password(registry: ConnectionRegistry, user: str, password: str) ->
     Raises:
         DirectoryAway: the directory that knows it can't be asked.
     """
-    if registry.directory is not None and registry.known.is_of_directory(user):
-        return await registry.directory.is_password(user, password, known=user in registry.users)
-    return await asyncio.to_thread(registry.known.verifier(user).is_of, password)
+    if registry.directory is not None and registry.known_users.is_of_directory(user):
+        return await registry.directory.is_password(user, password, is_user=user in registry.users)
+    return await asyncio.to_thread(registry.known_users.verifier(user).is_of, password)
 
 
 def session_options(start: Start, user: str, database: str) -> dict[str, str]:

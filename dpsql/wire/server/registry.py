@@ -155,12 +155,12 @@ class ConnectionRegistry:
         Raises:
             ValueError: when a verifier is none.
         """
-        self.known = KnownUsers(users, self._secret, has_directory=self.directory is not None)
+        self.known_users = KnownUsers(users, self._secret, has_directory=self.directory is not None)
 
     @property
     def users(self) -> Mapping[str, UserEntry]:
         """Return who may log in."""
-        return self.known.entries
+        return self.known_users.entries
 
     def close_shadow(self) -> None:
         """Hold up new sessions in the shadow until `replace_gateway`."""

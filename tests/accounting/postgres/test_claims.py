@@ -22,9 +22,9 @@ def _until_taken(claims: ServerClaims, *keys: str) -> None:
 
 def test_all_or_none_until_given_back(dsn: str) -> None:
     """Who can't have all keys has none; what is given back, or whose session ends, others may have."""
-    with closing(ServerClaims(dsn)) as one, closing(ServerClaims(dsn)) as two:
-        assert (one.take(["a", "b"]), two.take(["c", "b"]), one.take(["c"])) == (True, False, True)
-        one.give_back(["b", "c"])
+    with closing(ServerClaims(dsn)) as first, closing(ServerClaims(dsn)) as two:
+        assert (first.take(["a", "b"]), two.take(["c", "b"]), first.take(["c"])) == (True, False, True)
+        first.give_back(["b", "c"])
         assert (two.take(["c", "b"]), two.take(["a"])) == (True, False)
     with closing(ServerClaims(dsn)) as three:
         _until_taken(three, "a", "b", "c")
@@ -39,29 +39,29 @@ def server() -> Iterator[LedgerServer]:
 
 def test_they_outlive_the_server(server: LedgerServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it is back they are taken again; until then nobody has any, and in the end that is said."""
-    with closing(ServerClaims(server.dsn())) as one, closing(ServerClaims(server.dsn())) as two:
-        assert one.take(["a"])
+    with closing(ServerClaims(server.dsn())) as first, closing(ServerClaims(server.dsn())) as two:
+        assert first.take(["a"])
         server.kill()
-        assert not one.take(["b"])
+        assert not first.take(["b"])
         server.start()
-        _until_taken(one, "b")
+        _until_taken(first, "b")
         assert not two.take(["a"])
         server.kill()
         monkeypatch.setattr(claims, "_AWAY", 0.0)
-        one.give_back(["b"])
+        first.give_back(["b"])
         with pytest.raises(LedgerFailed):
-            _until_taken(one, "c")
+            _until_taken(first, "c")
         server.start()
 
 
 def test_who_asks_the_same_of_another_server_pays_nothing(opened: Opened) -> None:
     """They wait until it has measured, and are told what it has stored."""
     account = account_of(total="0.7")
-    with opened() as one, opened() as two, ThreadPoolExecutor(1) as pool:
-        with one.open_statement(account, "", [item_of("a")]) as statement:
+    with opened() as first, opened() as two, ThreadPoolExecutor(1) as pool:
+        with first.open_statement(account, "", [item_of("a")]) as statement:
             other = pool.submit(ask, two, account, item_of("a"), item_of("b", "0.2"))
             assert ask(two, account, item_of("c", "0.1")) == {"c": None}
             assert not other.done()
             statement.store("a", b"of one")
         assert other.result(20) == {"a": b"of one", "b": None}
-        assert [round(float(each), 3) for each in spent(one, account)] == [0.7, 0.7]
+        assert [round(float(each), 3) for each in spent(first, account)] == [0.7, 0.7]

@@ -139,7 +139,7 @@ def test_who_keeps_it_locked_is_waited_for_and_not_for_ever(
         ask(ledger, account_of(), item_of("a"))
         with closing(psycopg.connect(dsn)) as other:
             other.execute("LOCK TABLE dpsql_ledger.charges IN EXCLUSIVE MODE")
-            assert ledger.known(account_of(), [item_of("a")]) == {"a": b"release of a"}
+            assert ledger.stored_releases(account_of(), [item_of("a")]) == {"a": b"release of a"}
             with pytest.raises(LedgerBusy):
                 ask(ledger, account_of(), item_of("b"))
         ask(ledger, account_of(), item_of("b"))

@@ -121,11 +121,11 @@ def test_kills_of_the_server_lose_no_charge_and_double_none(
     """Of two that charge on and on while it is killed and started again every acknowledged charge is there, once."""
     over, heard, chance = threading.Event(), Counter[str](), random.Random(seed)  # noqa: S311 # any moment will do
     with (
-        closing(PostgresLedger(server.dsn(), tmp_path / "a", clock)) as one,
+        closing(PostgresLedger(server.dsn(), tmp_path / "a", clock)) as first,
         closing(PostgresLedger(server.dsn(), tmp_path / "b", clock)) as two,
     ):
         askers = [
-            threading.Thread(target=_charge, args=((one, two)[n % 2], str(n), over, heard)) for n in range(CHARGERS)
+            threading.Thread(target=_charge, args=((first, two)[n % 2], str(n), over, heard)) for n in range(CHARGERS)
         ]
         for asker in askers:
             asker.start()
@@ -142,7 +142,7 @@ def test_kills_of_the_server_lose_no_charge_and_double_none(
             over.set()
             for asker in askers:
                 asker.join()
-        charged = Counter(entry.key for entry in one.entries(None, 10**6))
+        charged = Counter(entry.key for entry in first.entries(None, 10**6))
     assert set(heard) <= set(charged)
     assert set(charged.values()) == {1}
     assert len(charged) - len(heard) <= 4 * CHARGERS

@@ -38,11 +38,11 @@ def test_lines_and_what_is_lacking_are_told(dsn: str, tmp_path: Path, clock: Clo
     with PostgresLedger(dsn, tmp_path / "l", clock) as ledger:
         ask(ledger, account_of(), item_of("a"))
         ask(ledger, account_of("partner"), item_of("b"))
-    found = examine_server(dsn)
+    examination = examine_server(dsn)
     assert [entry.key for entry in lines_on_server(dsn, None, 9)] == ["b", "a"]
     assert [entry.key for entry in lines_on_server(dsn, "analyst", 9)] == ["a"]
-    assert (lacking(found, tmp_path / "l"), lacking(found, tmp_path / "other")) == (0, 0)
-    write_mark(tmp_path / "l", Mark(found.ledger, "", 5))
-    assert lacking(found, tmp_path / "l") == 3
+    assert (lacking(examination, tmp_path / "l"), lacking(examination, tmp_path / "other")) == (0, 0)
+    write_mark(tmp_path / "l", Mark(examination.ledger, "", 5))
+    assert lacking(examination, tmp_path / "l") == 3
     write_mark(tmp_path / "l", Mark("another", "", 1))
-    assert lacking(found, tmp_path / "l") is None
+    assert lacking(examination, tmp_path / "l") is None

@@ -27,13 +27,13 @@ def test_a_stored_answer_does_not_wait_for_a_charge(ledger: SqlLedger, pool: Thr
     """While a transaction goes on in the same process the epoch and the release are told all the same."""
     number = ledger.epoch(Period.NEVER)
     ask(ledger, account_of(), item_of("a"))
-    known = {"a": b"release of a"}
-    assert ledger.known(account_of(), [item_of("a")]) == known
+    releases = {"a": b"release of a"}
+    assert ledger.stored_releases(account_of(), [item_of("a")]) == releases
     with ledger._store.write() as connection:
         enter_statement(connection, datetime.now(UTC), "", ("", ""), "")
         assert pool.submit(ledger.epoch, Period.NEVER).result(SOON) == number
-        assert pool.submit(ledger.known, account_of(), [item_of("a")]).result(SOON) == known
-        assert pool.submit(ledger.known, account_of("partner"), [item_of("a")]).result(SOON) is None
+        assert pool.submit(ledger.stored_releases, account_of(), [item_of("a")]).result(SOON) == releases
+        assert pool.submit(ledger.stored_releases, account_of("partner"), [item_of("a")]).result(SOON) is None
 
 
 def test_an_answer_of_before_the_start_is_found(opened: Opened) -> None:
@@ -41,8 +41,8 @@ def test_an_answer_of_before_the_start_is_found(opened: Opened) -> None:
     with opened() as ledger:
         ask(ledger, account_of(), item_of("a"))
     with opened() as ledger:
-        assert ledger.known(account_of(), [item_of("a")]) == {"a": b"release of a"}
-        assert ledger.known(account_of("partner"), [item_of("a")]) is None
+        assert ledger.stored_releases(account_of(), [item_of("a")]) == {"a": b"release of a"}
+        assert ledger.stored_releases(account_of("partner"), [item_of("a")]) is None
 
 
 def test_an_epoch_that_another_process_begins_is_seen_at_once(opened: Opened) -> None:

@@ -22,9 +22,9 @@ raise SystemExit
 
 def test_all_or_none_until_given_back(tmp_path: Path) -> None:
     """Who can't have all keys has none; what is given back others may have."""
-    with closing(FileClaims(tmp_path / "l")) as one, closing(FileClaims(tmp_path / "l")) as two:
-        assert (one.take(["a", "b"]), two.take(["c", "b"]), one.take(["c"])) == (True, False, True)
-        one.give_back(["b", "c"])
+    with closing(FileClaims(tmp_path / "l")) as first, closing(FileClaims(tmp_path / "l")) as two:
+        assert (first.take(["a", "b"]), two.take(["c", "b"]), first.take(["c"])) == (True, False, True)
+        first.give_back(["b", "c"])
         assert (two.take(["c", "b"]), two.take(["a"])) == (True, False)
     with closing(FileClaims(tmp_path / "l")) as three:
         assert three.take(["a", "b", "c"])
@@ -46,11 +46,11 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
 def test_who_asks_the_same_of_another_process_pays_nothing(tmp_path: Path, clock: Clock) -> None:
     """They wait until it has measured, and are told what it has stored."""
     path, account = tmp_path / "ledger.db", account_of(total="0.7")
-    with SqliteLedger(path, clock) as one, SqliteLedger(path, clock) as two, ThreadPoolExecutor(1) as pool:
-        with one.open_statement(account, "", [item_of("a")]) as statement:
+    with SqliteLedger(path, clock) as first, SqliteLedger(path, clock) as two, ThreadPoolExecutor(1) as pool:
+        with first.open_statement(account, "", [item_of("a")]) as statement:
             other = pool.submit(ask, two, account, item_of("a"), item_of("b", "0.2"))
             assert ask(two, account, item_of("c", "0.1")) == {"c": None}
             assert not other.done()
             statement.store("a", b"of one")
         assert other.result(20) == {"a": b"of one", "b": None}
-        assert [round(float(each), 3) for each in spent(one, account)] == [0.7, 0.7]
+        assert [round(float(each), 3) for each in spent(first, account)] == [0.7, 0.7]

@@ -34,10 +34,10 @@ def test_reopened_ledger_remembers(tmp_path: Path, clock: Clock) -> None:
 
 def test_two_open_ledgers_agree(tmp_path: Path, clock: Clock) -> None:
     """What one process charges the other sees at once."""
-    with SqliteLedger(tmp_path / "l.db", clock) as one, SqliteLedger(tmp_path / "l.db", clock) as two:
+    with SqliteLedger(tmp_path / "l.db", clock) as first, SqliteLedger(tmp_path / "l.db", clock) as two:
         for i in range(4):
-            ask((one, two)[i % 2], account_of(total="2"), item_of(str(i)))
-            assert spent(one, account_of()) == spent(two, account_of()) == (Fraction(2 * (i + 1), 5),) * 2
+            ask((first, two)[i % 2], account_of(total="2"), item_of(str(i)))
+            assert spent(first, account_of()) == spent(two, account_of()) == (Fraction(2 * (i + 1), 5),) * 2
 
 
 @pytest.mark.parametrize("table", ["charges", "statements"])
@@ -92,8 +92,8 @@ def test_a_ledger_belongs_to_one_data_set(tmp_path: Path, clock: Clock) -> None:
 
 def test_two_new_ledgers_have_two_identities(tmp_path: Path, clock: Clock) -> None:
     """Even those of one data set."""
-    with SqliteLedger(tmp_path / "1.db", clock, TAXI) as one, SqliteLedger(tmp_path / "2.db", clock, TAXI) as two:
-        assert one.identity != two.identity
+    with SqliteLedger(tmp_path / "1.db", clock, TAXI) as first, SqliteLedger(tmp_path / "2.db", clock, TAXI) as two:
+        assert first.identity != two.identity
 
 
 def test_an_adopted_ledger_keeps_what_was_charged(tmp_path: Path, clock: Clock) -> None:
@@ -176,7 +176,7 @@ def test_of_many_who_make_a_ledger_at_once_all_have_the_same(tmp_path: Path, clo
     with ThreadPoolExecutor(8) as pool:
         told = set(pool.map(open_one, range(8)))
     assert len(told) == 2
-    assert len([one for one in told if one.startswith("the data set")]) == 1
+    assert len([line for line in told if line.startswith("the data set")]) == 1
 
 
 def test_who_makes_a_ledger_waits_for_another_who_does(tmp_path: Path, clock: Clock) -> None:

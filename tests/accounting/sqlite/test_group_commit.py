@@ -116,13 +116,13 @@ def test_what_is_bought_is_told_once_the_charge_lasts(ledger: SqliteLedger, monk
     told: list[object] = []
 
     def look(_: int) -> None:
-        told.append(ledger.known(account_of("partner"), [item_of("a")]))
+        told.append(ledger.stored_releases(account_of("partner"), [item_of("a")]))
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", look)
     with pytest.raises(LedgerFailed):
         ask(ledger, account_of("partner"), item_of("a"))
-    assert [*told, ledger.known(account_of("partner"), [item_of("a")])] == [None, None]
+    assert [*told, ledger.stored_releases(account_of("partner"), [item_of("a")])] == [None, None]
 
 
 def test_a_disk_that_failed_is_never_trusted_again(

@@ -239,9 +239,9 @@ def test_a_damaged_mark_stops_nobody(tmp_path: Path, clock: Clock, damage: bytes
         ask(ledger, account_of(), item_of("a"))
     mark.mark_path(file).write_bytes(damage)
     SqliteLedger(file, clock, DataSet("taxi")).close()
-    known = mark.read_mark(file)
-    assert known is not None
-    assert (known.dataset, known.lines) == ("taxi", 1)
+    marked = mark.read_mark(file)
+    assert marked is not None
+    assert (marked.dataset, marked.lines) == ("taxi", 1)
 
 
 def test_any_text_can_be_read_again(ledger: SqliteLedger) -> None:

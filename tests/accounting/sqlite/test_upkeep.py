@@ -27,10 +27,10 @@ def test_a_copy_is_one_private_file(ledger: Path, tmp_path: Path) -> None:
     with SqliteLedger(ledger, lambda: datetime.now(UTC)) as opened:
         opened.advance("a reason that is in the log only")
         copy_ledger(ledger, tmp_path / "copy")
-    found = examine(tmp_path / "copy")
-    assert (found.epochs, found.wrong) == (1, ())
+    examination = examine(tmp_path / "copy")
+    assert (examination.epochs, examination.wrong) == (1, ())
     assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o600
-    assert sorted(one.name for one in tmp_path.glob("copy*")) == ["copy"]
+    assert sorted(file.name for file in tmp_path.glob("copy*")) == ["copy"]
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError, match="is there already"):
         copy_ledger(ledger, tmp_path / "link")
@@ -50,14 +50,14 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_what_a_copy_lacks_is_told_by_the_mark_alone(ledger: Path, tmp_path: Path) -> None:
     """The ledger may be gone or broken; where the mark is of another one nobody can tell."""
     copy_ledger(ledger, tmp_path / "copy")
-    found = examine(tmp_path / "copy")
+    examination = examine(tmp_path / "copy")
     marked = mark_path(ledger).read_text().replace('"lines": 0', '"lines": 7')
     mark_path(ledger).write_text(marked)
-    assert behind(ledger, found) == behind(ledger, found, looking=False) == 7
+    assert behind(ledger, examination) == behind(ledger, examination, looking=False) == 7
     ledger.unlink()
-    assert behind(ledger, found) == 7
-    mark_path(ledger).write_text(marked.replace(found.ledger, "another"))
-    assert behind(ledger, found) is None
+    assert behind(ledger, examination) == 7
+    mark_path(ledger).write_text(marked.replace(examination.ledger, "another"))
+    assert behind(ledger, examination) is None
 
 
 def test_what_was_there_is_kept(ledger: Path, tmp_path: Path) -> None:

@@ -36,35 +36,35 @@ def asked(method: str, path: str, **more: object) -> object:
     """Return what a page gets; an error is a text."""
     answer = client.open(path, method=method, **more)
     try:
-        found = answer.get_json()
+        reply = answer.get_json()
     except Exception:  # noqa: BLE001  whatever it is that was sent
         return f"{answer.status_code} {answer.get_data(as_text=True)[:500]}"
-    if answer.status_code != 200 or (isinstance(found, dict) and found.get("success") == 0):
-        return f"{answer.status_code} {json.dumps(found)[:800]}"
-    return found
+    if answer.status_code != 200 or (isinstance(reply, dict) and reply.get("success") == 0):
+        return f"{answer.status_code} {json.dumps(reply)[:800]}"
+    return reply
 
 
-def data(found: object) -> object:
+def data(reply: object) -> object:
     """Return the part of an answer that pages show."""
-    return found.get("data", found) if isinstance(found, dict) else found
+    return reply.get("data", reply) if isinstance(reply, dict) else reply
 
 
-def labels(found: object) -> object:
+def labels(reply: object) -> object:
     """Return the names of nodes of the tree."""
-    nodes = data(found)
-    return [one.get("label") for one in nodes] if isinstance(nodes, list) else nodes
+    nodes = data(reply)
+    return [node.get("label") for node in nodes] if isinstance(nodes, list) else nodes
 
 
 def polled(transaction: int) -> object:
     """Return the rows of a statement that runs, or its error."""
     for _ in range(200):
-        found = data(asked("GET", f"/sqleditor/poll/{transaction}"))
-        if not isinstance(found, dict) or found.get("status") != "Busy":
+        reply = data(asked("GET", f"/sqleditor/poll/{transaction}"))
+        if not isinstance(reply, dict) or reply.get("status") != "Busy":
             break
         time.sleep(0.05)
-    if not isinstance(found, dict) or found.get("status") != "Success":
-        return found.get("result", found) if isinstance(found, dict) else found
-    return {"rows": found.get("result"), "messages": found.get("additional_messages")}
+    if not isinstance(reply, dict) or reply.get("status") != "Success":
+        return reply.get("result", reply) if isinstance(reply, dict) else reply
+    return {"rows": reply.get("result"), "messages": reply.get("additional_messages")}
 
 
 def queried(place: str, statement: str) -> object:
@@ -104,17 +104,17 @@ def main() -> None:
     opened = asked("POST", f"/browser/server/connect/1/{server}", data=json.dumps({"password": wanted["password"]}))
     told["connect"] = opened if isinstance(opened, str) else bool(data(opened)["connected"])
     nodes = data(asked("GET", f"/browser/database/nodes/1/{server}/"))
-    told["databases"] = [one["label"] for one in nodes] if isinstance(nodes, list) else nodes
-    database = next(one["_id"] for one in nodes if one["label"] == wanted["database"])
+    told["databases"] = [each["label"] for each in nodes] if isinstance(nodes, list) else nodes
+    database = next(each["_id"] for each in nodes if each["label"] == wanted["database"])
     joined = asked("POST", f"/browser/database/connect/1/{server}/{database}")
     told["database"] = joined if isinstance(joined, str) else "connected"
     place = f"1/{server}/{database}"
     schemas = data(asked("GET", f"/browser/schema/nodes/{place}/"))
-    told["schemas"] = [one["label"] for one in schemas] if isinstance(schemas, list) else schemas
-    schema = next(one["_id"] for one in schemas if one["label"] == "public")
+    told["schemas"] = [each["label"] for each in schemas] if isinstance(schemas, list) else schemas
+    schema = next(each["_id"] for each in schemas if each["label"] == "public")
     tables = data(asked("GET", f"/browser/table/nodes/{place}/{schema}/"))
-    told["tables"] = [one["label"] for one in tables] if isinstance(tables, list) else tables
-    table = next(one["_id"] for one in tables if one["label"] == "trips")
+    told["tables"] = [each["label"] for each in tables] if isinstance(tables, list) else tables
+    table = next(each["_id"] for each in tables if each["label"] == "trips")
     for node in ("column", "foreign_key", "row_security_policy", "primary_key", "trigger", "rule", "index"):
         told[f"tree {node}"] = labels(asked("GET", f"/browser/{node}/nodes/{place}/{schema}/{table}/"))
     properties = asked("GET", f"/browser/table/obj/{place}/{schema}/{table}")
@@ -143,9 +143,9 @@ def main() -> None:
         f"replication_stats/{server}",
         f"replication_slots/{server}",
     ):
-        found = asked("GET", f"/dashboard/{name}")
+        reply = asked("GET", f"/dashboard/{name}")
         kind = name.replace(f"/{server}/{database}", " of the database").replace(f"/{server}", "").partition("?")[0]
-        told[f"dashboard {kind}"] = found if isinstance(found, str) else "shown"
+        told[f"dashboard {kind}"] = reply if isinstance(reply, str) else "shown"
     told["query"] = queried(place, "SELECT payment_type, count(*) FROM trips GROUP BY 1 ORDER BY 1")
     told["refused"] = queried(place, "SELECT * FROM trips")
     told["explained"] = queried(place, "EXPLAIN (FORMAT JSON) SELECT count(*) FROM trips")

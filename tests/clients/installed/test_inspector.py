@@ -33,7 +33,7 @@ def test_inspector_lists_what_there_is(here: Site) -> None:
     listed = _inspected(here, "--method", "tools/list")["tools"]
     assert [tool["name"] for tool in listed] == ["describe", "plan", "ask", "budget"]
     listed = _inspected(here, "--method", "resources/list")["resources"]
-    assert [one["uri"] for one in listed] == ["dpsql://sql", "dpsql://errors"]
+    assert [resource["uri"] for resource in listed] == ["dpsql://sql", "dpsql://errors"]
 
 
 def test_inspector_asks_and_is_refused(here: Site) -> None:

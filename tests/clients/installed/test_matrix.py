@@ -25,4 +25,4 @@ def test_statements_about_times_are_answered(client: str, name: str, matrix: Sit
     told = times(driver, matrix)
     assert list(told) == [asked for asked in TIMES if asked.startswith(client)]
     for answered, plain in told.values():
-        assert [found for found in answered if int(found[1])] == plain
+        assert [cells for cells in answered if int(cells[1])] == plain

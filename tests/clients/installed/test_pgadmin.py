@@ -47,8 +47,8 @@ def _steps(site: Site) -> dict[str, Any]:
             timeout=300,
         )
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
-    return found
+    steps: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+    return steps
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_pgadmin_says_what_to_ask_instead_of_rows(step: str, here: Site) -> None
 
 def test_pgadmin_shows_made_up_rows_to_roles_that_see_them(previewed: Site) -> None:
     """The first 100; all of them there are not."""
-    found = _steps(previewed)
-    assert len(found["first rows"]["rows"]) == 100
-    assert "rows of trips are protected" in found["all rows"]
-    assert found["query"] == {"rows": [[paid, str(count)] for paid, count in BY_PAYMENT], "messages": None}
+    steps = _steps(previewed)
+    assert len(steps["first rows"]["rows"]) == 100
+    assert "rows of trips are protected" in steps["all rows"]
+    assert steps["query"] == {"rows": [[paid, str(count)] for paid, count in BY_PAYMENT], "messages": None}

@@ -11,17 +11,17 @@ from tests.clients.matrix.run import Wrong, row
 def main(names: list[str]) -> int:
     """Write the rows of these drivers; return how many went wrong."""
     page = PAGE.read_text(encoding="utf-8")
-    found = dict(rows(page))
+    cells = dict(rows(page))
     wrong = 0
     with matrix_site() as site:
         for driver in DRIVERS:
             if not names or driver.name in names:
                 try:
-                    found[driver.name] = row(driver, site)
+                    cells[driver.name] = row(driver, site)
                 except Wrong as failed:
                     wrong += 1
                     sys.stderr.write(f"{failed}\n")
-    PAGE.write_text(written(page, found), encoding="utf-8")
+    PAGE.write_text(written(page, cells), encoding="utf-8")
     return wrong
 
 

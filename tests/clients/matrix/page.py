@@ -18,12 +18,12 @@ def rows(page: str) -> Mapping[str, Row]:
     notes = [
         (n[1], (n[2], n[3])) for n in re.finditer(r"^- \*\*(.+?)\*\*, (\w+): (.+)$", placed["notes"], re.MULTILINE)
     ]
-    found = {}
+    read = {}
     for line in placed["matrix"].splitlines():
         name, *cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if name in _names() and len(cells) == len(STEPS):
-            found[name] = Row(tuple(cells), tuple(note for driver, note in notes if driver == name))
-    return found
+            read[name] = Row(tuple(cells), tuple(note for driver, note in notes if driver == name))
+    return read
 
 
 def written(page: str, by_driver: Mapping[str, Row]) -> str:

@@ -61,10 +61,10 @@ def code(ask: Callable[[], object], of: Callable[[Any], object] = lambda failed:
     try:
         ask()
     except Exception as failed:
-        found = of(failed)
-        if found is None:
+        state = of(failed)
+        if state is None:
             raise
-        return found
+        return state
     return "answered"
 
 

@@ -10,7 +10,7 @@ from tests.clients.tools.run import Tried, tried
 
 def main(names: list[str]) -> int:
     """Write the rows of these tools; return how many went wrong."""
-    found, wrong = dict[str, Row](), 0
+    made, wrong = dict[str, Row](), 0
     for tool in TOOLS:
         if names and tool.name not in names:
             continue
@@ -18,20 +18,20 @@ def main(names: list[str]) -> int:
             try:
                 lines = tried(tool, here, seeing, plain)
                 _show(lines)
-                found[tool.name] = row(tool.name, lines)
+                made[tool.name] = row(tool.name, lines)
             except (AssertionError, UnexplainedError) as failed:
                 wrong += 1
                 sys.stderr.write(f"{failed}\n")
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(written(page, {**rows(page), **found}), encoding="utf-8")
+    PAGE.write_text(written(page, {**rows(page), **made}), encoding="utf-8")
     return wrong
 
 
 def _show(lines: tuple[Tried, ...]) -> None:
-    for one in lines:
-        if not one.is_right:
-            ours, theirs = one.failed or one.got, one.plain_failed or one.plain
-            sys.stdout.write(f"{one.part}, {one.name}:\n  {ours!s:.600}\n  {theirs!s:.600}\n")
+    for line in lines:
+        if not line.is_right:
+            ours, theirs = line.failed or line.got, line.plain_failed or line.plain
+            sys.stdout.write(f"{line.part}, {line.name}:\n  {ours!s:.600}\n  {theirs!s:.600}\n")
 
 
 if __name__ == "__main__":

@@ -22,49 +22,49 @@ class UnexplainedError(AssertionError):
     """Something does not work, and nobody knows why."""
 
 
-def row(tool: str, found: Sequence[Tried]) -> Row:
+def row(tool: str, tried: Sequence[Tried]) -> Row:
     """Return the row of a tool.
 
     Raises:
         UnexplainedError: something does not work, and neither a rule nor `REASONS` says why.
     """
-    failed = [one for one in found if not one.is_right and not one.made_up]
+    failed = [line for line in tried if not line.is_right and not line.made_up]
     reasons: dict[str, list[str]] = {}
-    for one in failed:
-        reasons.setdefault(_reason(tool, one), []).append(f"`{one.name}`")
-    paid = [one.paid for one in found if "profile" in one.part]
+    for failure in failed:
+        reasons.setdefault(_reason(tool, failure), []).append(f"`{failure.name}`")
+    paid = [line.paid for line in tried if "profile" in line.part]
     return (
         tool,
-        _parts(found, [one for one in found if one.is_right]),
-        _parts(found, [one for one in found if one.made_up and not one.is_right]),
+        _parts(tried, [line for line in tried if line.is_right]),
+        _parts(tried, [line for line in tried if line.made_up and not line.is_right]),
         "; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()) or "–",
         f"{sum(paid):g}" if paid else "",
     )
 
 
-def _parts(every: Sequence[Tried], found: Sequence[Tried]) -> str:
+def _parts(every: Sequence[Tried], these_tried: Sequence[Tried]) -> str:
     """Return how many things of each part are among those that were found."""
     told = []
-    for part in dict.fromkeys(one.part for one in found):
-        all_, these = (sum(one.part == part for one in some) for some in (every, found))
+    for part in dict.fromkeys(line.part for line in these_tried):
+        all_, these = (sum(line.part == part for line in some) for some in (every, these_tried))
         told.append(part if all_ == 1 else f"{part} ({these})" if all_ == these else f"{part} ({these} of {all_})")
     return ", ".join(told) or "–"
 
 
-def _reason(tool: str, one: Tried) -> str:
+def _reason(tool: str, tried: Tried) -> str:
     """Return why something does not work.
 
     Raises:
         UnexplainedError: nobody knows.
     """
-    known = REASONS.get((tool, one.name)) or REASONS.get((tool, one.part))
-    if known is not None:
-        return known
-    rule = _RULE.search(one.failed)
-    if _PROTECTED in one.failed:
+    reason = REASONS.get((tool, tried.name)) or REASONS.get((tool, tried.part))
+    if reason is not None:
+        return reason
+    rule = _RULE.search(tried.failed)
+    if _PROTECTED in tried.failed:
         return "rows (`rows-of-protected-table`)"
     if rule is None:
-        raise UnexplainedError(f"{tool}, {one.name}: {one}")
+        raise UnexplainedError(f"{tool}, {tried.name}: {tried}")
     return f"`{rule[1]}`"
 
 

@@ -37,19 +37,19 @@ _HEAD = ("profile", "before: right", "before: pays", "now: right", "now: pays")
 
 def main(other: Path, *names: str) -> None:
     """Measure these tools, all if none is named, and write the table."""
-    found = _PLACE.search(PAGE.read_text(encoding="utf-8"))
-    known = [] if found is None else read_table(found[0])
+    table_place = _PLACE.search(PAGE.read_text(encoding="utf-8"))
+    earlier = [] if table_place is None else read_table(table_place[0])
     rows = [_HEAD, ("---",) * len(_HEAD)]
     with Scratch("dpsql-paid-", mode=0o711) as place, plain_with_rows(place.path) as plain:
         for tool in TOOLS:
             if names and tool.name not in names:
-                rows += [cells for cells in known if cells[0].startswith(f"{tool.name}: ")]
+                rows += [cells for cells in earlier if cells[0].startswith(f"{tool.name}: ")]
             elif tool.name in _PROFILES:
                 theirs = lines_of(tool, plain)
                 before, now = (_asked(tool, checkout) for checkout in (other, Path.cwd()))
                 rows += _rows(tool.name, (before, now), theirs)
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_PLACE.sub(lambda found: f"{found[1]}\n{table(rows)}\n{found[2]}", page), encoding="utf-8")
+    PAGE.write_text(_PLACE.sub(lambda match: f"{match[1]}\n{table(rows)}\n{match[2]}", page), encoding="utf-8")
 
 
 def _asked(tool: Tool, checkout: Path) -> Lines:
@@ -73,9 +73,9 @@ def _serving(checkout: Path) -> Iterator[Site]:
                 served.terminate()
 
 
-def _rows(tool: str, found: tuple[Lines, ...], theirs: Lines) -> Iterator[tuple[str, ...]]:
+def _rows(tool: str, several: tuple[Lines, ...], theirs: Lines) -> Iterator[tuple[str, ...]]:
     for name, parts in _PROFILES[tool].items():
-        cells = [cell for lines in found for cell in _cells(parts, lines, theirs)]
+        cells = [cell for lines in several for cell in _cells(parts, lines, theirs)]
         yield f"{tool}: {name}", *cells
 
 
@@ -87,8 +87,8 @@ def _cells(parts: tuple[str, ...], lines: Lines, theirs: Lines) -> tuple[str, st
 
 
 def _got(lines: Lines, key: tuple[str, str]) -> Any:
-    found: Mapping[str, Any] = lines.get(key, {})
-    return found.get("got")
+    line: Mapping[str, Any] = lines.get(key, {})
+    return line.get("got")
 
 
 if __name__ == "__main__":

@@ -62,21 +62,21 @@ def tried(tool: Tool, here: Site, seeing: Site, plain: Site) -> tuple[Tried, ...
     )
 
 
-def are_alike(one: Any, other: Any) -> bool:
+def are_alike(value: Any, other: Any) -> bool:
     """Return whether two values are the same, numbers nearly so: extremes, quantiles and means err by a little."""
-    match one, other:
+    match value, other:
         case (list(), list()):
-            return len(one) == len(other) and all(map(are_alike, one, other))
+            return len(value) == len(other) and all(map(are_alike, value, other))
         case (dict(), dict()):
-            return one.keys() == other.keys() and all(are_alike(one[key], other[key]) for key in one)
+            return value.keys() == other.keys() and all(are_alike(value[key], other[key]) for key in value)
         case (bool(), _) | (_, bool()):
-            return one is other
+            return value is other
         case (int() | float(), int() | float()):
-            return math.isclose(one, other, rel_tol=_NEARLY, abs_tol=_NEARLY)
+            return math.isclose(value, other, rel_tol=_NEARLY, abs_tol=_NEARLY)
         case (str(), str()):
-            return _words(one) == _words(other) and are_alike(_numbers(one), _numbers(other))
+            return _words(value) == _words(other) and are_alike(_numbers(value), _numbers(other))
         case _:
-            return bool(one == other)
+            return bool(value == other)
 
 
 def _numbers(text: str) -> list[float]:
@@ -99,9 +99,9 @@ def lines_of(tool: Tool, site: Site) -> Lines:
             check=False,
             timeout=_SECONDS,
         )
-    found = {(line["part"], line["name"]): line for line in _read(done.stdout)}
-    assert found, done.stderr[-3000:]
-    return found
+    lines = {(line["part"], line["name"]): line for line in _read(done.stdout)}
+    assert lines, done.stderr[-3000:]
+    return lines
 
 
 def _read(output: str) -> Iterator[dict[str, Any]]:

@@ -17,8 +17,8 @@ _ROWS = rows(PAGE.read_text(encoding="utf-8"))
 @pytest.fixture
 def places() -> Iterator[tuple[Site, Site, Site]]:
     """Give dpsql for a role that sees no rows and for one that sees made-up ones, and PostgreSQL; nothing was asked."""
-    with sites() as found:
-        yield found
+    with sites() as three:
+        yield three
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

@@ -124,13 +124,13 @@ class Scene:
 
     def size(self) -> Size:
         """Return what dpsql takes once everything has ended."""
-        deadline, found = time.monotonic() + _ENDING, self._size()
+        deadline, now = time.monotonic() + _ENDING, self._size()
         while time.monotonic() < deadline:
             time.sleep(1)
-            found, before = self._size(), found
-            if (found.descriptors, found.sessions) == (before.descriptors, before.sessions):
+            now, before = self._size(), now
+            if (now.descriptors, now.sessions) == (before.descriptors, before.sessions):
                 break
-        return found
+        return now
 
     def _size(self) -> Size:
         shadow = self.shadow()

@@ -85,8 +85,8 @@ def _met(done: Done, causes: set[str], faults: Sequence[Fault], since: float) ->
 def of_ledger(ledger: Path, records: Sequence[Done], faults: Sequence[Fault]) -> Iterator[str]:
     """Compare what was told with what was charged and stored; each question was asked once."""
     with closing(sqlite3.connect(ledger)) as connection:
-        found = connection.execute(_CHARGES).fetchall()
-    charged, stored = Counter(text for text, _ in found), {text for text, key in found if key is not None}
+        charges = connection.execute(_CHARGES).fetchall()
+    charged, stored = Counter(text for text, _ in charges), {text for text, key in charges if key is not None}
     told = {done.statement: done for done in records if FRESH in done.statement}
     for text, done in told.items():
         if done.value is not None and not charged[text]:

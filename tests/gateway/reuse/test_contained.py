@@ -15,14 +15,14 @@ ROUNDED = ("median", "percentile")
 
 def _pairs(name: str) -> list[tuple[str, str]]:
     """Return the pairs of a file: what was asked before, and what is asked then."""
-    found, told = [], ""
+    pairs, told = [], ""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     for line in filter(str.strip, text.splitlines()):
         if line.startswith("    "):
-            found.append((told, line.strip()))
+            pairs.append((told, line.strip()))
         else:
             told = line
-    return found
+    return pairs
 
 
 @pytest.mark.parametrize(("told", "wanted"), _pairs("contained.sql"))

@@ -72,12 +72,12 @@ def test_a_day_of_a_dashboard(engine: Memory, new_client: NewClient) -> None:
     """What is filtered by what a chart shows, and what is coarser, is free for all three; other filters are paid once."""
     first = new_client(engine)
     users = [first, *(Client(first.gateway, first.ledger, first.connection, first.owner, Asker(name, "owner")) for name in ("bob", "cai"))]  # fmt: skip
-    found = _refreshed(users, Settings(epsilon="1"))
-    assert found.loaded < len(CHARTS)
-    assert found.charged <= found.loaded + found.new
+    day = _refreshed(users, Settings(epsilon="1"))
+    assert day.loaded < len(CHARTS)
+    assert day.charged <= day.loaded + day.new
 
 
 def test_what_it_would_cost_without(engine: Memory, new_client: NewClient) -> None:
     """Where each question is measured that was not asked alike."""
-    found = _refreshed([new_client(engine)], Settings(epsilon="1", reuse="off"))
-    assert found.charged > 3 * len(CHARTS)
+    day = _refreshed([new_client(engine)], Settings(epsilon="1", reuse="off"))
+    assert day.charged > 3 * len(CHARTS)

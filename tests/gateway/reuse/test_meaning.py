@@ -19,15 +19,15 @@ def test_golden_statements_in_one_ledger(
     seed: int, one_of: int, engine: Memory, reference: Reference, new_client: NewClient
 ) -> None:
     """In any order, so that each is read off others somewhere; many are, and what is charged is less than the files say."""
-    golden = [one for one in COMPARED if one.user == "ana" and spread(one.sql, one_of) == 0]
+    golden = [each for each in COMPARED if each.user == "ana" and spread(each.sql, one_of) == 0]
     random.Random(seed).shuffle(golden)  # noqa: S311  # an order
     client, charged = new_client(engine), 0
     kind = reference.policy.roles[USERS["ana"]].protects
-    for one in golden:
+    for statement in golden:
         before = client.charges
-        answer = client.ask(one.sql)
+        answer = client.ask(statement.sql)
         charged += client.charges - before
-        expected = reference.answer(one.reference or one.sql, kind)
+        expected = reference.answer(statement.reference or statement.sql, kind)
         assert (answer.names, answer.types) == (expected.names, expected.types)
-        compare(answer, expected, one)
-    assert charged < sum(one.cost for one in golden) * (0.8 if one_of == 1 else 0.9)
+        compare(answer, expected, statement)
+    assert charged < sum(each.cost for each in golden) * (0.8 if one_of == 1 else 0.9)

@@ -86,11 +86,11 @@ _PAID = 1.0
 def _counts(policy: Policy, rows: Sequence[Row], rounds: int, new_client: NewClient) -> list[float]:
     engine = Memory(policy, unique=("rider",))
     engine.fill("rides", rows)
-    client, found = new_client(engine), []
+    client, counts = new_client(engine), []
     for _ in range(rounds):
         client.ledger.advance("the next guess")
         client.ask("SELECT count(*) FROM rides", Settings(epsilon="0.5", reuse="off"))
         client.ask("SELECT shared, count(*) FROM rides GROUP BY 1", Settings(epsilon="0.5", reuse="off"))
         ((count,),) = client.ask("SELECT count(*) FROM rides", Settings(epsilon="0.5")).rows
-        found.append(float(str(count)))
-    return found
+        counts.append(float(str(count)))
+    return counts

@@ -14,6 +14,7 @@ from dpsql.gateway.request import Reply
 from dpsql.gateway.reuse import told_releases
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
+from dpsql.privacy.reuse.lens import lens
 from dpsql.question import Argument, Settings
 from tests.gateway.engines import Watched, fail
 from tests.support.fix_policy import with_chosen_rows, with_rows
@@ -68,18 +69,37 @@ def test_who_looks_keeps_nobody_else_from_looking(
     monkeypatch.setattr(ledger, "told", told)
     epoch = client.gateway._measuring.epoch(request)
     with ThreadPoolExecutor(2) as pool:
-        found = [pool.submit(client.gateway._told.of, request, epoch) for _ in range(2)]
-        assert [len(one.result()) for one in found] == [1, 1]
+        looks = [pool.submit(client.gateway._told.of, request, epoch) for _ in range(2)]
+        assert [len(look.result()) for look in looks] == [1, 1]
+
+
+def test_other_words_are_told_apart_in_no_time(
+    engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the releases of a day only those are looked at whose rows may have the wanted ones among them."""
+    client, looked = new_client(engine), list[object]()
+    right = lens
+
+    def look(*arguments: Any) -> object:
+        looked.append(arguments)
+        return right(*arguments)
+
+    monkeypatch.setattr("dpsql.gateway.reuse.lenses.lens", look)
+    for number in range(20):
+        client.ask(f"SELECT count(*) FROM trips WHERE fare > 10.{number}", Settings(reuse="all"))
+    assert looked == []
+    client.ask("SELECT count(*) FROM trips WHERE 10.7 < fare AND payment_type = 'cash'", Settings(reuse="all"))
+    assert len(looked) == 1
 
 
 def test_another_role_pays(engine: Memory, new_client: NewClient) -> None:
     """What one role was told is not read off for another, though it protects the same; what it buys itself is."""
-    one = new_client(engine)
-    one.ask(GROUPED)
-    other = new_client(engine, "nell", ledger=one.ledger)
+    client = new_client(engine)
+    client.ask(GROUPED)
+    other = new_client(engine, "nell", ledger=client.ledger)
     of_view = "SELECT count(*) FROM card_rides"
     assert _charged(other, of_view) == 1
-    third = new_client(engine, "leo", ledger=one.ledger)
+    third = new_client(engine, "leo", ledger=client.ledger)
     assert _charged(third, WHOLE) == 1
 
 
@@ -144,9 +164,9 @@ def test_averages_of_sums_and_counts(engine: Memory, policy: Policy, new_client:
     chosen = new_client(engine, policy=with_chosen_rows(policy, "trips", "passenger"))
     ((count, whole),) = chosen.ask(both, Settings(epsilon="1")).rows
     before = chosen.charges
-    ((found,),) = chosen.ask(mean, Settings(epsilon="1")).rows
+    ((quotient,),) = chosen.ask(mean, Settings(epsilon="1")).rows
     assert chosen.charges == before
-    assert float(str(found)) == pytest.approx(float(str(whole)) / float(str(count)), rel=1e-3)
+    assert float(str(quotient)) == pytest.approx(float(str(whole)) / float(str(count)), rel=1e-3)
     declared = new_client(engine)
     declared.ask(both)
     assert _charged(declared, mean) == 1
@@ -175,11 +195,11 @@ def test_what_is_read_is_what_was_released(
     client, some = new_client(engine), Settings(epsilon="0.1")
     rows = [tuple(row) for row in client.ask(told, some).rows]
     before = client.charges
-    found = client.ask(wanted, some).rows
+    answer = client.ask(wanted, some).rows
     assert client.charges == before
-    flat = [cell for row in found for cell in row if not isinstance(cell, str) and cell is not None]
-    expected = [one for one in read(rows) if one is not None]  # type: ignore[arg-type]
-    assert [float(str(one)) for one in flat] == pytest.approx([float(one) for one in expected], rel=1e-9)
+    flat = [cell for row in answer for cell in row if not isinstance(cell, str) and cell is not None]
+    expected = [value for value in read(rows) if value is not None]  # type: ignore[arg-type]
+    assert [float(str(cell)) for cell in flat] == pytest.approx([float(value) for value in expected], rel=1e-9)
 
 
 def test_a_target_takes_what_errs_as_little(engine: Memory, new_client: NewClient) -> None:

@@ -61,27 +61,29 @@ def test_made_up_statements_in_one_ledger(first: int, pair: tuple[Client, Client
     reading, alone = pair
     read = 0
     for number in range(first, first + 100):
-        one = written(number)
-        if one.user != "ana":
+        statement = written(number)
+        if statement.user != "ana":
             continue
         before = reading.charges
-        answer, expected = _asked(reading, one.sql, Settings()), _asked(alone, one.sql, _OFF)
+        answer, expected = _asked(reading, statement.sql, Settings()), _asked(alone, statement.sql, _OFF)
         if answer is None or expected is None:
-            assert answer is expected, one.sql
+            assert answer is expected, statement.sql
             continue
         if reading.charges == before:
-            _compare(one, answer, expected)
+            _compare(statement, answer, expected)
             read += 1
     assert read
 
 
-def _compare(one: Written, answer: Answer, expected: Answer) -> None:
+def _compare(statement: Written, answer: Answer, expected: Answer) -> None:
     """Compare group by group: the noise of two answers is not one, and what has a row or none may be NULL in either."""
     assert (answer.names, answer.types) == (expected.names, expected.types)
-    found, wanted = ({row[: one.keys]: row[one.keys :] for row in some.rows} for some in (answer, expected))
-    assert found.keys() == wanted.keys(), one.sql
-    for key, row in found.items():
-        assert all(map(_alike, row, wanted[key])), (one.sql, key, row, wanted[key])
+    answered, wanted = (
+        {row[: statement.keys]: row[statement.keys :] for row in some.rows} for some in (answer, expected)
+    )
+    assert answered.keys() == wanted.keys(), statement.sql
+    for key, row in answered.items():
+        assert all(map(_alike, row, wanted[key])), (statement.sql, key, row, wanted[key])
 
 
 def _alike(value: object, other: object) -> bool:

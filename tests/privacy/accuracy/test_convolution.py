@@ -38,6 +38,6 @@ def test_reach_of_one_draw() -> None:
 
 def test_two_draws_of_one_law() -> None:
     """The closed form for two independent Laplace draws, (1 + x/2)·e^(−x), is met to the step of the grid."""
-    found = reach([Piece(LAPLACE, (1.0,))] * 2, 1.0)
-    tail = (1 + found / 2) * np.exp(-found)
+    width = reach([Piece(LAPLACE, (1.0,))] * 2, 1.0)
+    tail = (1 + width / 2) * np.exp(-width)
     assert 0.0485 <= tail <= 0.05

@@ -84,8 +84,8 @@ def covered(cell: Cell, policy: Policy, world: World, answers: int) -> float:
     true = statistic(output.readout.moment.name).estimate(output.readout, _read(sums, exact))
     assert true is not None
     shown = "bigint" if cell.select.startswith("count") else "double precision"
-    found = list(postprocess.rows(plan, [Draws(((sums, release),))], [shown, "double precision"], clamp=False))
-    answered = [(float(value), float(margin)) for value, margin in found if value is not None and margin is not None]
+    rows = list(postprocess.rows(plan, [Draws(((sums, release),))], [shown, "double precision"], clamp=False))
+    answered = [(float(value), float(margin)) for value, margin in rows if value is not None and margin is not None]
     return sum(abs(value - true) <= margin + 1e-9 for value, margin in answered) / len(answered)
 
 

@@ -16,8 +16,8 @@ from tests.support.memory import Memory
 @pytest.fixture
 def plan(policy: Policy, world: World) -> MeasurementPlan:
     """Counts by payment, at ε = 1."""
-    (found,) = plans("SELECT paid, count(*) FROM rides GROUP BY 1", policy, world, Memory(policy))
-    return replace(found, parts=tuple(replace(part, epsilon=Fraction(1)) for part in found.parts))
+    (planned,) = plans("SELECT paid, count(*) FROM rides GROUP BY 1", policy, world, Memory(policy))
+    return replace(planned, parts=tuple(replace(part, epsilon=Fraction(1)) for part in planned.parts))
 
 
 def test_more_groups_need_a_larger_count(plan: MeasurementPlan) -> None:

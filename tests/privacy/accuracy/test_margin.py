@@ -83,11 +83,11 @@ def test_coverage(
     estimate, margin = estimates(sums), Margins.of(sums).shown
     for output in plan.outputs:
         assert isinstance(output, StatisticOutput)
-        known = statistic(output.readout.moment.name)
-        true, within = known.estimate(output.readout, estimate(exact)), 0
+        kind = statistic(output.readout.moment.name)
+        true, within = kind.estimate(output.readout, estimate(exact)), 0
         for numbers in noisy:
-            found = estimate(numbers)
-            value, width = known.estimate(output.readout, found), margin(output.readout, found)
+            noised = estimate(numbers)
+            value, width = kind.estimate(output.readout, noised), margin(output.readout, noised)
             assert true is not None
             assert value is not None
             assert width is not None

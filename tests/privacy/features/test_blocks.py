@@ -65,10 +65,10 @@ def test_what_cells_say() -> None:
     steps = 2 * lattice(measured)
     for t in range(0, steps + 1, 3):
         row = _row(measured, t)
-        found = {f: sum(n * row[i] for i, n in made.items()) for f, made in readable_features(measured).items()}
+        said = {f: sum(n * row[i] for i, n in made.items()) for f, made in readable_features(measured).items()}
         u = 2 * t - steps
-        assert found == {ONE: steps**2, VALUE: u * steps, SQUARE: 2 * u * u - steps**2}
-        assert found.keys() == set(cube)
+        assert said == {ONE: steps**2, VALUE: u * steps, SQUARE: 2 * u * u - steps**2}
+        assert said.keys() == set(cube)
 
 
 def test_cubes_and_cells_side_by_side() -> None:

@@ -61,9 +61,9 @@ CHOSEN: Sequence[tuple[str, Shapes]] = (
 
 def _sums(select: str, policy: Policy, world: World, role: str = "owner") -> Sums:
     policy = of_unknown_size(policy, "rides")  # noise alone decides
-    (found,) = measurements(f"SELECT {select} FROM rides", policy, world, Memory(policy), role)
-    assert isinstance(found, Sums)
-    return found
+    (sums,) = measurements(f"SELECT {select} FROM rides", policy, world, Memory(policy), role)
+    assert isinstance(sums, Sums)
+    return sums
 
 
 def _shapes(sums: Sums) -> Shapes:
@@ -78,9 +78,9 @@ def test_chosen(select: str, expected: Shapes, policy: Policy, world: World) -> 
 
 def test_what_is_known_of_a_whole_is_used(policy: Policy, world: World) -> None:
     """Where a condition is about the number with a constant added, that is what is measured, in its narrower interval."""
-    (found,) = measurements("SELECT avg(fare + 1) FROM rides WHERE fare + 1 < 5", policy, world, Memory(policy))
-    assert isinstance(found, Sums)
-    (interval,) = {feature.x.interval for feature in found.features if feature.x is not None}
+    (sums,) = measurements("SELECT avg(fare + 1) FROM rides WHERE fare + 1 < 5", policy, world, Memory(policy))
+    assert isinstance(sums, Sums)
+    (interval,) = {feature.x.interval for feature in sums.features if feature.x is not None}
     assert interval.high <= 5
 
 
@@ -134,19 +134,19 @@ def test_prediction_of_a_variance(n: int, policy: Policy, world: World) -> None:
     sums = ((PartialSum.U, replace(VALUE_, x=x)), (PartialSum.UU, replace(SQUARE_, x=x)))
     t, v = Fraction(n, 8), Fraction(n * (8 - n), 8**3)
     weighted = variance_weights(Readout(Moment("var_pop", ()), ONE_, sums), MeanAndVariance(2 * t - 1, 4 * v))
-    found = [
+    variances = [
         spread(weighted, readable_features(features), coordinate_variances(features, MechanismName.CUBE)) / 16
         for features in (cells, [replace(f, x=x if f != ONE_ else None) for f in cube])
     ]
-    assert found == [_of_cells(t, v), _of_cube(t, v)]
-    assert (found[0] < found[1]) == (n in {1, 2, 6, 7})
+    assert variances == [_of_cells(t, v), _of_cube(t, v)]
+    assert (variances[0] < variances[1]) == (n in {1, 2, 6, 7})
 
 
 def test_the_order_of_aggregates_does_not_matter(policy: Policy, world: World) -> None:
     """The same statistics in another order are measured in the same blocks."""
-    one = _sums(f"avg(fare) {A}, count(*), sum(tip) {B}", policy, world)
+    designed = _sums(f"avg(fare) {A}, count(*), sum(tip) {B}", policy, world)
     other = _sums(f"sum(tip) {B}, avg(fare) {A}, count(*)", policy, world)
-    assert sorted(sorted(block) for block in _shapes(one)) == sorted(sorted(block) for block in _shapes(other))
+    assert sorted(sorted(block) for block in _shapes(designed)) == sorted(sorted(block) for block in _shapes(other))
 
 
 def test_columns_of_one_name_are_designed_as_each_is_declared() -> None:
@@ -156,10 +156,12 @@ def test_columns_of_one_name_are_designed_as_each_is_declared() -> None:
     coarse = replace(ref, column=replace(fare, step=Fraction(1, 2)))
     assert coarse == ref
     declared = Declared({})
-    for one, step in ((ref, fare.step), (coarse, Fraction(1, 2)), (ref, fare.step)):
-        facts: dict[Expr, Facts] = {one: declared.one(one)}
-        found = design([Moment("sum", (one,))], facts.__getitem__, Prediction(MechanismName.CUBE), thresholded=False)
-        (feature,) = found.features
+    for column, step in ((ref, fare.step), (coarse, Fraction(1, 2)), (ref, fare.step)):
+        facts: dict[Expr, Facts] = {column: declared.facts_of(column)}
+        designed = design(
+            [Moment("sum", (column,))], facts.__getitem__, Prediction(MechanismName.CUBE), thresholded=False
+        )
+        (feature,) = designed.features
         assert feature.x is not None
         assert feature.x.step == step
-        assert feature.x.expr.column is one.column  # type: ignore[union-attr]  # it is a column
+        assert feature.x.expr.column is column.column  # type: ignore[union-attr]  # it is a column

@@ -98,13 +98,13 @@ def test_gradient_is_the_derivative(name: StatisticName) -> None:
     Correlations are predicted as covariances, to which they are proportional where there is none; and those by a sample
     as the population's, from which they differ by a factor that the count alone decides.
     """
-    known, readout, sums = statistic(name), _readout(name), _sums()
-    weights = known.gradient(readout, _values())
-    before = known.estimate(readout, sums)
+    kind, readout, sums = statistic(name), _readout(name), _sums()
+    weights = kind.gradient(readout, _values())
+    before = kind.estimate(readout, sums)
     assert before is not None
     changes = {}
     for feature in (ONE, *(feature for _, feature in readout.sums)):
-        after = known.estimate(readout, {**sums, feature: sums[feature] + STEP})
+        after = kind.estimate(readout, {**sums, feature: sums[feature] + STEP})
         assert after is not None
         changes[feature] = (after - before) / STEP
     scale = sum(changes.values()) / sum(float(weights.get(feature, 0)) for feature in changes)
@@ -115,9 +115,9 @@ def test_gradient_is_the_derivative(name: StatisticName) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_of_no_rows(name: StatisticName) -> None:
     """A noisy count below one row has no mean, no variance and no covariance; counts and sums are numbers as they are."""
-    known, readout = statistic(name), _readout(name)
-    found = known.estimate(readout, dict.fromkeys(_sums(), 0.0))
-    assert (found is None) == known.located
+    kind, readout = statistic(name), _readout(name)
+    estimate = kind.estimate(readout, dict.fromkeys(_sums(), 0.0))
+    assert (estimate is None) == kind.located
 
 
 @pytest.mark.parametrize("name", ["corr", "regr_slope", "regr_intercept", "regr_r2"])
@@ -142,12 +142,14 @@ def test_all_of_y_on_a_line_of_one_height() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_margins_vanish_with_the_noise(name: StatisticName) -> None:
     """Half the noise makes half the margin, to the errors that count by their products."""
-    known, readout, sums = statistic(name), _readout(name), _sums()
+    kind, readout, sums = statistic(name), _readout(name), _sums()
 
     def width(noise: float) -> float:
-        found = known.half_width(readout, sums, lambda weights: noise * sum(abs(float(w)) for w in weights.values()))
-        assert found is not None
-        return found
+        half_width = kind.half_width(
+            readout, sums, lambda weights: noise * sum(abs(float(w)) for w in weights.values())
+        )
+        assert half_width is not None
+        return half_width
 
     assert width(0) == 0
     assert width(2e-4) / width(1e-4) == pytest.approx(2, rel=1e-3)

@@ -21,10 +21,10 @@ TABLE = f"(VALUES {VALUES}) AS t (u, v)"
 
 def on_both(duckdb_sql: str, postgres_sql: str, world: World) -> list[tuple[int, int]]:
     """Return the rows that both engines answer with."""
-    found = sorted(duckdb.execute(duckdb_sql).fetchall())
+    groups = sorted(duckdb.execute(duckdb_sql).fetchall())
     with psycopg.connect(world.server.dsn("taxi", ORACLE)) as postgres:
-        assert sorted(postgres.execute(postgres_sql.encode()).fetchall()) == found
-    return found
+        assert sorted(postgres.execute(postgres_sql.encode()).fetchall()) == groups
+    return groups
 
 
 def test_weights_of_a_unit_add_up_to_its_bound_at_most(world: World) -> None:

@@ -33,11 +33,11 @@ def test_each_heavy_unit_is_marked(world: World, type_: SqlType, slots: int) -> 
         f"SELECT n, {way.format(n='n')} AS u FROM generate_series(1, 300) AS n, generate_series({i}, n % 6, 2) AS m"
         for i, way in enumerate(UNITS[type_], 1)
     )
-    found = POSTGRES.maybe_heavy(
+    marking = POSTGRES.maybe_heavy(
         "s0.u", type_, f"FROM ({rows}) AS s0 WHERE TRUE", most=MOST, slots=slots, normed=False, alone=True
     )
-    assert found is not None
-    marked, test = found
+    assert marking is not None
+    marked, test = marking
     with psycopg.connect(world.server.dsn("taxi", ORACLE)) as connection:
         sql = f"WITH {marked} SELECT n, count(*), bool_and({test}), bool_or({test}) FROM ({rows}) AS s0 GROUP BY n"
         units = connection.execute(sql.encode()).fetchall()
@@ -63,12 +63,14 @@ def test_duckdb_marks_each_heavy_unit(type_: SqlType) -> None:
     """And no other, unless its hash is that of a heavy one."""
     unit = {SqlType.BIGINT: "n - 2", SqlType.TEXT: "CAST('u' || n AS VARCHAR)"}[type_]
     rows = f"(SELECT {unit} AS u, n FROM range(300) AS a (n), range(6) AS b (m) WHERE m <= n % 6)"
-    found = DUCKDB.maybe_heavy(
+    marking = DUCKDB.maybe_heavy(
         "s0.u", type_, f"FROM {rows} AS s0 WHERE TRUE", most=MOST, slots=1024, normed=True, alone=True
     )
-    assert found is not None
+    assert marking is not None
     with duckdb.connect() as connection:
-        marked = connection.execute(f"WITH {found[0]} SELECT DISTINCT n FROM {rows} AS s0 WHERE {found[1]}").fetchall()
+        marked = connection.execute(
+            f"WITH {marking[0]} SELECT DISTINCT n FROM {rows} AS s0 WHERE {marking[1]}"
+        ).fetchall()
     assert {n for (n,) in marked} == {n for n in range(300) if n % 6 >= MOST}
 
 

@@ -43,8 +43,8 @@ def test_small_values_of_a_heavy_unit_are_not_lost(
     """Forty rows of 3 are less than two rows may be, as forty of -5 are not; of the number of rows, two are left."""
     policy, engine = with_rows(policy, "rides", "passenger", 2), Memory(policy)
     engine.fill("rides", [_forty(policy, shared=True, price=Decimal(1), tip=-5.0)] * HEAVY)
-    (found,) = unnoised(f"SELECT {select} FROM rides", policy, world, engine).values()
-    assert found == pytest.approx(expected, rel=0.01)
+    (estimates,) = unnoised(f"SELECT {select} FROM rides", policy, world, engine).values()
+    assert estimates == pytest.approx(expected, rel=0.01)
 
 
 def test_a_table_of_unknown_size_is_weighed_by_rows(policy: Policy, world: World) -> None:
@@ -52,8 +52,8 @@ def test_a_table_of_unknown_size_is_weighed_by_rows(policy: Policy, world: World
     policy = with_rows(of_unknown_size(policy, "rides"), "rides", "passenger", 2)
     engine = Memory(policy)
     engine.fill("rides", [_forty(policy)] * HEAVY)
-    (found,) = unnoised("SELECT sum(fare), count(*) FROM rides", policy, world, engine).values()
-    assert found == pytest.approx([6, 2], rel=0.01)
+    (estimates,) = unnoised("SELECT sum(fare), count(*) FROM rides", policy, world, engine).values()
+    assert estimates == pytest.approx([6, 2], rel=0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def test_sums_beside_a_count_are_those_of_the_claim(
         for n in range(60)
     ]
     engine.fill("rides", rows)
-    found = {key: list(values) for key, values in Measured.of(part, engine, world).exact().items() if any(values)}
-    assert found == _weighed(rows, keys, part)
+    sums = {key: list(values) for key, values in Measured.of(part, engine, world).exact().items() if any(values)}
+    assert sums == _weighed(rows, keys, part)
 
 
 BLOCKS = (
@@ -169,8 +169,8 @@ def _weighed(rows: Sequence[Row], keys: _Keys, part: Sums) -> dict[tuple[Cell, .
 def test_any_number_of_rows_of_zero_is_summed(dialect: str, policy: Policy, world: World, tiny: Engines) -> None:
     """They have no norm and so their full weight, and half of the lattice's steps; no engine's integer is too small."""
     policy, engine = with_rows(policy, "rides", "passenger", 2), tiny[dialect]
-    one = Maker(4).row(policy.tables["rides"]) | {"rider": 1, "refund": 0.0}
-    engine.fill("rides", [one] * 3_000)
+    zero = Maker(4).row(policy.tables["rides"]) | {"rider": 1, "refund": 0.0}
+    engine.fill("rides", [zero] * 3_000)
     (part,) = measurements("SELECT sum(refund) FROM rides", policy, world, engine)
     assert isinstance(part, Sums)
     measured = Measured.of(replace(part, points=2**30), engine, world)

@@ -41,6 +41,6 @@ def test_a_sum_of_more_rows_than_expected_has_a_margin_that_covers(
     covered = 0
     for _ in range(answers):
         client.ledger.advance("another")
-        ((found, margin),) = client.ask("SELECT sum(fare), dpsql.margin(sum(fare)) FROM rides").rows
-        covered += abs(float(str(found)) - number * FARE) <= float(str(margin)) <= 600
+        ((total, margin),) = client.ask("SELECT sum(fare), dpsql.margin(sum(fare)) FROM rides").rows
+        covered += abs(float(str(total)) - number * FARE) <= float(str(margin)) <= 600
     assert covered >= least

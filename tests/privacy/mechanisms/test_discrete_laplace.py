@@ -153,9 +153,9 @@ def _of_blocks(policy: Policy, world: World, entropy: Callable[[int], bytes]) ->
     select = (
         "avg(fare) FILTER (WHERE seats = 1), stddev(fare) FILTER (WHERE seats = 2), count(*) FILTER (WHERE seats = 3)"
     )
-    (found,) = measurements(f"SELECT {select} FROM rides", policy, world, Memory(policy))
-    assert isinstance(found, Sums)
-    sums = replace(found, epsilon=Fraction(found.sensitivity, 3))
+    (measured,) = measurements(f"SELECT {select} FROM rides", policy, world, Memory(policy))
+    assert isinstance(measured, Sums)
+    sums = replace(measured, epsilon=Fraction(measured.sensitivity, 3))
     assert (sums.scale, [len(block.places) for block in sums.blocks]) == (3, [2, 3, 1])
     nothing = ExactSums(None, [(0,) * len(sums.features)] * examples(25_000, 60_000))
     return sums, np.array(release_sums(sums, nothing, entropy).numbers)

@@ -67,12 +67,12 @@ def test_no_tail_is_longer_than_bounded(m: int) -> None:
 @pytest.mark.parametrize("x", [0, 0.1, 0.5, 1, 2, 4.5, 9, 30])
 def test_ratio_of_mills_is_between_its_bounds(x: float) -> None:
     """And the bounds are close where thresholds are; closer than double precision from 2 on."""
-    found = _mills(Fraction(x))
+    enclosed = _mills(Fraction(x))
     exact = math.exp(log_ndtr(-x) + x * x / 2) * math.sqrt(2 * math.pi)
-    assert float(found.low) * (1 - 1e-12) <= exact <= float(found.high) * (1 + 1e-12)
-    assert found.low <= found.high
+    assert float(enclosed.low) * (1 - 1e-12) <= exact <= float(enclosed.high) * (1 + 1e-12)
+    assert enclosed.low <= enclosed.high
     if x >= 2:
-        assert (found.high - found.low) / found.low < 1e-14
+        assert (enclosed.high - enclosed.low) / enclosed.low < 1e-14
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction("1e-6"), Fraction("1e-15"), Fraction("1e-300")])

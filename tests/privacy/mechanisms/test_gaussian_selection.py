@@ -43,19 +43,19 @@ def _tails(sigma: int) -> NDArray[np.float64]:
     return np.asarray(tails / tails[0])
 
 
-def _shows(found: GaussianSelection, number: int) -> float:
+def _shows(chosen: GaussianSelection, number: int) -> float:
     """Return P(number + z ≥ τ)."""
-    m = found.least - number + 12 * found.sigma
-    return float(_tails(found.sigma)[m]) if m > 0 else 1.0
+    m = chosen.least - number + 12 * chosen.sigma
+    return float(_tails(chosen.sigma)[m]) if m > 0 else 1.0
 
 
-def _gap(found: GaussianSelection, epsilon: Fraction, others: Sequence[int], weight: int) -> float:
+def _gap(chosen: GaussianSelection, epsilon: Fraction, others: Sequence[int], weight: int) -> float:
     """Return the least δ at ε for two databases: `others` has what other units add to one unit's keys, 0 for none.
 
     A key that nobody has is never shown.
     """
-    without = [_shows(found, n) if n else 0.0 for n in others]
-    with_ = [_shows(found, n + weight) for n in others]
+    without = [_shows(chosen, n) if n else 0.0 for n in others]
+    with_ = [_shows(chosen, n + weight) for n in others]
     gaps = [0.0, 0.0]
     for shown in itertools.product((True, False), repeat=len(others)):
         p, q = (
@@ -66,15 +66,15 @@ def _gap(found: GaussianSelection, epsilon: Fraction, others: Sequence[int], wei
     return max(gaps)
 
 
-def _worst(found: GaussianSelection, epsilon: Fraction) -> float:
+def _worst(chosen: GaussianSelection, epsilon: Fraction) -> float:
     """Return the largest δ over databases in which others have some of the unit's keys, near the threshold and far."""
     worst = 0.0
-    for g in range(1, found.keys + 1):
-        weight = next(step.weight for step in weights(found.keys) if g <= step.keys)
-        around = [max(found.least + round(x * found.sigma), 1) for x in (-4.5, -2.5, -1.5, -0.5, 0.5, 2.5)]
+    for g in range(1, chosen.keys + 1):
+        weight = next(step.weight for step in weights(chosen.keys) if g <= step.keys)
+        around = [max(chosen.least + round(x * chosen.sigma), 1) for x in (-4.5, -2.5, -1.5, -0.5, 0.5, 2.5)]
         for alone in range(g + 1):
             for n in around if alone < g else [0]:
-                worst = max(worst, _gap(found, epsilon, [0] * alone + [n] * (g - alone), weight))
+                worst = max(worst, _gap(chosen, epsilon, [0] * alone + [n] * (g - alone), weight))
     return worst
 
 
@@ -87,14 +87,14 @@ def test_no_set_of_keys_tells_more_than_claimed(epsilon: Fraction, delta: Fracti
 @pytest.mark.parametrize(("epsilon", "delta", "keys"), GRID)
 def test_the_threshold_is_about_the_least(epsilon: Fraction, delta: Fraction, keys: int) -> None:
     """At τ a unit's own keys stay hidden but with half of δ; at a threshold lower by a twentieth of σ they would not."""
-    found = selection(epsilon, delta, keys)
+    chosen = selection(epsilon, delta, keys)
 
     def leak(tau: int) -> float:
-        moved = GaussianSelection(keys, found.sigma, tau)
+        moved = GaussianSelection(keys, chosen.sigma, tau)
         return max(-math.expm1(s.keys * math.log1p(-_shows(moved, s.weight))) for s in weights(keys))
 
-    assert leak(found.least) <= delta / 2 * (1 + 1e-9)
-    assert leak(found.least - found.sigma // 20) > delta / 2
+    assert leak(chosen.least) <= delta / 2 * (1 + 1e-9)
+    assert leak(chosen.least - chosen.sigma // 20) > delta / 2
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "keys"), GRID)
@@ -122,18 +122,18 @@ def test_thresholds_grow_with_the_root_of_keys() -> None:
 
 def test_a_key_is_shown_from_its_threshold_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what its units have added and its noise, and not a step before; no draw would show one step."""
-    found = selection(Fraction(1), Fraction(1, 20), 3)
+    chosen = selection(Fraction(1), Fraction(1, 20), 3)
     monkeypatch.setattr(gaussian_selection, "discrete_gaussian", lambda _, __, n: [5] * n)
-    assert found.shown(bytes, [found.least - 6, found.least - 5, found.least - 4]) == [False, True, True]
+    assert chosen.shown(bytes, [chosen.least - 6, chosen.least - 5, chosen.least - 4]) == [False, True, True]
 
 
 def test_keys_are_shown_as_often_as_their_chance() -> None:
     """The draws follow the law; false alarms: below 1e-6 each."""
-    found, n = selection(Fraction(1), Fraction(1, 20), 3), 20_000
+    chosen, n = selection(Fraction(1), Fraction(1, 20), 3), 20_000
     entropy = np.random.default_rng(5).bytes
-    for number in (found.least - found.sigma, found.least, found.least + found.sigma):
-        expected = _shows(found, number)
-        shows = sum(found.shown(entropy, [number] * n))
+    for number in (chosen.least - chosen.sigma, chosen.least, chosen.least + chosen.sigma):
+        expected = _shows(chosen, number)
+        shows = sum(chosen.shown(entropy, [number] * n))
         assert shows / n == pytest.approx(expected, abs=5 * math.sqrt(expected * (1 - expected) / n))
 
 

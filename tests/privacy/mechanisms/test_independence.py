@@ -105,32 +105,34 @@ def ratios(draw: Draw, seed: int) -> NDArray[np.float64]:
     drawn = np.array([draw(entropy, GROUPS) for _ in range(DRAWS)], dtype=np.float64).reshape(DRAWS, GROUPS, -1)
     within = drawn.var(axis=(0, 1))
     assert (within > 0).all(), "nothing is drawn"
-    found: NDArray[np.float64] = drawn.mean(axis=1).var(axis=0) * GROUPS / within
-    return found
+    by_place: NDArray[np.float64] = drawn.mean(axis=1).var(axis=0) * GROUPS / within
+    return by_place
 
 
 def independent(draw: Draw, seed: int = 1) -> bool:
     """Return whether no group's number says anything of another's."""
-    found = ratios(draw, seed)
-    return bool(((found > 0.5) & (found < 1.6)).all())
+    by_place = ratios(draw, seed)
+    return bool(((by_place > 0.5) & (by_place < 1.6)).all())
 
 
 def _functions(module: ModuleType) -> dict[str, object]:
     """Return the functions and methods of a module that are given entropy, by their names."""
-    prefix, found = module.__name__.rpartition(".")[2], dict[str, object]()
-    for name, one in vars(module).items():
-        if getattr(one, "__module__", None) != module.__name__ or name.startswith("_"):
+    prefix, functions = module.__name__.rpartition(".")[2], dict[str, object]()
+    for name, member in vars(module).items():
+        if getattr(member, "__module__", None) != module.__name__ or name.startswith("_"):
             continue
-        named = {f"{name}.{n}": method for n, method in vars(one).items()} if inspect.isclass(one) else {name: one}
+        named = (
+            {f"{name}.{n}": method for n, method in vars(member).items()} if inspect.isclass(member) else {name: member}
+        )
         for full, function in named.items():
             if inspect.isfunction(function) and "entropy" in inspect.signature(function).parameters:
-                found[f"{prefix}.{full}"] = function
-    return found
+                functions[f"{prefix}.{full}"] = function
+    return functions
 
 
 def test_every_mechanism_is_tried() -> None:
     """A new one has to be added here."""
-    names = [f"{mechanisms.__name__}.{one.name}" for one in pkgutil.iter_modules(mechanisms.__path__)]
+    names = [f"{mechanisms.__name__}.{each.name}" for each in pkgutil.iter_modules(mechanisms.__path__)]
     drawing = {name for module in names for name in _functions(importlib.import_module(module))}
     assert drawing - OF_ONE - DECLARED == DRAWN.keys()
 
@@ -195,15 +197,15 @@ def _released(part: Part) -> Draw:
 @pytest.fixture(scope="module")
 def parts(policy: Policy, world: World) -> Mapping[str, Part]:
     """Give a measurement of each kind, with little ε."""
-    found: dict[str, Part] = {}
+    made: dict[str, Part] = {}
     for name, (sql, role) in ASKED.items():
         (part,) = measurements(sql, policy, world, Memory(policy), role)
         assert isinstance(part, (Sums, Histogram))
-        found[name] = _with_epsilon(part)
+        made[name] = _with_epsilon(part)
     (counted,) = measurements("SELECT count(*) FROM rides", policy, world, Memory(policy))
     assert isinstance(counted, Sums)
-    found[CHOSEN] = RowsPerUnit(counted, Fraction(counted.row_norm_of_units, 2))
-    return found
+    made[CHOSEN] = RowsPerUnit(counted, Fraction(counted.row_norm_of_units, 2))
+    return made
 
 
 def _with_epsilon(part: Sums | Histogram) -> Sums | Histogram:

@@ -62,9 +62,9 @@ def test_draws_have_the_laws_that_margins_use(name: MechanismName, block: Block)
 def test_thresholds_are_those_of_the_marginal_law() -> None:
     """A count within a cube of three has the cube's tail, one with noise of its own Laplace's."""
     delta = Fraction("1e-6")
-    found = {name: mechanism(name).threshold(T, WIDE, 4, 2, delta) for name in MechanismName}
+    thresholds = {name: mechanism(name).threshold(T, WIDE, 4, 2, delta) for name in MechanismName}
     expected = {MechanismName.CUBE: threshold(T, 3, 4, 2, delta), MechanismName.LAPLACE: threshold(T, 1, 4, 2, delta)}
-    assert found == expected
+    assert thresholds == expected
 
 
 @pytest.mark.parametrize("name", MechanismName)

@@ -13,8 +13,8 @@ from dpsql.privacy.release.added_up import added_up, risen
 def test_lines_are_sums() -> None:
     """Each with its factors; one of nothing is 0, and without sums each group is its own."""
     read = [{ONE: 1.0}, {ONE: 10.0}, {ONE: 100.0}].__getitem__
-    found = added_up(AddedUp((((0, 1), (2, 1)), ((1, 2),), ())), read)
-    assert [found(place)[ONE] for place in range(3)] == [101.0, 20.0, 0.0]
+    totals = added_up(AddedUp((((0, 1), (2, 1)), ((1, 2),), ())), read)
+    assert [totals(place)[ONE] for place in range(3)] == [101.0, 20.0, 0.0]
     assert added_up(None, read)(2) == {ONE: 100.0}
 
 
@@ -31,10 +31,10 @@ def test_no_rising_numbers_are_nearer(seed: int) -> None:
     """Of many that rise none is nearer in squares, and those that rise already stay."""
     draw = np.random.default_rng(seed)
     numbers = list(draw.normal(size=9) * 3 + np.arange(9))
-    found = risen(numbers)
-    assert all(a <= b for a, b in pairwise(found))
-    least = sum((a - b) ** 2 for a, b in zip(found, numbers, strict=True))
+    rising = risen(numbers)
+    assert all(a <= b for a, b in pairwise(rising))
+    least = sum((a - b) ** 2 for a, b in zip(rising, numbers, strict=True))
     for _ in range(200):
-        other = np.sort(np.array(found) + draw.normal(size=9) * draw.choice([0.01, 0.3, 2]))
+        other = np.sort(np.array(rising) + draw.normal(size=9) * draw.choice([0.01, 0.3, 2]))
         assert float(np.sum((other - numbers) ** 2)) >= least - 1e-9
     assert risen(sorted(numbers)) == sorted(numbers)

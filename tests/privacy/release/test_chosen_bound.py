@@ -55,9 +55,9 @@ def counted(policy: Policy, world: World) -> Sums:
 
 
 def _cells(search: RowsPerUnit, units: Sequence[int]) -> list[int]:
-    found = Counter(units)
-    below = {n: max((place for place, rung in enumerate(search.rungs) if rung < n), default=-1) for n in found}
-    return search.cells([(below[n], number, number * n) for n, number in found.items()])
+    counts = Counter(units)
+    below = {n: max((place for place, rung in enumerate(search.rungs) if rung < n), default=-1) for n in counts}
+    return search.cells([(below[n], number, number * n) for n, number in counts.items()])
 
 
 def _error(units: Sequence[int], rows: int, epsilon: float) -> float:
@@ -142,6 +142,6 @@ def test_no_noise_makes_it_fail(cell: int, counted: Sums) -> None:
     for end in (1, 2, 7, 2**20, 2**40):
         search = RowsPerUnit(replace(counted, bound=replace(counted.bound, up_to=end)), Fraction(1, 10**6))
         for cells in ([cell] * len(search.rungs), [cell, *[-cell] * (len(search.rungs) - 1)]):
-            found = chosen_bound(NoisyLadder.of(search, cells), counted)
-            assert found.rows in search.rungs
-            assert found.cut >= 0
+            chosen = chosen_bound(NoisyLadder.of(search, cells), counted)
+            assert chosen.rows in search.rungs
+            assert chosen.cut >= 0

@@ -23,7 +23,7 @@ def draws(policy: Policy, world: World) -> Draws:
     assert isinstance(sums, Sums)
     exact, noise = ExactSums(None, [[10**9] * len(sums.features)]), np.random.default_rng(1).bytes
     paid = [replace(sums, epsilon=Fraction(epsilon)) for epsilon in (1, 2)]
-    return Draws(tuple((one, release_sums(one, exact, noise)) for one in paid))
+    return Draws(tuple((measurement, release_sums(measurement, exact, noise)) for measurement in paid))
 
 
 def sums_of(draw: Draw) -> Found:

@@ -76,8 +76,32 @@ def test_nothing_makes_it_fail(cell: float) -> None:
     """It is post-processing: whatever was released can be read."""
     for number in range(1, len(RUNGS)):
         ladder = NoisyLadder(RUNGS[:number], [cell] * number, Fraction(1, 10**6), 100.0)
-        for one in (ladder, replace(ladder, cells=[*ladder.cells[:-1], -cell])):
-            assert all(units >= 0 for units in one.above(FOR_MARGINS))
-            cut, margin = one.cut(3)
+        for variant in (ladder, replace(ladder, cells=[*ladder.cells[:-1], -cell])):
+            assert all(units >= 0 for units in variant.above(FOR_MARGINS))
+            cut, margin = variant.cut(3)
             assert cut >= 0
             assert margin >= 0
+
+
+def _drawn(cells: Sequence[float], epsilon: Fraction, number: int = _RUNS) -> list[NoisyLadder]:
+    draw = np.random.default_rng(7)
+    return [
+        NoisyLadder(RUNGS, [cell + draw.laplace(0, 1 / float(epsilon)) for cell in cells], epsilon, 4e5)
+        for _ in range(number)
+    ]
+
+
+def test_units_at_many_rungs_are_seen_together() -> None:
+    """Of which no rung has more than its noise: they were taken for nothing, and a C of 2 took off nine rows of ten."""
+    ladders = _drawn([0.0] * 2 + [9.0] * 12 + [0.0] * 6, Fraction(1, 5))
+    assert np.mean([ladder.above(FOR_CHOICE)[2] > 54 for ladder in ladders]) >= 0.7
+
+
+@pytest.mark.parametrize("rows", [1, 2, 8])
+def test_rows_of_units_that_are_not_seen_are_found_by_their_count(rows: int) -> None:
+    """Where units have few rows at each rung and together; where they are seen there are none but once in fifty times."""
+    hidden, seen = [12.0] * 14 + [0.0] * 6, _cells([1] * 3_000 + [2] * 2_000 + [5] * 1_000)
+    for cells, epsilon, least, most in ((hidden, Fraction(1, 20), 0.75, 1.0), (seen, Fraction(1, 5), 0.0, 0.02)):
+        counted = sum(cell * min(rung, rows) for cell, rung in zip(cells, RUNGS, strict=True))
+        told = [ladder.unseen(rows, counted, 5.0) > 0 for ladder in _drawn(cells, epsilon)]
+        assert least <= np.mean(told) <= most

@@ -51,8 +51,8 @@ def test_an_extreme_is_one_choice(which: str, policy: Policy, world: World, monk
 
     def choose(entropy: Entropy, histogram: Scores, epsilon: Fraction, mass: int, most: int) -> Scores:
         asked.append((epsilon, mass))
-        found: Scores = right(entropy, histogram, epsilon, mass, most)
-        return found
+        chosen: Scores = right(entropy, histogram, epsilon, mass, most)
+        return chosen
 
     monkeypatch.setattr(extreme, which, choose)
     measured = released(f"SELECT {which[:3]}(fare) FROM rides", policy, world)

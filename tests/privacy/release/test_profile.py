@@ -20,9 +20,9 @@ from tests.support.memory import Memory
 @pytest.fixture(scope="module")
 def counted(policy: Policy, world: World) -> Sums:
     """A count of rides."""
-    (found,) = measurements("SELECT count(*) FROM rides", policy, world, Memory(policy))
-    assert isinstance(found, Sums)
-    return found
+    (sums,) = measurements("SELECT count(*) FROM rides", policy, world, Memory(policy))
+    assert isinstance(sums, Sums)
+    return sums
 
 
 def _known(counted: Sums, cells: list[int]) -> Profile:

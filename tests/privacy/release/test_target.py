@@ -35,14 +35,14 @@ def _planned(sql: str, policy: Policy, world: World) -> tuple[MeasurementPlan, S
 
 def _released(sums: Sums, *rows: float) -> Draws:
     """Return a release whose coordinates are so many rows."""
-    return Draws(((sums, Release([[round(one * sums.steps_per_row) for one in rows]])),))
+    return Draws(((sums, Release([[round(count * sums.steps_per_row) for count in rows]])),))
 
 
 def _spread(sums: Sums, readout: Readout, draws: Draws) -> float:
     """Return how far noise typically moves the statistic."""
-    found = Margins.of(sums).spread(readout, estimates(sums)(draws.best[1].numbers[0]), 1 - 0.3679)
-    assert found is not None
-    return found
+    spread = Margins.of(sums).spread(readout, estimates(sums)(draws.best[1].numbers[0]), 1 - 0.3679)
+    assert spread is not None
+    return spread
 
 
 @pytest.mark.parametrize(("times", "met"), [(1.1, False), (1.35, False), (1.45, True), (1e6, True)])

@@ -52,10 +52,10 @@ class Tree:
 
     def estimates(self, place: int, releases: Sequence[Release]) -> TreeEstimates:
         """Return what the releases say of the groups of one of them."""
-        found = Agreeing(self.told, self.through).agreement(str(place), self.sums(place), (ONE,))
-        assert found is not None
+        agreement = Agreeing(self.told, self.through).agreement(str(place), self.sums(place), (ONE,))
+        assert agreement is not None
         pairs = zip(self.told, releases, strict=True)
-        return found.estimates({one.key: Draws.of((one.measurement, release)) for one, release in pairs})
+        return agreement.estimates({source.key: Draws.of((source.measurement, release)) for source, release in pairs})
 
     def through(self, _: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
         """Return how one is read off another."""
@@ -63,9 +63,9 @@ class Tree:
 
     def sums(self, place: int) -> Sums:
         """Return what one of them measured."""
-        found = self.told[place].measurement
-        assert isinstance(found, Sums)
-        return found
+        measured = self.told[place].measurement
+        assert isinstance(measured, Sums)
+        return measured
 
 
 @pytest.fixture(params=TREES)
@@ -86,7 +86,7 @@ def _tree(asked: Sequence[tuple[str, str]], policy: Policy, world: World) -> Tre
 
 
 def _counts(tree: Tree, releases: Sequence[Release], place: int) -> NDArray[np.float64]:
-    return np.array([found[ONE] for found in tree.estimates(place, releases).found])
+    return np.array([sums[ONE] for sums in tree.estimates(place, releases).estimates])
 
 
 def _zeros(tree: Tree) -> list[list[list[int]]]:
@@ -103,7 +103,7 @@ def _map(tree: Tree, place: int) -> tuple[NDArray[np.float64], NDArray[np.float6
         for group in range(len(sums.groups.grouped)):
             numbers = _zeros(tree)
             numbers[i][group][0] = sums.steps_per_row
-            columns.append(_counts(tree, [Release(one) for one in numbers], place))
+            columns.append(_counts(tree, [Release(number) for number in numbers], place))
             variances.append(variance)
     return np.array(columns).T, np.array(variances)
 
@@ -131,16 +131,16 @@ def test_estimates_are_right_on_average_and_nearly_the_best(tree: Tree) -> None:
         own = incidence[first : first + len(tree.sums(place).groups.grouped)]
         assert np.allclose(linear @ incidence, own)
         best = own @ np.linalg.inv(incidence.T @ np.diag(1 / variances) @ incidence) @ own.T
-        found = linear @ np.diag(variances) @ linear.T
-        assert np.all(np.diag(found) <= np.diag(best) * 1.02 + 1e-9), (place, np.diag(found) / np.diag(best))
+        covariance = linear @ np.diag(variances) @ linear.T
+        assert np.all(np.diag(covariance) <= np.diag(best) * 1.02 + 1e-9), (place, np.diag(covariance) / np.diag(best))
         alone = variances[first]
-        assert np.all(np.diag(found) <= alone * (1 + 1e-9))
+        assert np.all(np.diag(covariance) <= alone * (1 + 1e-9))
 
 
 def test_parts_add_up_to_their_totals(tree: Tree) -> None:
     """To the digit, whatever was released."""
     random = np.random.default_rng(5)
-    releases = [Release((random.normal(1000, 50, (len(one), 1))).astype(int).tolist()) for one in _zeros(tree)]
+    releases = [Release((random.normal(1000, 50, (len(zeros), 1))).astype(int).tolist()) for zeros in _zeros(tree)]
     (total,) = _counts(tree, releases, 0)
     for place in range(1, len(tree.told)):
         assert _counts(tree, releases, place).sum() == pytest.approx(total, rel=1e-12)
@@ -150,7 +150,7 @@ def test_what_is_divided_in_two_ways_is_one_whole(policy: Policy, world: World) 
     """Groups by one key and by another add up to the same, though nobody has asked for it; a third release says no more."""
     tree = _tree([(BY_SEATS, "1"), (BY_ZONE, "0.5"), (BY_BOROUGH, "1")], policy, world)
     random = np.random.default_rng(3)
-    releases = [Release((random.normal(1000, 50, (len(one), 1))).astype(int).tolist()) for one in _zeros(tree)]
+    releases = [Release((random.normal(1000, 50, (len(zeros), 1))).astype(int).tolist()) for zeros in _zeros(tree)]
     wholes = [_counts(tree, releases, place).sum() for place in range(3)]
     assert wholes == pytest.approx([wholes[0]] * 3, rel=1e-12)
 
@@ -159,10 +159,10 @@ def test_what_is_divided_in_two_ways_is_one_whole(policy: Policy, world: World) 
 def test_margins_cover(tree: Tree, answers: int) -> None:
     """In 95 of 100 answers, as all margins do."""
     bytes_, covered = np.random.default_rng(11).bytes, [list[bool]() for _ in tree.told]
-    exact = [ExactSums(None, one) for one in _zeros(tree)]
+    exact = [ExactSums(None, zeros) for zeros in _zeros(tree)]
     readout = Readout(Moment("count", ()), ONE)
     for _ in range(answers):
-        releases = [release_sums(tree.sums(i), one, bytes_) for i, one in enumerate(exact)]
+        releases = [release_sums(tree.sums(i), exact_sums, bytes_) for i, exact_sums in enumerate(exact)]
         for place in range(len(tree.told)):
             agreed = Agreed.of_estimates(tree.estimates(place, releases))
             read, margins = agreed.reader(), agreed.margins_by_place(missing=False)
@@ -173,5 +173,5 @@ def test_margins_cover(tree: Tree, answers: int) -> None:
                 assert width is not None
                 covered[place].append(abs(read(group)[ONE]) <= width)
     slack = 0.0 if answers > 1000 else 0.03
-    for one in covered:
-        assert 0.935 - slack <= np.mean(one) <= 0.965 + slack, [float(np.mean(each)) for each in covered]
+    for hits in covered:
+        assert 0.935 - slack <= np.mean(hits) <= 0.965 + slack, [float(np.mean(each)) for each in covered]

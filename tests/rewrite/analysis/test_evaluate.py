@@ -11,10 +11,10 @@ SMALL = apply("lt", SEATS, number(3), type_=BOOL)
 SUM = apply("lt", apply("add", SEATS, number(1)), number(3), type_=BOOL)
 
 
-@pytest.mark.parametrize(("expr", "known"), [(SMALL, True), (SEATS, True), (SUM, False)])
-def test_only_what_has_an_exact_rule_is_evaluated(expr: Expr, *, known: bool) -> None:
+@pytest.mark.parametrize(("expr", "exact"), [(SMALL, True), (SEATS, True), (SUM, False)])
+def test_only_what_has_an_exact_rule_is_evaluated(expr: Expr, *, exact: bool) -> None:
     """Arithmetic is the engine's: Python would not round as it does."""
-    assert evaluable(expr) is known
+    assert evaluable(expr) is exact
 
 
 def test_what_can_not_be_evaluated_is_a_mistake_of_ours() -> None:

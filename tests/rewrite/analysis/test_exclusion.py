@@ -37,7 +37,7 @@ KNOWN: Env = {
 }
 
 
-def known(expr: Expr) -> Facts:
+def facts_of(expr: Expr) -> Facts:
     """Return the facts about an expression over the columns here."""
     return facts(expr, KNOWN)
 
@@ -92,17 +92,17 @@ CASES: Sequence[tuple[str, Sequence[Expr], bool | None]] = (
 @pytest.mark.parametrize(("conditions", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_exclusion(conditions: Sequence[Expr], expected: bool | None) -> None:
     """What is proven: whether some condition holds in every row, or, with None, nothing."""
-    assert exclusion(conditions, known) == (None if expected is None else Exclusion(exhaustive=expected))
+    assert exclusion(conditions, facts_of) == (None if expected is None else Exclusion(exhaustive=expected))
 
 
 def test_too_many_cases_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limits are on cases and on the work for all of them."""
     conditions = [both(_is("eq", SEATS, 1), CASH), both(_is("eq", SEATS, 2), CASH)]
-    assert exclusion(conditions, known) is not None
+    assert exclusion(conditions, facts_of) is not None
     for limit, most in (("_MOST_CASES", 11), ("_MOST_STEPS", 167)):
         with monkeypatch.context() as patch:
             patch.setattr(module, limit, most)
-            assert exclusion(conditions, known) is None
+            assert exclusion(conditions, facts_of) is None
 
 
 _ATOMS = st.one_of(
@@ -130,4 +130,4 @@ def test_as_all_rows_say(conditions: list[Expr]) -> None:
     """Over columns of which every row can be written down, what is proven is what is true, and nothing is missed."""
     true = [sum(evaluate(condition, row) is True for condition in conditions) for row in _ROWS]
     expected = None if max(true) > 1 else Exclusion(exhaustive=min(true) == 1)
-    assert exclusion(conditions, known) == expected
+    assert exclusion(conditions, facts_of) == expected

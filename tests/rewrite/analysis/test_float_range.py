@@ -18,9 +18,9 @@ PYTHON = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a,
 def test_what_is_computed_at_the_ends_is_within(op: str, a: tuple[float, float], b: tuple[float, float]) -> None:
     """A single operation keeps the order of its arguments, so that holds for every value between."""
     intervals = [Interval(Fraction(min(x)), Fraction(max(x))) for x in (a, b)]
-    found = computed_range(Apply(op, (FARE, FARE), DOUBLE), intervals, (False, False))
-    assert found is not None
-    assert all(PYTHON[op](x, y) in found for x in a for y in b)
+    enclosing = computed_range(Apply(op, (FARE, FARE), DOUBLE), intervals, (False, False))
+    assert enclosing is not None
+    assert all(PYTHON[op](x, y) in enclosing for x in a for y in b)
 
 
 def test_a_tenth_is_read_beside_itself() -> None:
@@ -42,9 +42,9 @@ def test_constants_of_a_product_may_come_together() -> None:
 def test_a_small_base_may_have_the_power_0() -> None:
     """What would underflow is 0 instead."""
     tiny = Interval(Fraction(1, 10**20), Fraction(1, 10**20))
-    found = computed_range(Apply("power", (FARE, number(2)), DOUBLE), [tiny, Interval.of(2, 2)], (False, False))
-    assert found is not None
-    assert 0 in found
+    enclosing = computed_range(Apply("power", (FARE, number(2)), DOUBLE), [tiny, Interval.of(2, 2)], (False, False))
+    assert enclosing is not None
+    assert 0 in enclosing
 
 
 def test_the_least_of_some_is_at_most_what_is_never_null() -> None:

@@ -10,7 +10,7 @@ from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Const, Expr, Ref, Unit, both
 from tests.rewrite.refs import BOOL, DAY, DOUBLE, ENV, FARE, NUMERIC, PICKED, SEATS, TIMESTAMP, apply, number
 
-DECLARED = Declared({("t", ref.name): known for ref, known in ENV.items() if isinstance(ref, Ref)})
+DECLARED = Declared({("t", ref.name): facts for ref, facts in ENV.items() if isinstance(ref, Ref)})
 TWICE = apply("mul", FARE, number(2), type_=DOUBLE)
 LEAST = apply("least", FARE, number(30), type_=DOUBLE)
 GREATEST = apply("greatest", FARE, number(30), type_=DOUBLE)
@@ -58,9 +58,9 @@ def case(when: Expr, then: Expr, other: Expr) -> Expr:
 )
 def test_a_condition_narrows_what_is_computed_with(where: Expr, low: int, high: int) -> None:
     """No row that passes has a value beyond, as both engines compute it."""
-    found = narrowed([FARE], where, DECLARED)
-    assert found is not None
-    interval = found[FARE].interval
+    narrowed_env = narrowed([FARE], where, DECLARED)
+    assert narrowed_env is not None
+    interval = narrowed_env[FARE].interval
     assert interval is not None
     assert (round(float(interval.low), 12), round(float(interval.high), 12)) == (low, high)
 
@@ -88,9 +88,9 @@ def test_whole_numbers_are_narrowed_to_the_last_that_passes() -> None:
 )
 def test_null_stays_where_a_condition_can_hold_of_it(where: Expr, *, nullable: bool) -> None:
     """`least(NULL, 30)` is 30."""
-    found = narrowed([FARE], where, DECLARED)
-    assert found is not None
-    assert found[FARE].nullable is nullable
+    narrowed_env = narrowed([FARE], where, DECLARED)
+    assert narrowed_env is not None
+    assert narrowed_env[FARE].nullable is nullable
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,6 @@ def test_what_no_row_can_satisfy_is_known(where: Expr) -> None:
 )
 def test_what_is_not_understood_says_nothing(where: Expr) -> None:
     """Nor does a constant that is another in double precision."""
-    found = narrowed([FARE], where, DECLARED)
-    assert found is not None
-    assert found[FARE].interval == Interval.of(-5, 150)
+    narrowed_env = narrowed([FARE], where, DECLARED)
+    assert narrowed_env is not None
+    assert narrowed_env[FARE].interval == Interval.of(-5, 150)

@@ -27,8 +27,8 @@ def test_the_first_and_the_last_number_are_found(numbers: tuple[float | int, ...
 def test_a_step_is_found(a: float, b: float, c: float) -> None:
     """Where a straight line leads nowhere."""
     low, middle, high = map(Fraction, sorted((a, b, c)))
-    found = first_with_room(lambda number: Fraction(1 if number >= middle else -1), Interval(low, high), whole=False)
-    assert found == middle
+    step = first_with_room(lambda number: Fraction(1 if number >= middle else -1), Interval(low, high), whole=False)
+    assert step == middle
 
 
 @pytest.mark.parametrize(("end", "step", "most"), [("12.37", False, 6), ("12.37", True, 30), ("100", True, 30)])

@@ -19,8 +19,8 @@ LO, HI, AT = _ref(1, "lo", SqlType.INTEGER), _ref(1, "hi", SqlType.INTEGER), _re
 LATER = _ref(2, "later", SqlType.INTEGER)
 
 
-def _is(op: str, one: Expr, other: Expr) -> Apply:
-    return Apply(op, (one, other), SqlType.BOOLEAN)
+def _is(op: str, expr: Expr, other: Expr) -> Apply:
+    return Apply(op, (expr, other), SqlType.BOOLEAN)
 
 
 def _rows(*rows: tuple[Value | None, Value | None]) -> list[dict[Ref, Value | None]]:

@@ -9,7 +9,7 @@ from dpsql.rewrite.analysis.predicates import blurred, where
 from dpsql.rewrite.ir.expr import FALSE, Const, Expr, Ref, both
 from tests.rewrite.refs import BOOL, DOUBLE, ENV, FARE, NUMERIC, PAID, SEATS, TEXT, apply, number
 
-DECLARED = Declared({("t", ref.name): known for ref, known in ENV.items() if isinstance(ref, Ref)})
+DECLARED = Declared({("t", ref.name): facts for ref, facts in ENV.items() if isinstance(ref, Ref)})
 
 
 def compared(op: str, value: int) -> Expr:
@@ -30,9 +30,9 @@ def compared(op: str, value: int) -> Expr:
 )
 def test_conjuncts_narrow_a_column(condition: Expr, interval: Interval) -> None:
     """What is not understood says nothing."""
-    found = narrowed([SEATS], condition, DECLARED)
-    assert found is not None
-    assert found[SEATS].interval == interval
+    narrowed_env = narrowed([SEATS], condition, DECLARED)
+    assert narrowed_env is not None
+    assert narrowed_env[SEATS].interval == interval
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_conjuncts_narrow_a_column(condition: Expr, interval: Interval) -> None:
 )
 def test_conditions_reach_through_signs(condition: Expr, low: int, high: int) -> None:
     """What only takes a sign away, or turns it, is computed without rounding."""
-    found = narrowed([FARE], condition, DECLARED)
-    assert found is not None
-    assert found[FARE].interval == Interval.of(low, high)
+    narrowed_env = narrowed([FARE], condition, DECLARED)
+    assert narrowed_env is not None
+    assert narrowed_env[FARE].interval == Interval.of(low, high)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def test_what_no_row_can_satisfy_is_known(condition: Expr) -> None:
 
 def test_a_condition_leaves_some_values_of_a_domain() -> None:
     """NULL stays out of every comparison."""
-    found = narrowed([PAID], apply("eq", PAID, Const("card", TEXT), type_=BOOL), DECLARED)
-    assert found is not None
-    assert found[PAID].values == ("card",)
-    assert not found[PAID].nullable
+    narrowed_env = narrowed([PAID], apply("eq", PAID, Const("card", TEXT), type_=BOOL), DECLARED)
+    assert narrowed_env is not None
+    assert narrowed_env[PAID].values == ("card",)
+    assert not narrowed_env[PAID].nullable
 
 
 @pytest.mark.parametrize(("holds", "interval"), [(True, Interval.of(0, 1)), (False, Interval.of(2, 6))])

@@ -28,7 +28,7 @@ def test_a_negation_says_the_same_within(condition: str, world: World) -> None:
     """Of numbers, NaN and NULL beside each other."""
     values = "(VALUES (1), (2), ('NaN'), ('-Infinity'), (NULL::float8))"
     asked = f"SELECT {condition}, {_within(condition)} FROM {values} AS x (a), {values} AS y (b)"
-    assert all(one == other for one, other in world.owner.execute(asked.encode()).fetchall())
+    assert all(value == other for value, other in world.owner.execute(asked.encode()).fetchall())
 
 
 @pytest.mark.parametrize("condition", WITHIN)

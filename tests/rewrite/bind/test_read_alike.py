@@ -36,7 +36,7 @@ Seen = tuple[list[tuple[str, int]], list[tuple[object, ...]]]
 _T = "a int, b text, c float8, d timestamp, e date, n numeric(10,2), j jsonb, arr int[], k bool"
 _KEPT = Settings(
     temporary=tuple(
-        TemporaryTable(name, tuple((one.split()[0], one.split()[1]) for one in columns.split(", ")))
+        TemporaryTable(name, tuple((column.split()[0], column.split()[1]) for column in columns.split(", ")))
         for name, columns in (("t", _T), ("u", "a int, z text"))
     )
 )
@@ -58,9 +58,9 @@ def _seen(session: psycopg.Connection, text: str) -> Seen:
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_what_is_written_again_means_the_same(tables: psycopg.Connection, world: World, text: str) -> None:
     """Rows, names and types."""
-    found = parse(text, BoundReader(world.oracle(_KEPT)))
-    assert found is not None
-    assert _seen(tables, found.text([render(query.tree) for query in found.queries])) == _seen(tables, text)
+    statement = parse(text, BoundReader(world.oracle(_KEPT)))
+    assert statement is not None
+    assert _seen(tables, statement.text([render(query.tree) for query in statement.queries])) == _seen(tables, text)
 
 
 NOT_READ = [

@@ -86,13 +86,13 @@ def _is_dialect(node: ast.expr) -> bool:
 def test_nobody_asks_which_engine_it_is() -> None:
     """Outside its room a dialect is called, never compared: a third engine would silently get another's SQL."""
     asked = {
-        (str(file.relative_to(ROOM)), found)
+        (str(file.relative_to(ROOM)), mention)
         for file in ROOM.rglob("*.py")
         if ROOM / "rewrite" / "dialects" not in file.parents
-        for found in _mentions(file.read_text(encoding="utf-8"))
+        for mention in _mentions(file.read_text(encoding="utf-8"))
     }
     assert {file for file, _ in asked} == NAMED_BY
-    assert all(found.startswith("imports ") for _, found in asked)
+    assert all(mention.startswith("imports ") for _, mention in asked)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_an_entry_is_found_by_its_number(first: int, number: int | None, world: 
     expected = str(number) if number is not None and first <= number < first + 4 else None
     assert duckdb.execute(f"SELECT {DUCKDB.entry(given, first, names)}").fetchone() == (expected,)
     with psycopg.connect(world.server.dsn("taxi", ORACLE)) as postgres:
-        found = postgres.execute(f"SELECT {POSTGRES.entry(given, first, names)}".encode()).fetchone()
-    assert found == (expected,)
+        entry = postgres.execute(f"SELECT {POSTGRES.entry(given, first, names)}".encode()).fetchone()
+    assert entry == (expected,)
 
 
 @pytest.mark.parametrize("others", [0, 1000])

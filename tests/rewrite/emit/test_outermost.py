@@ -54,9 +54,9 @@ def _wrong(connection: duckdb.DuckDBPyConnection, dialect: Dialect, changed: Cha
         every = sorted((u, VALUES[x]) for u, x in table)
         for largest, most, some in itertools.product((True, False), TOLD_APART, READ_FIRST):
             text = changed(outermost(rows, dialect, largest=largest, most=most, some=some))
-            found = connection.execute(text).fetchall()
-            alike = _beyond(found, largest=largest, most=most) == _beyond(every, largest=largest, most=most)
-            if not alike or any(found.count(row) > every.count(row) for row in found):
+            kept_rows = connection.execute(text).fetchall()
+            alike = _beyond(kept_rows, largest=largest, most=most) == _beyond(every, largest=largest, most=most)
+            if not alike or any(kept_rows.count(row) > every.count(row) for row in kept_rows):
                 yield table
 
 

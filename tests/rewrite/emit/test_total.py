@@ -83,12 +83,12 @@ def _narrowed(ref: Ref, op: str, value: Fraction | int, type_: SqlType, factor: 
     """Return what is known where `ref op value` holds of what is 0 there exactly, times a large factor."""
     env = dict(_DECLARED)
     condition = Apply(op, (ref, Const(value, type_)), SqlType.BOOLEAN)
-    known = where(condition, env, holds=True) if ref is _LONG else narrowed([ref], condition, _Only())
-    assert known is not None
+    narrowed_env = where(condition, env, holds=True) if ref is _LONG else narrowed([ref], condition, _Only())
+    assert narrowed_env is not None
     expr: Expr = Apply("sub", (ref, Const(value if ref is _LONG else 0, ref.type)), ref.type)
     for _ in range(1 if ref is _LONG else 3):
         expr = Apply("mul", (expr, Const(factor, ref.type)), ref.type)
-    return facts(expr, known)
+    return facts(expr, narrowed_env)
 
 
 class _Only(Declared):
@@ -97,7 +97,7 @@ class _Only(Declared):
     def __init__(self) -> None:
         super().__init__({})
 
-    def one(self, ref: Ref) -> Facts:
+    def facts_of(self, ref: Ref) -> Facts:
         """Return what is known about one column."""
         return _DECLARED[ref]
 

@@ -16,18 +16,18 @@ from tests.rewrite.refs import DOUBLE, ENV, FARE, SEATS, apply, number
 def test_the_interval_encloses_what_is_computed(op: str, f: Callable[[float], float], least: int) -> None:
     """A little wider than the exact ends, because they are rounded."""
     x = apply("add", SEATS, number(least), type_=DOUBLE)
-    found = facts(apply(op, x, type_=DOUBLE), ENV).interval
-    assert found is not None
-    assert found.low <= f(least) <= f(least + 6) <= found.high
-    assert float(found.width) == pytest.approx(f(least + 6) - f(least))
+    interval = facts(apply(op, x, type_=DOUBLE), ENV).interval
+    assert interval is not None
+    assert interval.low <= f(least) <= f(least + 6) <= interval.high
+    assert float(interval.width) == pytest.approx(f(least + 6) - f(least))
 
 
 @pytest.mark.parametrize("op", ["sqrt", "ln", "log10"])
 def test_outside_the_domain_nothing_is_known(op: str) -> None:
     """Then the result is NULL for some values, and has no interval."""
-    known = facts(apply(op, FARE, type_=DOUBLE), ENV)
-    assert known.interval is None
-    assert known.nullable
+    expr_facts = facts(apply(op, FARE, type_=DOUBLE), ENV)
+    assert expr_facts.interval is None
+    assert expr_facts.nullable
 
 
 @pytest.mark.parametrize(("n", "low", "high"), [(0, 1, 1), (1, -5, 150), (2, 0, 22_500), (3, -125, 3_375_000)])

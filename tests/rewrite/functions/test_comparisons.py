@@ -27,10 +27,10 @@ def test_a_comparison_narrows_to_just_what_it_allows(op: str, value: int, *, tur
     expr = apply(op, number(value), SEATS, type_=BOOL) if turned else compared(op, value)
     condition = TABLE[op].condition
     assert condition is not None
-    found = condition.narrows(expr, SEATS)
-    assert found is not None
+    interval = condition.narrows(expr, SEATS)
+    assert interval is not None
     for n in range(-2, 9):
-        assert (n in found) == (evaluate(expr, {SEATS: n}) is True)
+        assert (n in interval) == (evaluate(expr, {SEATS: n}) is True)
 
 
 @pytest.mark.parametrize("op", ["lt", "le", "gt", "ge", "eq", "ne"])
@@ -86,10 +86,10 @@ def test_both_sides_of_an_equation() -> None:
     assert equation(SEATS) is None
 
 
-@pytest.mark.parametrize(("value", "found"), [(3, Fraction(3)), (None, None)])
-def test_only_constants_are_numbers(value: int | None, found: Fraction | None) -> None:
+@pytest.mark.parametrize(("value", "expected"), [(3, Fraction(3)), (None, None)])
+def test_only_constants_are_numbers(value: int | None, expected: Fraction | None) -> None:
     """A text or a column is none."""
-    assert number_of(Const(value, NUMERIC)) == found
+    assert number_of(Const(value, NUMERIC)) == expected
     assert number_of(Const("3", TEXT)) is None
     assert number_of(PAID) is None
 

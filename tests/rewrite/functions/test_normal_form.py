@@ -50,19 +50,19 @@ OTHER = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_one_form(one: Expr, other: Expr) -> None:
+@pytest.mark.parametrize(("expr", "other"), ALIKE)
+def test_one_form(expr: Expr, other: Expr) -> None:
     """Whatever the order of sides, parts and lists, and whether an end is left out."""
-    assert normal_form(one) == normal_form(other)
+    assert normal_form(expr) == normal_form(other)
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER)
-def test_other_forms(one: Expr, other: Expr) -> None:
+@pytest.mark.parametrize(("expr", "other"), OTHER)
+def test_other_forms(expr: Expr, other: Expr) -> None:
     """What holds of other rows is another."""
-    assert normal_form(one) != normal_form(other)
+    assert normal_form(expr) != normal_form(other)
 
 
-@pytest.mark.parametrize("condition", [one for pair in (*ALIKE, *OTHER) for one in pair])
+@pytest.mark.parametrize("condition", [expr for pair in (*ALIKE, *OTHER) for expr in pair])
 def test_it_holds_of_the_same_rows(condition: Expr) -> None:
     """All parts hold where the condition does, and nowhere else."""
     parts = normal_form(condition)

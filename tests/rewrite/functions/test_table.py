@@ -39,13 +39,13 @@ def _is_op(node: ast.expr) -> bool:
 
 def test_nobody_asks_which_function_it_is() -> None:
     """Outside its room a function's record is read: a new one could not be forgotten in a list somewhere else."""
-    found = {
+    asking = {
         (str(file.relative_to(ROOM)), asked)
         for file in ROOM.rglob("*.py")
         if ROOM / "rewrite" / "functions" not in file.parents
         for asked in _asked(file.read_text(encoding="utf-8"))
     }
-    assert found == EXEMPT
+    assert asking == EXEMPT
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def test_a_map_is_a_case_or_what_is_faster() -> None:
     emit = function_of(UPPER).emit
     assert emit(args, UPPER, POSTGRES) == "(CASE p WHEN 'card' THEN 'CARD' WHEN 'cash' THEN (NULL)::text END)"
     assert emit(args, UPPER, DUCKDB) == "list_extract(['CARD', CAST(NULL AS TEXT)], list_position(['card', 'cash'], p))"
-    one = apply("map", SEATS, number(1), type_=BOOL, option=Results((True,)))
-    assert emit(["s", "1"], one, DUCKDB) == "(CASE s WHEN 1 THEN TRUE END)"
+    mapped = apply("map", SEATS, number(1), type_=BOOL, option=Results((True,)))
+    assert emit(["s", "1"], mapped, DUCKDB) == "(CASE s WHEN 1 THEN TRUE END)"
 
 
 @pytest.mark.parametrize("dialect", [DUCKDB, POSTGRES])

@@ -34,8 +34,8 @@ WRAPPED = [
 @pytest.mark.parametrize(("text", "wrap", "prefix", "suffix"), WRAPPED)
 def test_query_is_found_in_what_stands_around_it(text: str, wrap: Wrap, prefix: str | None, suffix: str) -> None:
     """By tokens: whatever stands in comments and literals ends nothing."""
-    found = parse(text, parsed)
-    assert found is not None
-    assert (found.wrap, found.around[1]) == (wrap, suffix)
-    assert prefix is None or found.prefix == prefix
-    assert found.text([found.queries[0].text]) == text
+    statement = parse(text, parsed)
+    assert statement is not None
+    assert (statement.wrap, statement.around[1]) == (wrap, suffix)
+    assert prefix is None or statement.prefix == prefix
+    assert statement.text([statement.queries[0].text]) == text

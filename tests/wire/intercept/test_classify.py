@@ -109,9 +109,9 @@ DENIED = [
 @pytest.mark.parametrize(("statement", "sqlstate"), DENIED)
 def test_some_statements_are_denied(statement: str, sqlstate: str) -> None:
     """Those that the shadow can't forbid itself."""
-    found = read(statement)
-    assert isinstance(found, RefusedStatement)
-    assert found.refusal.error().sqlstate == sqlstate
+    refused = read(statement)
+    assert isinstance(refused, RefusedStatement)
+    assert refused.refusal.error().sqlstate == sqlstate
 
 
 @given(st.text(max_size=200))

@@ -77,15 +77,15 @@ def test_no_character_is_read_as_another_token(owner: psycopg.Connection, encodi
     """One character of PostgreSQL's is one of ours, or none; neither side makes one of ASCII of it."""
     codec = codec_of(encoding)
     assert codec is not None
-    short = [bytes([one]) for one in range(0x80, 0x100)]
-    found = list(_read(owner, encoding, short))
-    whole = {raw for raw, _ in found}
+    short = [bytes([byte]) for byte in range(0x80, 0x100)]
+    read = list(_read(owner, encoding, short))
+    whole = {raw for raw, _ in read}
     first = [raw[0] for raw in short if raw not in whole]
-    found += _read(owner, encoding, list(_longer(encoding, first, step)))
-    assert [raw for raw, text in found if any(char.isascii() for char in text)] == []
-    assert [raw for raw, _ in found if _is_read_otherwise(raw, codec)] == []
-    same = sum(decoded(raw, codec) == text for raw, text in found)
-    assert same > 0.75 * len(found) > 50
+    read += _read(owner, encoding, list(_longer(encoding, first, step)))
+    assert [raw for raw, text in read if any(char.isascii() for char in text)] == []
+    assert [raw for raw, _ in read if _is_read_otherwise(raw, codec)] == []
+    same = sum(decoded(raw, codec) == text for raw, text in read)
+    assert same > 0.75 * len(read) > 50
 
 
 @pytest.mark.parametrize("encoding", readable())

@@ -157,7 +157,7 @@ def test_made_up_verifiers_look_like_the_others() -> None:
     """Of each form some, with as many iterations and as long a salt, and a name keeps its own."""
     others = [Verifier(n, bytes(length), bytes(32), bytes(32)) for n, length in ((4096, 16), (9999, 12), (9999, 12))]
     made = [Verifier.of_nobody(f"mallory{n}", b"secret", others) for n in range(100)]
-    assert {(one.iterations, len(one.salt)) for one in made} == {(4096, 16), (9999, 12)}
+    assert {(verifier.iterations, len(verifier.salt)) for verifier in made} == {(4096, 16), (9999, 12)}
     assert made[7].salt == Verifier.of_nobody("mallory7", b"secret", others).salt
 
 

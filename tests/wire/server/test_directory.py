@@ -22,7 +22,7 @@ LET_IN = bytes.fromhex("300c02010261070a010004000400")
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def asked(serve: Serve, *, ldaps: bool = False, password: str = RIGHT, known: bool = True) -> bool:
+def asked(serve: Serve, *, ldaps: bool = False, password: str = RIGHT, is_user: bool = True) -> bool:
     """Return what a directory says that one listener stands for."""
 
     async def ask() -> bool:
@@ -34,7 +34,7 @@ def asked(serve: Serve, *, ldaps: bool = False, password: str = RIGHT, known: bo
             port = server.sockets[0].getsockname()[1]
             config = LdapDirectory("127.0.0.1", port, ldaps, "uid={user},dc=example", CERTIFICATE)
             try:
-                return await Directory(config).is_password("ana", password, known=known)
+                return await Directory(config).is_password("ana", password, is_user=is_user)
             finally:
                 server.close()
 
@@ -89,7 +89,7 @@ def test_a_certificate_of_another_name_is_none(monkeypatch: pytest.MonkeyPatch) 
         writer.close()
 
     config = LdapDirectory.__init__
-    monkeypatch.setattr(LdapDirectory, "__init__", lambda one, _, *more: config(one, "127.0.0.2", *more))
+    monkeypatch.setattr(LdapDirectory, "__init__", lambda made, _, *more: config(made, "127.0.0.2", *more))
     with pytest.raises(DirectoryAway):
         asked(serve, ldaps=True)
     assert heard == []
@@ -144,10 +144,10 @@ def test_strangers_who_wait_for_a_slow_directory_keep_nobody_out() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
             port = server.sockets[0].getsockname()[1]
             asked = Directory(LdapDirectory("127.0.0.1", port, True, "uid={user},dc=example", CERTIFICATE))
-            strangers = [asyncio.create_task(asked.is_password(f"x{n}", "y", known=False)) for n in range(40)]
+            strangers = [asyncio.create_task(asked.is_password(f"x{n}", "y", is_user=False)) for n in range(40)]
             await asyncio.sleep(0.1)
             try:
-                return await asyncio.wait_for(asked.is_password("ana", RIGHT, known=True), 3)
+                return await asyncio.wait_for(asked.is_password("ana", RIGHT, is_user=True), 3)
             finally:
                 for stranger in strangers:
                     stranger.cancel()
@@ -167,7 +167,7 @@ def test_who_is_nobody_is_not_let_in_by_any_answer() -> None:
         await writer.drain()
         writer.close()
 
-    assert not asked(serve, ldaps=True, password=THEIRS, known=False)
+    assert not asked(serve, ldaps=True, password=THEIRS, is_user=False)
     assert THEIRS.encode() not in heard[0]
     assert b"ana" not in heard[0]
 

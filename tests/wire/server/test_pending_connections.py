@@ -77,7 +77,7 @@ def test_a_full_house_takes_from_whoever_has_most(pending: PendingConnections[Ac
     many = fill(pending, *["192.0.2.3"] * 4, *["192.0.2.4"] * 2)
     now.time = 5.0
     assert pending.admit(AcceptedConnection(), "192.0.2.5")
-    assert [one.gone for one in (*few, *many)] == [False, False, True, False, False, False, False, False]
+    assert [connection.gone for connection in (*few, *many)] == [False, False, True, False, False, False, False, False]
 
 
 def test_who_may_not_go_stays(pending: PendingConnections[AcceptedConnection], now: Now) -> None:
@@ -86,9 +86,9 @@ def test_who_may_not_go_stays(pending: PendingConnections[AcceptedConnection], n
     accepted[0].may_go = False
     now.time = 5.0
     assert pending.admit(AcceptedConnection(), "192.0.2.1")
-    assert [one.gone for one in accepted] == [False, True, False, False]
-    for one in accepted:
-        one.may_go = False
+    assert [connection.gone for connection in accepted] == [False, True, False, False]
+    for each in accepted:
+        each.may_go = False
     now.time = 5.5
     assert not pending.admit(AcceptedConnection(), "192.0.2.1")
 

@@ -68,11 +68,11 @@ def _imagined(
     except BadInput as error:
         raise typer.BadParameter(str(error)) from None
     together = frozenset(outputs)
-    found = {
+    errors = {
         output: expected_error(output, epsilon, contribution=max_rows, rows=share, beside=together)
         for output in outputs
     }
-    return StatementNoise(level, epsilon, tuple(_line(output, error, share) for output, error in found.items()))
+    return StatementNoise(level, epsilon, tuple(_line(output, error, share) for output, error in errors.items()))
 
 
 def _line(output: OutputKind, error: float, rows: Fraction) -> OutputNoise:

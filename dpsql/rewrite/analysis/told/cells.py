@@ -79,10 +79,10 @@ class GroupCells:
             return None
         exprs = [self.keys[i] for i in places]
         for key in exprs:  # what else keys are made of has to be tried as well
-            found = self._needed(key)
-            if found is None:
+            needs = self._needed(key)
+            if needs is None:
                 return None
-            columns, lookups = _merged(columns, found[0]), _merged(lookups, found[1])
+            columns, lookups = _merged(columns, needs[0]), _merged(lookups, needs[1])
         values: dict[tuple[Cell, ...], Cell] = {}
         cases = self._cases(columns, [*exprs, *([] if isinstance(item, Lookup) else [item])], lookups)
         if cases is None:
@@ -96,12 +96,12 @@ class GroupCells:
     def _value(self, item: Item, row: FoundRow) -> Cell:
         match item:
             case Lookup(join=Join.EXISTS | Join.NOT_EXISTS as join):
-                return any(True for _ in item.found(row)) is (join is Join.EXISTS)
+                return any(True for _ in item.joined_rows(row)) is (join is Join.EXISTS)
             case Lookup():
-                found = len(list(item.found(row)))
-                if found > 1:
+                count = len(list(item.joined_rows(row)))
+                if count > 1:
                     raise _Several
-                return found == 1
+                return count == 1
             case _:
                 return tried_value(item, row) if set(refs(item)) <= row.keys() else None
 
@@ -115,7 +115,7 @@ class GroupCells:
             read = refs(item)
         columns, lookups = dict[Ref, None](), tuple[Lookup, ...]()
         for ref in read:
-            own = next((one for one in self.lookups if one.source == ref.source), None)
+            own = next((lookup for lookup in self.lookups if lookup.source == ref.source), None)
             if own is None and ref.public:
                 return None
             if own is None:
@@ -131,27 +131,27 @@ class GroupCells:
     def _needed_by(self, own: Lookup) -> tuple[tuple[Ref, ...], tuple[Lookup, ...]] | None:
         if not own.is_known or any(ref.source >= own.source for ref in own.finding):
             return None
-        found = self._needed(own)
-        return None if found is None else (found[0], _merged(found[1], (own,)))
+        needs = self._needed(own)
+        return None if needs is None else (needs[0], _merged(needs[1], (own,)))
 
     def _is_about(self, key: Expr, columns: Sequence[Ref], lookups: Sequence[Lookup]) -> bool:
-        sources = {one.source for one in lookups if not one.adds}
+        sources = {lookup.source for lookup in lookups if not lookup.adds}
         return any(ref in columns or ref.source in sources for ref in refs(key))
 
     def _cases(
         self, columns: Sequence[Ref], exprs: Sequence[Expr], lookups: Sequence[Lookup]
     ) -> Iterator[FoundRow] | None:
         """Return rows of all kinds that these expressions can tell apart."""
-        conditions = [*exprs, *(condition for one in lookups for condition in one.conditions)]
+        conditions = [*exprs, *(condition for lookup in lookups for condition in lookup.conditions)]
         alone = len(conditions) == len(columns) == 1 and isinstance(exprs[0], Ref)
-        if not alone and not all(can_be_tried(one) or _is_plain(one) for one in conditions):
+        if not alone and not all(can_be_tried(condition) or _is_plain(condition) for condition in conditions):
             return None
         env = {**self.declared.env([ref for ref in columns if ref not in self.env]), **self.env}
         cases = [cases_of(ref, conditions, env) for ref in columns]
-        known = [case for case in cases if case is not None]
-        if len(known) < len(cases) or math.prod(map(len, known)) > _MOST_CASES:
+        listed = [case for case in cases if case is not None]
+        if len(listed) < len(cases) or math.prod(map(len, listed)) > _MOST_CASES:
             return None
-        return _found([dict(zip(columns, case, strict=True)) for case in itertools.product(*known)], [*lookups])
+        return _found([dict(zip(columns, case, strict=True)) for case in itertools.product(*listed)], [*lookups])
 
 
 def _is_plain(expr: Expr) -> bool:
@@ -173,12 +173,12 @@ def _beside(row: FoundRow, lookups: Sequence[Lookup]) -> Iterator[FoundRow]:
     if not lookups:
         yield row
         return
-    one, *others = lookups
-    found = list(one.found(row))
-    if one.adds and len(found) > 1 and one.join in {Join.INNER, Join.LEFT}:
+    lookup, *others = lookups
+    rows = list(lookup.joined_rows(row))
+    if lookup.adds and len(rows) > 1 and lookup.join in {Join.INNER, Join.LEFT}:
         raise _Several
-    missing: dict[Ref, Value | None] = dict.fromkeys(one.columns)
-    if not found and (one.join is Join.LEFT or one.adds):
-        found = [{**row, **missing}]  # that it has to have one is said by an item of its own
-    for joined in found:
+    missing: dict[Ref, Value | None] = dict.fromkeys(lookup.columns)
+    if not rows and (lookup.join is Join.LEFT or lookup.adds):
+        rows = [{**row, **missing}]  # that it has to have one is said by an item of its own
+    for joined in rows:
         yield from _beside(joined, others)

@@ -37,7 +37,7 @@ class Lookup:
         """Return whether it can be told by what is exactly known which rows are found."""
         return all(map(evaluable, self.conditions))
 
-    def found(self, row: FoundRow) -> Iterator[FoundRow]:
+    def joined_rows(self, row: FoundRow) -> Iterator[FoundRow]:
         """Yield a row with each of the rows that it finds."""
         for values in self._candidates(row):
             joined = {**row, **dict(zip(self.columns, values, strict=True))}
@@ -55,16 +55,16 @@ class Lookup:
         """Return the place of a column that has to be equal to something of the row's, and that."""
         for condition in self.conditions:
             sides = equation(condition)
-            for one, other in (sides, sides[::-1]) if sides else ():
+            for own, other in (sides, sides[::-1]) if sides else ():
                 outside = all(ref.source != self.source for ref in refs(other))
-                if isinstance(one, Ref) and one in self.columns and outside and one.type is other.type:
-                    return self.columns.index(one), other
+                if isinstance(own, Ref) and own in self.columns and outside and own.type is other.type:
+                    return self.columns.index(own), other
         return None
 
     @cached_property
     def _by_key(self) -> Mapping[Value | None, Sequence[tuple[Value | None, ...]]]:
         assert self._key is not None
-        found: dict[Value | None, list[tuple[Value | None, ...]]] = {}
+        rows_by_key: dict[Value | None, list[tuple[Value | None, ...]]] = {}
         for values in self.rows:
-            found.setdefault(values[self._key[0]], []).append(values)
-        return found
+            rows_by_key.setdefault(values[self._key[0]], []).append(values)
+        return rows_by_key

@@ -15,7 +15,7 @@ from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.told.lookups import Lookup
 from dpsql.rewrite.functions.normal_form import normal_form
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
-from dpsql.rewrite.ir.expr import Expr, Ref, refs, with_refs
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref, refs, walk, with_refs
 from dpsql.rewrite.ir.relation import Join, Relation, Source
 
 _ADDED = frozenset({Join.INNER, Join.LEFT, Join.EXISTS, Join.NOT_EXISTS})
@@ -43,6 +43,17 @@ class ReadRows:
     read: Sequence[Expr]
 
 
+def condition_words(relation: Relation, where: Expr) -> frozenset[object]:
+    """Return the constants and the columns' names in all that holds of each row.
+
+    Where rows are among others, all words of these are among theirs: numbering sources anew changes neither, nor which
+    parts of a condition are equal. So most releases are told apart by their words, without a look at their conditions.
+    """
+    holding = normal_form(relation.where, where, *(source.on for source in relation.sources if source.holds))
+    parts = (part for condition in holding for part in walk(condition) if not isinstance(part, Apply))
+    return frozenset((part.table, part.name) if isinstance(part, Ref) else part for part in parts)
+
+
 def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows) -> AmongRows | None:
     """Return how the wanted rows are among others; None where that is not known. `rows` are those of public tables."""
     wanted, told = of_wanted.relation, of_told.relation
@@ -51,7 +62,7 @@ def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows) -> Amon
         return None
 
     def renamed(expr: Expr) -> Expr:
-        return with_refs(expr, lambda one: replace(one, source=places[one.source]))
+        return with_refs(expr, lambda ref: replace(ref, source=places[ref.source]))
 
     sources = {places[i]: replace(s, on=renamed(s.on)) for i, s in enumerate(wanted.sources)}
     own = dict(enumerate(told.sources))
@@ -69,7 +80,7 @@ def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows) -> Amon
         if i in added or (source.holds and source.table.public and source.made is None)
     )
     # By what a table is found, its rows are told apart by it, and not by a condition of their own.
-    finding = {part for one in lookups if one.adds and one.join is Join.INNER for part in one.conditions}
+    finding = {part for lookup in lookups if lookup.adds and lookup.join is Join.INNER for part in lookup.conditions}
     return AmongRows(renamed, every - finding, said, lookups)
 
 
@@ -82,29 +93,29 @@ def _places(wanted: Relation, told: Relation) -> dict[int, int] | None:
     for place, source in enumerate(told.sources):
         if isinstance(source.table, AwaitedTable):
             return None
-        found = next((i for i, one in left if _is_same_table(one, source)), None)
-        if found is None:
+        partner = next((i for i, candidate in left if _is_same_table(candidate, source)), None)
+        if partner is None:
             return None
-        places[found] = place
-        left = [(i, one) for i, one in left if i != found]
+        places[partner] = place
+        left = [(i, candidate) for i, candidate in left if i != partner]
     for number, (i, source) in enumerate(left, len(told.sources)):
-        known = source.table.public and source.made is None and not isinstance(source.table, AwaitedTable)
-        if not known or source.join not in _ADDED:
+        has_rows = source.table.public and source.made is None and not isinstance(source.table, AwaitedTable)
+        if not has_rows or source.join not in _ADDED:
             return None
         places[i] = number
     return places
 
 
-def _is_same_table(one: Source, other: Source) -> bool:
-    names = one.table.name == other.table.name and one.made == other.made
-    return names and (one.table == other.table or not one.table.public) and (one.holds == other.holds)
+def _is_same_table(source: Source, other: Source) -> bool:
+    names = source.table.name == other.table.name and source.made == other.made
+    return names and (source.table == other.table or not source.table.public) and (source.holds == other.holds)
 
 
-def _is_alike(one: Source, other: Source) -> bool:
+def _is_alike(source: Source, other: Source) -> bool:
     """Return whether two sources come into their rows in the same way."""
-    if one.holds and other.holds:
+    if source.holds and other.holds:
         return True
-    return one.join is other.join and normal_form(one.on) == normal_form(other.on)
+    return source.join is other.join and normal_form(source.on) == normal_form(other.on)
 
 
 def _lookup(

@@ -30,9 +30,9 @@ class EqualColumns:
         """Return what a condition says."""
         classes: dict[_Place, list[Ref]] = {}
         for part in conjuncts(condition):
-            one, other = equation(part) or (part, part)
-            if isinstance(one, Ref) and isinstance(other, Ref) and _compared_exactly(one, other):
-                _merge(classes, one, other)
+            column, other = equation(part) or (part, part)
+            if isinstance(column, Ref) and isinstance(other, Ref) and _compared_exactly(column, other):
+                _merge(classes, column, other)
         return cls(classes)
 
     def to(self, index: int, name: str) -> Sequence[Ref]:
@@ -41,23 +41,23 @@ class EqualColumns:
 
     def sources_of(self, index: int, name: str) -> frozenset[int]:
         """Return the other sources that have a column which is equal to that of a source."""
-        return frozenset(one.source for one in self.to(index, name)) - {index}
+        return frozenset(ref.source for ref in self.to(index, name)) - {index}
 
     def are_equal(self, index: int, names: Sequence[str], other: int, others: Sequence[str]) -> bool:
         """Return whether columns of a source are equal to as many of another one, each to that in its place."""
         return all(
-            any((one.source, one.name) == (other, theirs) for one in self.to(index, mine))
+            any((ref.source, ref.name) == (other, theirs) for ref in self.to(index, mine))
             for mine, theirs in zip(names, others, strict=True)
         )
 
 
-def _compared_exactly(one: Ref, other: Ref) -> bool:
-    both_whole = one.type.is_integer and other.type.is_integer
-    return both_whole or (one.type.is_text and one.type is other.type) or are_exact_numbers(one, other)
+def _compared_exactly(ref: Ref, other: Ref) -> bool:
+    both_whole = ref.type.is_integer and other.type.is_integer
+    return both_whole or (ref.type.is_text and ref.type is other.type) or are_exact_numbers(ref, other)
 
 
-def _merge(classes: dict[_Place, list[Ref]], one: Ref, other: Ref) -> None:
-    mine, others = (classes.setdefault((ref.source, ref.name), [ref]) for ref in (one, other))
+def _merge(classes: dict[_Place, list[Ref]], column: Ref, other: Ref) -> None:
+    mine, others = (classes.setdefault((ref.source, ref.name), [ref]) for ref in (column, other))
     if mine is not others:
         mine += others
         classes.update(dict.fromkeys(((ref.source, ref.name) for ref in others), mine))

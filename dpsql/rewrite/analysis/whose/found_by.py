@@ -26,10 +26,10 @@ def found_by(relation: Relation, unique: Unique) -> Mapping[int, Finders]:
 
 def all_found(some: Sequence[int], found_by: Mapping[int, Finders]) -> frozenset[int]:
     """Return the sources of which a joined row has one row at most, once it is known which it has of `some`."""
-    known = frozenset(some)
-    while more := {i for i, keys in found_by.items() if any(all(of & known for of in key) for key in keys)} - known:
-        known |= more
-    return known
+    reached = frozenset(some)
+    while more := {i for i, keys in found_by.items() if any(all(of & reached for of in key) for key in keys)} - reached:
+        reached |= more
+    return reached
 
 
 def finders(relation: Relation, index: int, unique: Unique) -> Finders:

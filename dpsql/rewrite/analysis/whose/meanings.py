@@ -31,14 +31,14 @@ def unit_bound(table: Table, kind: str) -> UnitBound:
     Raises:
         AccessDenied: it has no unit of that kind.
     """
-    found = table.units.get(kind)
-    if found is None:
+    bound = table.units.get(kind)
+    if bound is None:
         raise AccessDenied(
             f'table "{table.name}" has no privacy unit of kind "{kind}", which your role protects',
             because="table-without-unit",
             hint=f"The owner can declare it under `privacy_units` in {table.file or 'its schema file'}.",
         )
-    return found
+    return bound
 
 
 def meanings(source: Source, kind: str, tables: Mapping[str, Table], unique: Unique) -> Meanings:
@@ -47,20 +47,20 @@ def meanings(source: Source, kind: str, tables: Mapping[str, Table], unique: Uni
     keys = unique(table.name) | (
         {frozenset(table.joint_key)} if is_unique(table.joint_key, unique(table.name)) else set()
     )
-    found = {
+    meaning_of = {
         tuple(sorted(key)): _named(table.name, sorted(key))
         for key in keys
         if all(as_stored(table, name) for name in key)
     }
     if isinstance(source.made, UnitRows):
-        found |= _of_keys(source.made, table, kind, tables, unique)
+        meaning_of |= _of_keys(source.made, table, kind, tables, unique)
     elif isinstance(source.made, WindowRows):
-        found |= _as_below(source.made.relation, source.made.columns, table, kind, tables, unique)
+        meaning_of |= _as_below(source.made.relation, source.made.columns, table, kind, tables, unique)
     through = unit_bound(table, kind).through
     if through is not None:
         pairs = sorted(zip(through.columns, unit_bound(table, kind).columns, strict=True))
-        found[tuple(mine for _, mine in pairs)] = _named(through.table, [theirs for theirs, _ in pairs])
-    return found | dict.fromkeys(((name,) for name in naming_unit(table, kind, tables)), UNIT)
+        meaning_of[tuple(mine for _, mine in pairs)] = _named(through.table, [theirs for theirs, _ in pairs])
+    return meaning_of | dict.fromkeys(((name,) for name in naming_unit(table, kind, tables)), UNIT)
 
 
 def _named(table: str, key: Iterable[str]) -> Reference:
@@ -82,7 +82,7 @@ def _as_below(
     unique: Unique,
 ) -> Meanings:
     """Return what columns mean that are columns of the rows below, as they are stored; each row keeps its owner."""
-    found = dict[tuple[str, ...], Reference]()
+    meaning_of = dict[tuple[str, ...], Reference]()
     below = with_made(inner, kind, tables, unique)
     names: dict[int, dict[str, list[str]]] = {}
     for name, key in columns:
@@ -93,8 +93,8 @@ def _as_below(
         said = meanings(inner.private[index], kind, tables, below)
         for together, meaning in said.items():
             if above.keys() >= set(together):
-                found |= dict.fromkeys(itertools.product(*(above[one] for one in together)), meaning)
-    return found
+                meaning_of |= dict.fromkeys(itertools.product(*(above[column] for column in together)), meaning)
+    return meaning_of
 
 
 def naming_unit(table: Table, kind: str, tables: Mapping[str, Table]) -> frozenset[str]:
@@ -136,8 +136,8 @@ def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique
     made: dict[str, frozenset[UniqueKey]] = {}
     for source in relation.sources:
         if source.made is not None:  # two may have one name
-            found, name = of_source(source), source.table.name
-            made[name] = made.get(name, found) & found
+            keys, name = of_source(source), source.table.name
+            made[name] = made.get(name, keys) & keys
     return lambda name: made[name] if name in made else unique(name)
 
 
@@ -152,8 +152,8 @@ def _unique_below(
         and as_stored(table, name)
         and (source.made is not None or as_stored(source.table, key.name))
     }
-    known = with_made(made.relation, kind, tables, unique)(source.table.name)
-    return frozenset(frozenset(above[name] for name in key) for key in known if above.keys() >= key)
+    unique_keys = with_made(made.relation, kind, tables, unique)(source.table.name)
+    return frozenset(frozenset(above[name] for name in key) for key in unique_keys if above.keys() >= key)
 
 
 def scanned(source: Source) -> Iterator[Table]:
@@ -163,8 +163,8 @@ def scanned(source: Source) -> Iterator[Table]:
             yield from () if source.table.public else (source.table,)
         case UnionRows(parts=parts):
             for part in parts:
-                yield from (table for one in part.relation.sources for table in scanned(one))
+                yield from (table for inner in part.relation.sources for table in scanned(inner))
         case UnitRows(relation=relation) | WindowRows(relation=relation):
-            yield from (table for one in relation.sources for table in scanned(one))
+            yield from (table for inner in relation.sources for table in scanned(inner))
         case _:
             assert_never(source.made)

@@ -96,7 +96,11 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     if len(relation.sources) == 1:  # its rows are the joined rows
         return Owners(relation, unit, rows, groups, single, once=True, up_to=up_to)
     known_by = found_by(relation, unique)
-    once = (one for one in _alike(relation, unit, kind) if all_found([one.source], known_by) == relation.joined.keys())
+    once = (
+        unit_column
+        for unit_column in _alike(relation, unit, kind)
+        if all_found([unit_column.source], known_by) == relation.joined.keys()
+    )
     named = next(once, None)
     return Owners(relation, named or unit, rows, groups, single, named is not None, up_to)
 
@@ -147,24 +151,24 @@ def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique
 def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
     """Refuse a join of rows that may be different units'."""
     said = {i: meanings(s, kind, tables, unique) for i, s in relation.private.items()}
-    known = {0}
+    tied = {0}
     always = [i for i, source in relation.private.items() if source.holds]
     links = _links(relation.condition, said)
-    while more := {b for a, b in links if a in known and b in always} - known:
-        known |= more
+    while more := {b for a, b in links if a in tied and b in always} - tied:
+        tied |= more
     for i, source in relation.private.items():
         if source.join is Join.LEFT and any(
-            a in known and b == i for a, b in _links(both(source.on, relation.condition), said)
+            a in tied and b == i for a, b in _links(both(source.on, relation.condition), said)
         ):
-            known.add(i)
+            tied.add(i)
     tests = _tests(relation)
     for group in tests:
         inside = [i for i in group if i in said]
-        met, links = set(known), _links(both(relation.sources[group[0]].on, relation.condition), said)
+        met, links = set(tied), _links(both(relation.sources[group[0]].on, relation.condition), said)
         while more := {b for a, b in links if a in met and b in inside} - met:
             met |= more
-        known |= met
-    alone = [source for i, source in relation.private.items() if i not in known]
+        tied |= met
+    alone = [source for i, source in relation.private.items() if i not in tied]
     if alone:
         raise _not_on_unit(alone[0], unit_bound(alone[0].table, kind))
 
@@ -200,11 +204,11 @@ def _links(condition: Expr, said: Mapping[int, Meanings]) -> Sequence[tuple[int,
     """Return the pairs of sources whose rows a condition makes one unit's."""
     equal = EqualColumns.of(condition)
     return [
-        (one, other)
-        for one, other in itertools.permutations(said, 2)
-        for mine, meaning in said[one].items()
+        (place, other)
+        for place, other in itertools.permutations(said, 2)
+        for mine, meaning in said[place].items()
         for theirs, same in said[other].items()
-        if meaning == same and equal.are_equal(one, mine, other, theirs)
+        if meaning == same and equal.are_equal(place, mine, other, theirs)
     ]
 
 
@@ -245,7 +249,7 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
         if each.keys() <= all_found(some, known_by)
     ]
     most, _, some = min(choices)
-    single = any(once.issuperset(one) and all_found(one, known_by) == every for _, _, one in choices)
+    single = any(once.issuperset(sources) and all_found(sources, known_by) == every for _, _, sources in choices)
     ends = {i: _up_to(relation, i, each[i]) for i in some if i not in once}
     chosen = any(ends.values()) and not single
     up_to = math.prod(end or rows[i] for i, end in ends.items()) if chosen else None

@@ -55,9 +55,15 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr) -> None:
         return  # equations alone tie it already
     alias = fresh("compared", ours.tables | around.tables)
     firsts = {fold(column.this): column.copy() for column in reversed(outside)}
-    listed = [exp.Alias(this=one.copy(), alias=exp.to_identifier(name, quoted=True)) for name, one in firsts.items()]
+    listed = [
+        exp.Alias(this=first_column.copy(), alias=exp.to_identifier(name, quoted=True))
+        for name, first_column in firsts.items()
+    ]
     table = exp.Select(expressions=listed, from_=exp.From(this=item.copy()), distinct=exp.Distinct())
-    ties = [exp.EQ(this=exp.column(name, alias, quoted=True), expression=one.copy()) for name, one in firsts.items()]
+    ties = [
+        exp.EQ(this=exp.column(name, alias, quoted=True), expression=first_column.copy())
+        for name, first_column in firsts.items()
+    ]
     for column in outside:
         column.replace(exp.column(fold(column.this), alias, quoted=True))
     assert where is not None

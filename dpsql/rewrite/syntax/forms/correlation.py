@@ -46,10 +46,10 @@ class Offered:
         """Return both sides of an equation of something inside and something outside."""
         if not isinstance(part, exp.EQ) or every(part, exp.Query):
             return None
-        for one, other in ((part.this, part.expression), (part.expression, part.this)):
-            inside, outside = every(one, exp.Column), every(other, exp.Column)
-            if inside and outside and not self.outer(one) and not any(map(self.has, outside)):
-                return one, other
+        for side, other in ((part.this, part.expression), (part.expression, part.this)):
+            inside, outside = every(side, exp.Column), every(other, exp.Column)
+            if inside and outside and not self.outer(side) and not any(map(self.has, outside)):
+                return side, other
         return None
 
 
@@ -66,7 +66,7 @@ def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Polic
         else:
             own.append(part)
     rest = [*inner.expressions, inner.args.get("having"), inner.args.get("group"), *(inner.args.get("joins") or ())]
-    if any(names.outer(one) or every(one, exp.Query) for one in rest if one is not None):
+    if any(names.outer(clause) or every(clause, exp.Query) for clause in rest if clause is not None):
         return None
     ours = Offered.of(select)
     if any(ours.outer(outside) for _, outside in pairs):
@@ -76,15 +76,15 @@ def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Polic
 
 def reads_rows(inner: exp.Select, ctes: Ctes, policy: Policy) -> bool:
     """Return whether there is anything protected in a subquery, by any name."""
-    found: list[exp.Expr] = [inner]
+    pending: list[exp.Expr] = [inner]
     seen: set[str] = set()
-    while found:
-        for table in every(found.pop(), exp.Table):
+    while pending:
+        for table in every(pending.pop(), exp.Table):
             name = fold(table.this)
             if not table.args.get("db") and name in ctes:
                 if name not in seen:
                     seen.add(name)
-                    found.append(ctes[name].this)
+                    pending.append(ctes[name].this)
             elif policy.protects(name):
                 return True
     return False

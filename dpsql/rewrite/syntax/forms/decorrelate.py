@@ -66,7 +66,7 @@ def _parts(select: exp.Select) -> list[exp.Expr]:
         return [part for part in (where, *select.expressions, order) if part is not None]
     keys = grouping_in(select, aggregates).keys
     texts, group = {render(key) for key in keys}, select.args.get("group")
-    shown = [one for one in select.expressions if render(one.unalias()) in texts]
+    shown = [output for output in select.expressions if render(output.unalias()) in texts]
     places = [*select.expressions, select.args.get("having"), select.args.get("order")]
     calls = [call for place in places if place is not None for call in top_aggregates(place)]
     return [*([where] if where else []), *calls, *keys, *shown, *(group.expressions if group else ())]
@@ -87,7 +87,7 @@ class _Select:
     policy: Policy
     of_rows: bool
     joined: list[exp.Expr] = field(default_factory=list)
-    known: dict[str, exp.Expr] = field(default_factory=dict)
+    substitutes: dict[str, exp.Expr] = field(default_factory=dict)
 
     def replace(self, query: exp.Expr) -> None:
         """Put one subquery into FROM, where that is known to mean the same."""
@@ -97,12 +97,12 @@ class _Select:
         if holder is None or holder.parent is None:
             return
         text = render(holder)
-        if text not in self.known:
-            found = self._instead(query, holder)
-            if found is None:
+        if text not in self.substitutes:
+            substitute = self._instead(query, holder)
+            if substitute is None:
                 return
-            self.known[text] = found
-        new: exp.Expr = self.known[text].copy()
+            self.substitutes[text] = substitute
+        new: exp.Expr = self.substitutes[text].copy()
         if isinstance(holder.parent, exp.Select):  # an output without a name has that of the subquery
             new = exp.alias_(new, output_name(holder), quoted=True)
         holder.replace(new)
@@ -160,7 +160,7 @@ class _Select:
 
         In `(x, y) IN (SELECT unit, max(y) …)` the group that has the unit has the value, too.
         """
-        outs, plain = [one.unalias() for one in inner.expressions], not inner.args.get("group")
+        outs, plain = [output.unalias() for output in inner.expressions], not inner.args.get("group")
         lefts = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
         place = next(
             (i for i, out in enumerate(outs) if isinstance(out, exp.Column) and self._by_unit(inner, [out])), None
@@ -171,7 +171,7 @@ class _Select:
         if (outer and not self._drops_null(holder)) or every(holder.this, exp.Query):
             return None
         out, left = outs.pop(place), [*lefts].pop(place)
-        others = [one for i, one in enumerate(lefts) if i != place]
+        others = [other for i, other in enumerate(lefts) if i != place]
         calls = {render(call): call for value in outs for call in top_aggregates(value)}
         if (
             not _groups_only_by(inner, [out])
@@ -248,7 +248,7 @@ class _Select:
     def _is_test(self, holder: exp.Expr) -> bool:
         where = self.select.args.get("where")
         tests = existences(where.this)[1] if where is not None else ()
-        return any(one is holder for test in tests for one in (test.node, *_under_not(test.node)))
+        return any(node is holder for test in tests for node in (test.node, *_under_not(test.node)))
 
     def _by_unit(self, inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
         return groups_by_unit(inner, keys, self.ctes, self.policy)
@@ -262,8 +262,8 @@ def _under_not(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def _groups_only_by(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
     group = inner.args.get("group")
-    known = {render(key) for key in keys} | {"1"}
-    return group is None or all(render(one) in known for one in group.expressions)
+    texts = {render(key) for key in keys} | {"1"}
+    return group is None or all(render(element) in texts for element in group.expressions)
 
 
 def _or_of_nothing(made: _Joined, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:
@@ -295,6 +295,6 @@ def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
         return None
     query = inner.copy()
     query.set("expressions", [inside.copy()])
-    query.set("where", exp.Where(this=exp.and_(*(one.copy() for one in parts.own), copy=False)) if parts.own else None)
+    query.set("where", exp.Where(this=exp.and_(*(own.copy() for own in parts.own), copy=False)) if parts.own else None)
     among = exp.In(this=outside.copy(), query=exp.Subquery(this=query))
     return exp.Anonymous(this="coalesce", expressions=[among, exp.false()])

@@ -34,8 +34,8 @@ def determined(
     if not whole:
         return ()
     beside = [column for place in _places(select) for column in _outside_aggregates(place)]
-    found = {_named(column): column for column in reversed(beside)}
-    return [column for name, column in found.items() if name[0] in whole and name not in keys]
+    by_name = {_named(column): column for column in reversed(beside)}
+    return [column for name, column in by_name.items() if name[0] in whole and name not in keys]
 
 
 def _places(select: exp.Select) -> list[exp.Expr]:

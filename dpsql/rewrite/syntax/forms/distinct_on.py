@@ -49,10 +49,10 @@ def _order(select: exp.Select) -> exp.Order | None:
     order = select.args.get("order")
     if order is None:
         return None
-    ordered = [one.copy() for one in order.expressions]
-    for one in ordered:
-        if isinstance(one, exp.Ordered):
-            one.set("this", _meant(one.this, select))
+    ordered = [term.copy() for term in order.expressions]
+    for key in ordered:
+        if isinstance(key, exp.Ordered):
+            key.set("this", _meant(key.this, select))
     return exp.Order(expressions=ordered)
 
 

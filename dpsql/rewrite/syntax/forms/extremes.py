@@ -40,7 +40,7 @@ def compare_extremes(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         return
     where = select.args.get("where")
     followed = (
-        {id(one) for test in existences(where.this)[1] for one in every(test.node, exp.Exists)} if where else set()
+        {id(node) for test in existences(where.this)[1] for node in every(test.node, exp.Exists)} if where else set()
     )
     for test in tests:
         inner = test.this
@@ -67,7 +67,7 @@ def _compared(inner: exp.Select, ctes: Ctes, policy: Policy) -> exp.Expr | None:
     if sides is None:
         return None
     kind, inside, outside = sides
-    rest = [one.copy() for one in parts if one is not part]
+    rest = [each.copy() for each in parts if each is not part]
     truths = [
         kind(this=_value(inner, rest, name, inside), expression=exp.Paren(this=outside.copy()))
         for name in _EXTREME[kind]
@@ -80,15 +80,15 @@ def _sides(part: exp.Expr, ours: Offered) -> tuple[type[exp.Expr], exp.Expr, exp
     kind = type(part)
     if kind not in _EXTREME or every(part, exp.Query):
         return None
-    for kind_, one, other in ((kind, part.this, part.expression), (_TURNED[kind], part.expression, part.this)):
-        inside, outside = every(one, exp.Column), every(other, exp.Column)
-        if inside and outside and not ours.outer(one) and not any(map(ours.has, outside)):
-            return kind_, one, other
+    for kind_, side, other in ((kind, part.this, part.expression), (_TURNED[kind], part.expression, part.this)):
+        inside, outside = every(side, exp.Column), every(other, exp.Column)
+        if inside and outside and not ours.outer(side) and not any(map(ours.has, outside)):
+            return kind_, side, other
     return None
 
 
 def _value(inner: exp.Select, conditions: Sequence[exp.Expr], name: str, of: exp.Expr) -> exp.Expr:
     query = inner.copy()
     query.set("expressions", [exp.alias_(exp.Anonymous(this=name, expressions=[of.copy()]), name, quoted=True)])
-    query.set("where", exp.Where(this=exp.and_(*(one.copy() for one in conditions))))
+    query.set("where", exp.Where(this=exp.and_(*(condition.copy() for condition in conditions))))
     return exp.Subquery(this=query)

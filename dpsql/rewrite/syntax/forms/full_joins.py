@@ -39,7 +39,7 @@ def as_two_parts(select: exp.Select, ctes: Ctes) -> bool:
     """Change such a SELECT to read both parts; return whether it is plain enough for that."""
     join, left, right = select.args["joins"][0], select.args["from_"].this, select.args["joins"][0].this
     sides = item_name(left), item_name(right)
-    if join.args.get("using") and not any(one.args.get("using") for one in select.args["joins"][1:]):
+    if join.args.get("using") and not any(other.args.get("using") for other in select.args["joins"][1:]):
         _say_on(select, join, sides)
     on, parts = join.args.get("on"), [*_outside(select)]
     if on is None or "" in sides or sides[0] == sides[1] or any(map(_side, select.args["joins"][1:])):
@@ -50,7 +50,7 @@ def as_two_parts(select: exp.Select, ctes: Ctes) -> bool:
         return False
     names = _rename(select, parts, _equated(on, sides), sides)
     alias = fresh("either", {fold(table.this) for table in every(select, exp.Table)} | {*sides} | {*ctes})
-    for column in (one for part in _outside(select) for one in every(part, exp.Column)):
+    for column in (each for part in _outside(select) for each in every(part, exp.Column)):
         if not column.args.get("table") and fold(column.this) in names.values():
             column.set("table", exp.to_identifier(alias, quoted=True))
     union = _union(left, right, on, names)
@@ -62,14 +62,17 @@ def as_two_parts(select: exp.Select, ctes: Ctes) -> bool:
 
 def _say_on(select: exp.Select, join: exp.Join, sides: tuple[str, str]) -> None:
     """Write USING (k) as ON a.k = b.k, and k as COALESCE(a.k, b.k): what has no table before it is such a column."""
-    names = [fold(one) for one in join.args["using"]]
+    names = [fold(identifier) for identifier in join.args["using"]]
     pairs = {name: [exp.column(name, side, quoted=True) for side in sides] for name in names}
     join.set("using", None)
-    join.set("on", exp.and_(*(exp.EQ(this=one.copy(), expression=other.copy()) for one, other in pairs.values())))
-    for column in [one for part in _outside(select) for one in every(part, exp.Column)]:
+    join.set(
+        "on",
+        exp.and_(*(exp.EQ(this=left_column.copy(), expression=other.copy()) for left_column, other in pairs.values())),
+    )
+    for column in [each for part in _outside(select) for each in every(part, exp.Column)]:
         name = fold(column.this)
         if not column.args.get("table") and name in pairs:
-            merged = exp.Anonymous(this="coalesce", expressions=[one.copy() for one in pairs[name]])
+            merged = exp.Anonymous(this="coalesce", expressions=[side.copy() for side in pairs[name]])
             is_output = isinstance(column.parent, exp.Select)
             column.replace(exp.alias_(merged, name, quoted=True) if is_output else merged)
 
@@ -104,7 +107,7 @@ def _outside(select: exp.Select) -> Iterator[exp.Expr]:
     for clause in ("where", "group", "having", "order"):
         if (part := select.args.get(clause)) is not None:
             yield part
-    yield from (one.args["on"] for one in select.args["joins"][1:] if one.args.get("on") is not None)
+    yield from (join.args["on"] for join in select.args["joins"][1:] if join.args.get("on") is not None)
 
 
 def _place(column: exp.Expr) -> _Place:
@@ -113,14 +116,14 @@ def _place(column: exp.Expr) -> _Place:
 
 def _equated(on: exp.Expr, sides: tuple[str, str]) -> set[_Value]:
     """Return the columns of both sides that the condition says are equal."""
-    found = set[_Value]()
+    pairs = set[_Value]()
     for part in conjuncts_of(on):
         columns = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
-        if columns and all(isinstance(one, exp.Column) for one in columns):
-            places = {_place(one)[0]: _place(one) for one in columns}
+        if columns and all(isinstance(column, exp.Column) for column in columns):
+            places = {_place(column)[0]: _place(column) for column in columns}
             if places.keys() == {*sides}:
-                found.add((places[sides[0]], places[sides[1]]))
-    return found
+                pairs.add((places[sides[0]], places[sides[1]]))
+    return pairs
 
 
 def _rename(
@@ -133,18 +136,18 @@ def _rename(
         text = " ".join(f"{place[0]} {place[1]}" for place in value if place is not None)
         return exp.column(names.setdefault(value, text), quoted=True)
 
-    outputs = [output_name(one) for one in select.expressions]
+    outputs = [output_name(output) for output in select.expressions]
     for part in parts:
         for call in every(part, exp.Func):
             if (value := _coalesced(call, sides)) in equated and value is not None:
                 call.replace(named(value))
     for part in _outside(select):
-        for column in [one for one in every(part, exp.Column) if one.args.get("table")]:
+        for column in [each for each in every(part, exp.Column) if each.args.get("table")]:
             if (place := _place(column))[0] in sides:
                 column.replace(named((place, None) if place[0] == sides[0] else (None, place)))
-    for one, name in zip([*select.expressions], outputs, strict=True):
-        if not isinstance(one, exp.Alias):
-            one.replace(exp.Alias(this=one.copy(), alias=exp.to_identifier(name, quoted=True)))
+    for item, name in zip([*select.expressions], outputs, strict=True):
+        if not isinstance(item, exp.Alias):
+            item.replace(exp.Alias(this=item.copy(), alias=exp.to_identifier(name, quoted=True)))
     return names
 
 
@@ -154,7 +157,7 @@ def _coalesced(call: exp.Expr, sides: tuple[str, str]) -> _Value | None:
         args = call.expressions if str(call.this).lower() == "coalesce" else []
     else:
         args = [call.this, *call.expressions] if isinstance(call, exp.Coalesce) else []
-    places = {_place(one)[0]: _place(one) for one in args if isinstance(one, exp.Column)}
+    places = {_place(arg)[0]: _place(arg) for arg in args if isinstance(arg, exp.Column)}
     return (places[sides[0]], places[sides[1]]) if len(args) == 2 and places.keys() == {*sides} else None
 
 

@@ -25,7 +25,7 @@ def is_null_of_nothing(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
             continue
         if not isinstance(node, STRICT):
             return False
-        pending += [one for one in (node.this, node.args.get("expression")) if isinstance(one, exp.Expr)]
+        pending += [child for child in (node.this, node.args.get("expression")) if isinstance(child, exp.Expr)]
     return True
 
 
@@ -51,8 +51,8 @@ def value_of(column: exp.Expr, call: exp.Expr) -> exp.Expr:
 
 def with_values(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     """Change a tree so that other nodes stand in it for those with these texts."""
-    if (found := values.get(render(node))) is not None:
-        return found.copy()
+    if (value := values.get(render(node))) is not None:
+        return value.copy()
     for child in list(node.iter_expressions()):
         child.replace(with_values(child, values))
     return node

@@ -70,8 +70,8 @@ def ask_for_groups(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     put_windows_in_place(select)
     for window in [window for output in select.expressions for window in every(output, exp.Window)]:
         keys: Sequence[exp.Expr] = window.args.get("partition_by") or ()
-        known = all(_is_never_null(key, select, ctes, policy) for key in keys)
-        if known and _is_plain(window) and not groups_by_unit(select, keys, ctes, policy):
+        never_null = all(_is_never_null(key, select, ctes, policy) for key in keys)
+        if never_null and _is_plain(window) and not groups_by_unit(select, keys, ctes, policy):
             window.replace(exp.Subquery(this=_of_partition(select, window, keys)))
 
 
@@ -79,7 +79,7 @@ def _is_never_null(key: exp.Expr, select: exp.Select, ctes: Ctes, policy: Policy
     """Return whether a key is a column that is declared so, of a table whose rows are all there."""
     if not isinstance(key, exp.Column) or any(join.args.get("side") for join in select.args.get("joins") or ()):
         return False
-    item = next((one for one in from_items(select) if item_name(one) == fold(key.args.get("table"))), None)
+    item = next((each for each in from_items(select) if item_name(each) == fold(key.args.get("table"))), None)
     alias = item.args.get("alias") if item is not None else None
     if not isinstance(item, exp.Table) or fold(item.this) in ctes or (alias and alias.args.get("columns")):
         return False

@@ -59,7 +59,7 @@ def with_all_public(query: exp.Expr) -> exp.Expr:
     return node
 
 
-def _is_public(node: exp.Expr, known: exp.Expr) -> bool:
-    """Return whether nothing outside the queries in it, and `known`, is a column or an aggregate."""
-    parts = node.walk(prune=lambda one: one is known or isinstance(one, exp.Query))
-    return not any(isinstance(one, (exp.Column, exp.Star, exp.Window)) or is_aggregate(one) for one in parts)
+def _is_public(node: exp.Expr, answered: exp.Expr) -> bool:
+    """Return whether nothing outside the queries in it, and `answered`, is a column or an aggregate."""
+    parts = node.walk(prune=lambda child: child is answered or isinstance(child, exp.Query))
+    return not any(isinstance(part, (exp.Column, exp.Star, exp.Window)) or is_aggregate(part) for part in parts)

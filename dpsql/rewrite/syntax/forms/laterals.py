@@ -51,7 +51,7 @@ def _inner(join: exp.Join) -> exp.Select | None:
     inner = item.this
     while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
         inner = inner.this
-    names = [output_name(one) for one in inner.expressions] if isinstance(inner, exp.Select) else []
+    names = [output_name(output) for output in inner.expressions] if isinstance(inner, exp.Select) else []
     return inner if isinstance(inner, exp.Select) and len({*names}) == len(names) else None
 
 
@@ -64,11 +64,11 @@ def _as_values(select: exp.Select, join: exp.Join, inner: exp.Select) -> None:
     """Put a subquery for one value instead of each column of a LATERAL subquery that has one row."""
     if not _is_free(join) or any(value for key, value in inner.args.items() if key not in _VALUE):
         return
-    values = {output_name(one): one.unalias() for one in inner.expressions}
-    found = _columns(select, join)
-    if found is None:
+    values = {output_name(output): output.unalias() for output in inner.expressions}
+    columns = _columns(select, join)
+    if columns is None:
         return
-    for column in found:
+    for column in columns:
         query = inner.copy()
         query.set("expressions", [exp.alias_(values[fold(column.this)].copy(), fold(column.this), quoted=True)])
         made: exp.Expr = exp.Subquery(this=query)
@@ -82,17 +82,17 @@ def _columns(select: exp.Select, join: exp.Join) -> list[exp.Column] | None:
     """Return the columns of a LATERAL subquery that a SELECT names; None where some are within others' queries or joins."""
     alias = fold(join.this.args["alias"].this)
     clauses = [select.args[key] for key in _PLACES if select.args.get(key)]
-    further = [one.args["on"] for one in select.args["joins"] if one.args.get("on") is not None]
-    beside = [one.this for one in select.args["joins"] if one is not join]
-    found = list[exp.Column]()
+    further = [other.args["on"] for other in select.args["joins"] if other.args.get("on") is not None]
+    beside = [other.this for other in select.args["joins"] if other is not join]
+    columns = list[exp.Column]()
     for part in (*select.expressions, *clauses, *further, *beside):
-        nested = {id(one) for query in every(part, exp.Query) for one in every(query, exp.Column)}
+        nested = {id(each) for query in every(part, exp.Query) for each in every(query, exp.Column)}
         for column in every(part, exp.Column):
             if fold(column.args.get("table")) == alias:
                 if id(column) in nested or part in (*further, *beside):
                     return None
-                found.append(column)
-    return found
+                columns.append(column)
+    return columns
 
 
 def first_beside(select: exp.Select, inner: exp.Select, alias: str, ctes: Ctes, policy: Policy) -> exp.Expr | None:
@@ -141,7 +141,7 @@ def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, 
         for column, (_, outside) in zip(columns, parts.pairs, strict=True)
     ]
     if limit is not None and order is not None:
-        place = fresh("place in the subquery", {*names, *(output_name(one) for one in inner.expressions)})
+        place = fresh("place in the subquery", {*names, *(output_name(output) for output in inner.expressions)})
         made.append(exp.alias_(_place(keys, order), place, quoted=True))
         conditions.append(exp.LTE(this=exp.column(place, alias, quoted=True), expression=limit.expression.copy()))
     if not _is_free(join):
@@ -159,9 +159,9 @@ def _place(keys: Sequence[exp.Expr], order: exp.Expr) -> exp.Window:
 def _alone(inner: exp.Select, parts: Correlated, made: Sequence[exp.Expr]) -> exp.Select:
     """Return a subquery without what ties it to a row: that is put out beside what it puts out, and its groups' keys."""
     table = inner.copy()
-    named = [exp.alias_(one.unalias().copy(), output_name(one), quoted=True) for one in inner.expressions]
+    named = [exp.alias_(output.unalias().copy(), output_name(output), quoted=True) for output in inner.expressions]
     table.set("expressions", [*named, *made])
-    table.set("where", exp.Where(this=exp.and_(*(one.copy() for one in parts.own), copy=False)) if parts.own else None)
+    table.set("where", exp.Where(this=exp.and_(*(own.copy() for own in parts.own), copy=False)) if parts.own else None)
     table.set("order", None)
     table.set("limit", None)
     if inner.args.get("group"):
@@ -172,4 +172,4 @@ def _alone(inner: exp.Select, parts: Correlated, made: Sequence[exp.Expr]) -> ex
 
 def _own_names(nodes: Sequence[exp.Expr]) -> list[str]:
     """Return a name for each that no other has."""
-    return [fresh(name, {output_name(one) for one in nodes}) for name in columns_of_subquery(nodes)]
+    return [fresh(name, {output_name(node) for node in nodes}) for name in columns_of_subquery(nodes)]

@@ -23,10 +23,10 @@ _STRICT = (exp.Column, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mu
 def lead_with_private_rows(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     """Change the outer joins of a SELECT to such as are followed; what can't be changed stays."""
     joins, from_ = select.args.get("joins") or [], select.args.get("from_")
-    if from_ is None or from_.this.args.get("joins") or not joins or any(one.args.get("using") for one in joins):
+    if from_ is None or from_.this.args.get("joins") or not joins or any(join.args.get("using") for join in joins):
         return
     first, side = joins[0], _side(joins[0])
-    ours, theirs = (_is_private(one, ctes, policy) for one in (from_.this, first.this))
+    ours, theirs = (_is_private(item, ctes, policy) for item in (from_.this, first.this))
     if len(joins) == 1 and side == "RIGHT" and ours and not theirs:
         left, right = from_.this, first.this
         from_.set("this", right.copy())
@@ -60,14 +60,14 @@ def _never_of_null(part: exp.Expr, theirs: Offered) -> bool:
         sides += [part.expression] if isinstance(part, exp.Or) else []
         part = part.this
     if sides:
-        return all(_never_of_null(one, theirs) for one in (part, *sides))
+        return all(_never_of_null(side, theirs) for side in (part, *sides))
     if isinstance(part, exp.Is):
         given = bool(part.args.get("negate")) and isinstance(part.expression, exp.Null)
         return given and _is_strict(part.this) and _reads(part.this, theirs)
     compared = list(part.iter_expressions()) if isinstance(part, _NEVER_OF_NULL) else []
-    if any(isinstance(one, exp.All) or str(one.this).upper() == "ALL" for one in compared):
+    if any(isinstance(operand, exp.All) or str(operand.this).upper() == "ALL" for operand in compared):
         return False  # of no values at all it is true, for any value that is compared with them
-    return any(_is_strict(one) and _reads(one, theirs) for one in compared)
+    return any(_is_strict(operand) and _reads(operand, theirs) for operand in compared)
 
 
 def _is_strict(node: exp.Expr) -> bool:

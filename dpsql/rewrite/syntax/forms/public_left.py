@@ -39,7 +39,7 @@ def as_answers(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     group = select.args.get("group")
     if group is None or any(value for key, value in select.args.items() if key not in _CLAUSES):
         return
-    if any(isinstance(one, (exp.Rollup, exp.Cube, exp.GroupingSets)) for one in group.expressions):
+    if any(isinstance(element, (exp.Rollup, exp.Cube, exp.GroupingSets)) for element in group.expressions):
         return
     joins = select.args.get("joins") or []
     if joins and str(joins[-1].args.get("side") or "").upper() == "LEFT" and not joins[-1].args.get("using"):
@@ -52,35 +52,37 @@ def _grouped(select: exp.Select, ctes: Ctes, policy: Policy) -> tuple[tuple[exp.
     """Return the keys and the aggregates of a SELECT; None where something else is shown, or it is ordered by that."""
     grouping, calls = grouping_of(select), aggregates_of(select)
     keys = (*grouping.keys, *determined(select, grouping, ctes, policy))
-    known = {render(one) for one in (*keys, *calls)}
-    order = [one.this if isinstance(one, exp.Ordered) else one for one in _elements(select.args.get("order"))]
-    shown = [*(one.unalias() for one in select.expressions), *order]
+    texts = {render(part) for part in (*keys, *calls)}
+    order = [
+        element.this if isinstance(element, exp.Ordered) else element for element in _elements(select.args.get("order"))
+    ]
+    shown = [*(output.unalias() for output in select.expressions), *order]
     shown += [having.this] if (having := select.args.get("having")) is not None else []
-    return (keys, calls) if all(_is_made_of(one, known) for one in shown) else None
+    return (keys, calls) if all(_is_made_of(expr, texts) for expr in shown) else None
 
 
 def _elements(node: exp.Expr | None) -> Sequence[exp.Expr]:
     return node.expressions if node is not None else ()
 
 
-def _is_made_of(node: exp.Expr, known: Collection[str]) -> bool:
+def _is_made_of(node: exp.Expr, texts: Collection[str]) -> bool:
     """Return whether no column in an expression stands outside of these expressions, and subqueries."""
-    if isinstance(node, exp.Query) or render(node) in known:
+    if isinstance(node, exp.Query) or render(node) in texts:
         return True
-    return not isinstance(node, exp.Column) and all(_is_made_of(one, known) for one in node.iter_expressions())
+    return not isinstance(node, exp.Column) and all(_is_made_of(child, texts) for child in node.iter_expressions())
 
 
 def _beside_public(select: exp.Select, joins: Sequence[exp.Join], ctes: Ctes, policy: Policy) -> None:
     *publics, private = from_items(select)
-    holders = [exp.Select(from_=exp.From(this=one.copy())) for one in (*publics, private)]
-    reads = [reads_rows(one, ctes, policy) for one in holders]
+    holders = [exp.Select(from_=exp.From(this=source.copy())) for source in (*publics, private)]
+    reads = [reads_rows(holder, ctes, policy) for holder in holders]
     kind = str(joins[-1].args.get("kind") or "").upper()
     if any(reads[:-1]) or not reads[-1] or kind not in {"", "OUTER"} or next(queries_inside(select), None) is not None:
         return
     ours = Offered.of(holders[-1])
-    if (found := _grouped(select, ctes, policy)) is None:
+    if (grouped := _grouped(select, ctes, policy)) is None:
         return
-    keys, calls = found
+    keys, calls = grouped
     where = select.args.get("where")
     of_public = [*keys, *([where] if where is not None else [])]
     if any(ours.has(column) for part in of_public for column in every(part, exp.Column)):
@@ -99,7 +101,7 @@ def _put_beside(
     table.args["joins"][-1].set("side", None)
     table.args["joins"][-1].set("kind", None)
     rows = exp.Select(expressions=_named(keys), from_=select.args["from_"].copy(), distinct=exp.Distinct())
-    rows.set("joins", [one.copy() for one in joins[:-1]])
+    rows.set("joins", [earlier.copy() for earlier in joins[:-1]])
     rows.set("where", where.copy() if where is not None else None)
     on = [
         exp.NullSafeEQ(this=exp.column(name, "counted", quoted=True), expression=exp.column(name, "rows", quoted=True))
@@ -128,7 +130,7 @@ def _leaves_out_nothing(call: exp.Expr, ours: Offered) -> bool:
                 return False
             columns += 1
         elif isinstance(node, _STRICT):
-            pending += [one for one in (node.this, node.args.get("expression")) if isinstance(one, exp.Expr)]
+            pending += [child for child in (node.this, node.args.get("expression")) if isinstance(child, exp.Expr)]
             pending += node.expressions
         elif not isinstance(node, exp.Literal):
             return False
@@ -141,13 +143,13 @@ def _below_subqueries(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         return
     if not reads_rows(exp.Select(from_=select.args["from_"].copy(), joins=select.args.get("joins")), ctes, policy):
         return
-    if (found := _grouped(select, ctes, policy)) is None:
+    if (grouped := _grouped(select, ctes, policy)) is None:
         return
-    by, calls = found
+    by, calls = grouped
     inside = (*by, *calls, select.args.get("where"), select.args.get("order"))
     if any(True for part in inside for _ in queries_below(part)) or not _tied(select, by):
         return
-    alias = fresh("groups", {fold(one.this) for one in every(select, exp.Table)})
+    alias = fresh("groups", {fold(read.this) for read in every(select, exp.Table)})
     keys = _columns(len(by), "key", alias)
     values = dict(zip(map(render, by), keys, strict=True))
     values |= dict(zip(map(render, calls), _columns(len(calls), "value", alias), strict=True))
@@ -159,7 +161,7 @@ def _below_subqueries(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 
 def _tied(select: exp.Select, keys: Sequence[exp.Expr]) -> Sequence[tuple[exp.Column, int]]:
     """Return the columns of subqueries that are a group's keys, each with which; none where another one is not theirs."""
-    found, ours = list[tuple[exp.Column, int]](), Offered.of(select)
+    pairs, ours = list[tuple[exp.Column, int]](), Offered.of(select)
     for output in select.expressions:
         for query in every(output, exp.Select):
             names = Offered.of(query)
@@ -172,8 +174,8 @@ def _tied(select: exp.Select, keys: Sequence[exp.Expr]) -> Sequence[tuple[exp.Co
                 )
                 if index is None:
                     return ()
-                found.append((column, index))
-    return found
+                pairs.append((column, index))
+    return pairs
 
 
 def _is(column: exp.Column, key: exp.Expr) -> bool:
@@ -187,7 +189,7 @@ def _inner(select: exp.Select, keys: Sequence[exp.Expr], calls: Sequence[exp.Exp
     table = exp.Select(expressions=[*_named(keys), *_named(calls, "value")])
     for clause in clauses:
         value = select.args.get(clause)
-        table.set(clause, [one.copy() for one in value] if isinstance(value, list) else value and value.copy())
+        table.set(clause, [part.copy() for part in value] if isinstance(value, list) else value and value.copy())
     table.set("group", exp.Group(expressions=[key.copy() for key in keys]))
     return table
 
@@ -195,8 +197,8 @@ def _inner(select: exp.Select, keys: Sequence[exp.Expr], calls: Sequence[exp.Exp
 def _over(select: exp.Select, values: Mapping[str, exp.Expr], source: exp.Expr, joins: list[exp.Join]) -> None:
     """Let a SELECT read the keys and aggregates of an answer, and be named as before."""
     outputs = [
-        exp.Alias(this=_with(one.unalias(), values), alias=exp.to_identifier(output_name(one), quoted=True))
-        for one in select.expressions
+        exp.Alias(this=_with(output.unalias(), values), alias=exp.to_identifier(output_name(output), quoted=True))
+        for output in select.expressions
     ]
     order = select.args.get("order")
     for part in order.expressions if order is not None else ():
@@ -211,9 +213,9 @@ def _over(select: exp.Select, values: Mapping[str, exp.Expr], source: exp.Expr, 
 
 def _with(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     """Return a copy of an expression with what stands for its keys and aggregates; subqueries stay as they are."""
-    found = values.get(render(node))
-    if found is not None:
-        return found.copy()
+    value = values.get(render(node))
+    if value is not None:
+        return value.copy()
     made: exp.Expr = node.copy()
     if not isinstance(node, exp.Query):
         for child in list(made.iter_expressions()):
@@ -228,7 +230,8 @@ def _names(count: int, what: str) -> list[str]:
 def _named(nodes: Sequence[exp.Expr], what: str = "key") -> list[exp.Expr]:
     names = _names(len(nodes), what)
     return [
-        exp.Alias(this=one.copy(), alias=exp.to_identifier(n, quoted=True)) for one, n in zip(nodes, names, strict=True)
+        exp.Alias(this=node.copy(), alias=exp.to_identifier(n, quoted=True))
+        for node, n in zip(nodes, names, strict=True)
     ]
 
 

@@ -37,7 +37,7 @@ def exist_instead(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 def _conditions(select: exp.Select) -> Iterator[exp.Expr]:
     where = select.args.get("where")
     joins = (join.args.get("on") for join in select.args.get("joins") or ())
-    yield from (one for one in (where and where.this, *joins) if one is not None)
+    yield from (condition for condition in (where and where.this, *joins) if condition is not None)
     for node in select.walk(prune=lambda node: isinstance(node, exp.Query) and node is not select):
         if isinstance(node, exp.Filter):
             yield node.expression.this
@@ -76,7 +76,7 @@ def _made(node: exp.Expr, private: _Reads, *, negated: bool) -> exp.Expr | None:
     if any(not column.args.get("table") or ours.has(column) for column in own):
         return None  # it would mean another column there
     kind = exp.EQ if isinstance(node, exp.In) else type(node)
-    rights = [one.unalias() for one in query.expressions]
+    rights = [output.unalias() for output in query.expressions]
     compared: exp.Expr = exp.and_(
         *(kind(this=left.copy(), expression=right.copy()) for left, right in zip(lefts, rights, strict=True)),
         copy=False,
@@ -94,8 +94,8 @@ def _made(node: exp.Expr, private: _Reads, *, negated: bool) -> exp.Expr | None:
     inner = query.copy()
     inner.set("distinct", None)
     inner.set("expressions", [exp.Literal.number(1)])
-    found = exp.Exists(this=inner.where(wanted, copy=False))
-    return exp.Not(this=found) if all_rows else found
+    exists = exp.Exists(this=inner.where(wanted, copy=False))
+    return exp.Not(this=exists) if all_rows else exists
 
 
 def _compared(node: exp.Expr) -> tuple[list[exp.Expr], exp.Expr | None, bool]:

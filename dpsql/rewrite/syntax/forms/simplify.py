@@ -49,8 +49,8 @@ def _cte(select: exp.Select, table: exp.Table) -> exp.Select | None:
     if with_ is None or table.args.get("db"):
         return None
     uses = [t for t in select.find_all(exp.Table) if fold(t.this) == name]
-    found = [cte.this for cte in with_.expressions if fold(cte.args["alias"].this) == name]
-    return found[0] if len(uses) == 1 and found and isinstance(found[0], exp.Select) else None
+    queries = [cte.this for cte in with_.expressions if fold(cte.args["alias"].this) == name]
+    return queries[0] if len(uses) == 1 and queries and isinstance(queries[0], exp.Select) else None
 
 
 def _blank(node: exp.Expr, index: int) -> exp.Expr:

@@ -54,12 +54,12 @@ def _rows(item: exp.Expr) -> Sequence[_Row]:
         inner = inner.this
     match inner:
         case exp.Values() if {key for key, value in inner.args.items() if value} <= {"expressions", "alias"}:
-            return [one.expressions for one in inner.expressions]
+            return [output.expressions for output in inner.expressions]
         case exp.Select() if {key for key, value in inner.args.items() if value} == {"expressions"}:
-            return [[one.unalias() for one in inner.expressions]]
+            return [[output.unalias() for output in inner.expressions]]
         case exp.Anonymous() if inner.name.lower() == "unnest" and not item.args.get("ordinality"):
-            arrays = [one.expressions if isinstance(one, exp.Array) else [] for one in inner.expressions]
-            return list(zip(*arrays, strict=True)) if len({len(one) for one in arrays}) == 1 else ()
+            arrays = [output.expressions if isinstance(output, exp.Array) else [] for output in inner.expressions]
+            return list(zip(*arrays, strict=True)) if len({len(array) for array in arrays}) == 1 else ()
         case _:
             return ()
 
@@ -69,8 +69,8 @@ def _names(item: exp.Expr, width: int) -> list[str]:
     alias, inner = item.args["alias"], item.this
     while isinstance(inner, exp.Subquery):
         inner = inner.this
-    given = [fold(one) for one in alias.args.get("columns") or ()]
-    outputs = [output_name(one) for one in inner.expressions] if isinstance(inner, exp.Select) else []
+    given = [fold(identifier) for identifier in alias.args.get("columns") or ()]
+    outputs = [output_name(output) for output in inner.expressions] if isinstance(inner, exp.Select) else []
     return (given + (outputs or [f"column{n + 1}" for n in range(width)])[len(given) :])[:width]
 
 
@@ -106,7 +106,7 @@ def _one_of(place: exp.Expr, values: Sequence[exp.Expr]) -> exp.Expr:
     if not before:
         return last
     number = (exp.Literal.number(i) for i, _ in enumerate(before))
-    tests = [exp.EQ(this=place.copy(), expression=one) for one in number]
+    tests = [exp.EQ(this=place.copy(), expression=part) for part in number]
     return exp.Case(
         ifs=[exp.If(this=test, true=value) for test, value in zip(tests, before, strict=True)], default=last
     )

@@ -35,7 +35,7 @@ def item_name(item: exp.Expr) -> str:
 
 def tables_in_from(select: exp.Select) -> frozenset[str]:
     """Return the names of what a SELECT reads, that of joins in brackets included."""
-    inside = (one for item in from_items(select) for one in _in_brackets(item))
+    inside = (table for item in from_items(select) for table in _in_brackets(item))
     return frozenset(map(item_name, inside))
 
 
@@ -44,8 +44,8 @@ def _in_brackets(item: exp.Expr) -> Iterator[exp.Expr]:
     yield item
     if isinstance(item, exp.Subquery) and isinstance(item.this, (exp.Table, exp.Subquery)):
         joins = item.this.args.get("joins") or ()
-        for one in (item.this, *(join.this for join in joins)):
-            yield from _in_brackets(one)
+        for inner in (item.this, *(join.this for join in joins)):
+            yield from _in_brackets(inner)
 
 
 def columns_of(query: exp.Expr, table: str) -> Iterator[exp.Column]:
@@ -63,4 +63,4 @@ def outer_columns(query: exp.Expr) -> list[exp.Column]:
     """Return the columns in a query that belong to queries around it."""
     inside = {item_name(item) for item in every(query, exp.Expr) if isinstance(item, _ITEMS)}
     columns = every(query, exp.Column)
-    return [one for one in columns if one.args.get("table") and fold(one.args["table"]) not in inside]
+    return [column for column in columns if column.args.get("table") and fold(column.args["table"]) not in inside]

@@ -53,21 +53,21 @@ def queried(select: exp.Select) -> frozenset[int]:
         distinct = test.query.args.get("distinct")
         if distinct is not None and not distinct.args.get("on"):
             test.query.set("distinct", None)
-    inside = (one for test in tests for one in (test.query, test.query.parent))
-    return frozenset(id(one) for one in inside)
+    inside = (node for test in tests for node in (test.query, test.query.parent))
+    return frozenset(id(node) for node in inside)
 
 
 def conjuncts_of(node: exp.Expr) -> Iterator[exp.Expr]:
     """Yield what a chain of AND joins, however long and however bracketed."""
     pending = [node]
     while pending:
-        one = pending.pop()
-        if isinstance(one, exp.And):
-            pending += [one.expression, one.this]
-        elif isinstance(one, exp.Paren):
-            pending.append(one.this)
+        part = pending.pop()
+        if isinstance(part, exp.And):
+            pending += [part.expression, part.this]
+        elif isinstance(part, exp.Paren):
+            pending.append(part.this)
         else:
-            yield one
+            yield part
 
 
 def as_list(query: exp.Expr, is_test: Callable[[exp.Expr], bool]) -> exp.Expr:

@@ -72,7 +72,7 @@ def grouping_of(select: exp.Select) -> Grouping:
     for node in itertools.chain(*combined):
         nodes.setdefault(texts[id(node)], node)
         places.setdefault(texts[id(node)], len(places))
-    sets = tuple(tuple(sorted({places[texts[id(node)]] for node in one})) for one in combined)
+    sets = tuple(tuple(sorted({places[texts[id(node)]] for node in members})) for members in combined)
     # GROUP BY DISTINCT: sqlglot writes that it is not ALL.
     return Grouping(tuple(nodes.values()), tuple(dict.fromkeys(sets)) if group.args.get("all") is False else sets)
 
@@ -101,7 +101,7 @@ def _sets(select: exp.Select, element: exp.Expr) -> list[tuple[exp.Expr, ...]]:
             chosen = itertools.product(*((part, ()) for part in parts))
             return [tuple(itertools.chain(*choice)) for choice in chosen]
         case exp.GroupingSets():
-            return [one for part in element.expressions for one in _sets(select, part)]
+            return [grouping_set for part in element.expressions for grouping_set in _sets(select, part)]
         case _:
             return [_columns(select, element)]
 

@@ -13,9 +13,9 @@ _LONGEST = 36
 
 def fresh(name: str, taken: Collection[str]) -> str:
     """Return a name that is not taken, in capitals or not: DuckDB takes these for the same."""
-    lower = {one.lower() for one in taken}
+    lower = {name_taken.lower() for name_taken in taken}
     names = itertools.chain([name], (f"{name} {n}" for n in itertools.count(2)))
-    return next(one for one in names if one.lower() not in lower)
+    return next(free for free in names if free.lower() not in lower)
 
 
 def columns_of_subquery(nodes: Iterable[exp.Expr]) -> list[str]:

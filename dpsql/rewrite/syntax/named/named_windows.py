@@ -15,29 +15,29 @@ _PARTS = ("partition_by", "order", "spec")
 
 def put_windows_in_place(select: exp.Select) -> None:
     """Change a SELECT of rows so that it has no WINDOW clause; one with windows that it does not define stays."""
-    known: dict[str, exp.Window] = {}
+    windows: dict[str, exp.Window] = {}
     for window in select.args.get("windows") or ():
         name = window.this
-        if not isinstance(window, exp.Window) or not isinstance(name, exp.Identifier) or not _filled(window, known):
+        if not isinstance(window, exp.Window) or not isinstance(name, exp.Identifier) or not _filled(window, windows):
             return
-        known[fold(name)] = window
+        windows[fold(name)] = window
     calls = [window for output in select.expressions for window in output.find_all(exp.Window)]
-    filled = [_filled(call, known) for call in calls]
+    filled = [_filled(call, windows) for call in calls]
     if all(filled):
         select.set("windows", None)
 
 
-def _filled(window: exp.Window, known: Mapping[str, exp.Window]) -> bool:
+def _filled(window: exp.Window, windows: Mapping[str, exp.Window]) -> bool:
     """Return whether a window is known, and give it what the one that it names has."""
     name = window.args.get("alias")
     if name is None:
         return True
-    base = known.get(fold(name))
+    base = windows.get(fold(name))
     if base is None:
         return False
     for part in _PARTS:
         given = base.args.get(part)
         if given and not window.args.get(part):
-            window.set(part, [one.copy() for one in given] if isinstance(given, list) else given.copy())
+            window.set(part, [item.copy() for item in given] if isinstance(given, list) else given.copy())
     window.set("alias", None)
     return True

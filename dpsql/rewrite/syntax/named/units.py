@@ -41,32 +41,32 @@ def _is_unit(node: exp.Expr, select: exp.Select, ctes: Mapping[str, exp.CTE], po
         return False
     table, name = fold(node.args.get("table")), fold(node.this)
     return any(
-        unit and name == found
+        unit and name == column
         for item in from_items(select)
         if table == item_name(item)
-        for found, unit in columns_of_item(item, ctes, policy)
+        for column, unit in columns_of_item(item, ctes, policy)
     )
 
 
 def columns_of_item(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Sequence[tuple[str, bool]]:
     """Return the columns of an element of FROM in order, each with whether it is a unit."""
-    found = list(_own(item, ctes, policy))
+    columns = list(_own(item, ctes, policy))
     alias = item.args.get("alias")
     new = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
-    return _renamed(found, new)
+    return _renamed(columns, new)
 
 
-def _renamed(found: Sequence[tuple[str, bool]], new: Sequence[str]) -> Sequence[tuple[str, bool]]:
-    return [*((name, unit) for name, (_, unit) in zip(new, found, strict=False)), *found[len(new) :]]
+def _renamed(columns: Sequence[tuple[str, bool]], new: Sequence[str]) -> Sequence[tuple[str, bool]]:
+    return [*((name, unit) for name, (_, unit) in zip(new, columns, strict=False)), *columns[len(new) :]]
 
 
 def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:
     if isinstance(item, exp.Table):
         name = fold(item.this)
         if name in ctes and not item.args.get("db"):
-            found = output_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
+            columns = output_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
             new = [fold(column) for column in ctes[name].args["alias"].args.get("columns") or ()]
-            yield from _renamed(list(found), new)
+            yield from _renamed(list(columns), new)
         elif name in policy.tables:
             table = policy.tables[name]
             units = {name for unit in table.units.values() for name in unit.naming} | (

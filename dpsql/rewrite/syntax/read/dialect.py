@@ -82,17 +82,17 @@ class Client(Postgres):
                     ahead += 2
             elif self._curr.token_type not in _CONSTANTS:
                 return super()._parse_disjunction()
-            found = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
-            return super()._parse_disjunction() if found is None else found
+            atom = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
+            return super()._parse_disjunction() if atom is None else atom
 
         def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
             """Return what stands before IS and behind it; UNKNOWN is another word for NULL, which is kept."""
             unknown = "UNKNOWN" in (self._curr.text.upper(), self._next.text.upper() if self._next else "")
-            found = super()._parse_is(this)
-            inside = found.this if isinstance(found, exp.Not) else found
+            condition = super()._parse_is(this)
+            inside = condition.this if isinstance(condition, exp.Not) else condition
             if unknown and isinstance(inside, exp.Is):
                 inside.set("unknown", value=True)
-            return found
+            return condition
 
         def _parse_function_call(
             self,
@@ -164,8 +164,8 @@ def parsed(text: str) -> exp.Query | None:
     """
     try:
         text = _PRECISE.sub(r"interval_\1_", text)
-        found = _VOCABULARY.told(tuple(tokens(text)))
-        trees = [] if found is None else _CLIENT.parser().parse(found, text)
+        parser_tokens = _VOCABULARY.told(tuple(tokens(text)))
+        trees = [] if parser_tokens is None else _CLIENT.parser().parse(parser_tokens, text)
     except (SqlglotError, DpsqlError, TooComplexError):
         return None
     return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None

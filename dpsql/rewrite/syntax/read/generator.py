@@ -96,7 +96,7 @@ class ClientGenerator(PostgresGenerator):
 def _is_made(query: exp.Select, rows: exp.Values) -> bool:
     """Return whether a query over VALUES is the parser's: PostgreSQL writes no star."""
     written = {key for key, value in query.args.items() if value and key != "with_"}
-    stars = [type(one) for one in query.expressions] == [exp.Star]
+    stars = [type(output) for output in query.expressions] == [exp.Star]
     return stars and written == {"expressions", "from_"} and rows.alias == _OF_VALUES and not rows.alias_column_names
 
 

@@ -80,10 +80,10 @@ _INTO = re.compile(r"(?i)\binto\b")
 
 def parse(text: str, read: ReadQuery) -> Statement | None:
     """Return the statement, or None when it is not one query in one of the known wraps."""
-    found = query_place(text)
-    if found is None:
+    at = query_place(text)
+    if at is None:
         return None
-    wrap, start, end = found
+    wrap, start, end = at
     query = text[start:end]
     into = _into(query) if wrap is Wrap.NOTHING and _INTO.search(query) else None
     tree = read(query if into is None else f"{query[: into[0]]} {query[into[1] :]}")
@@ -165,10 +165,10 @@ def _skip_declaration(reader: Reader) -> bool:
     reader.name()
     while reader.skip("binary", "asensitive", "insensitive", "no", "scroll"):
         pass
-    found = reader.skip("cursor")
+    complete = reader.skip("cursor")
     if reader.skip("with", "without"):
-        found = reader.skip("hold") and found
-    return reader.skip("for") and found
+        complete = reader.skip("hold") and complete
+    return reader.skip("for") and complete
 
 
 def _skip_creation(reader: Reader) -> Wrap | None:
@@ -183,32 +183,32 @@ def _skip_creation(reader: Reader) -> Wrap | None:
 
 
 def _skip_view(reader: Reader) -> bool:
-    found = reader.name() is not None
+    complete = reader.name() is not None
     reader.skip_parentheses()
     if reader.skip("with"):
-        found = reader.skip_parentheses() is not None and found
-    return reader.skip("as") and found
+        complete = reader.skip_parentheses() is not None and complete
+    return reader.skip("as") and complete
 
 
 def _skip_table(reader: Reader) -> bool:
-    found = True
+    complete = True
     if reader.skip("if"):
-        found = reader.skip("not") and reader.skip("exists")
-    found = reader.name() is not None and found
+        complete = reader.skip("not") and reader.skip("exists")
+    complete = reader.name() is not None and complete
     reader.skip_parentheses()
     if reader.skip("on"):
-        found = reader.skip("commit") and reader.skip("drop", "delete", "preserve") and found
+        complete = reader.skip("commit") and reader.skip("drop", "delete", "preserve") and complete
         reader.skip("rows")
     if reader.skip("without"):
-        found = reader.skip("oids") and found
-    return reader.skip("as") and found
+        complete = reader.skip("oids") and complete
+    return reader.skip("as") and complete
 
 
 def _before_tail(text: str, start: int) -> int:
     """Return where WITH [NO] DATA begins that ends the text; the text's end if nothing does."""
-    found = [token for token in tokens(text[start:]) if token.word != ";"]
-    if [token.word for token in found[-2:]] == ["with", "data"]:
-        return start + found[-3].end if len(found) > 2 else len(text)
-    if [token.word for token in found[-3:]] == ["with", "no", "data"]:
-        return start + found[-4].end if len(found) > 3 else len(text)
+    words = [token for token in tokens(text[start:]) if token.word != ";"]
+    if [token.word for token in words[-2:]] == ["with", "data"]:
+        return start + words[-3].end if len(words) > 2 else len(text)
+    if [token.word for token in words[-3:]] == ["with", "no", "data"]:
+        return start + words[-4].end if len(words) > 3 else len(text)
     return len(text)

@@ -31,10 +31,10 @@ class Vocabulary:
         self._begins = frozenset(pair.split(" ")[0] for pair in self._pairs)
         self._signs = {**signs, **{sign: kind for sign, kind in keywords.items() if not sign[0].isalpha()}}
 
-    def told(self, found: Sequence[Token]) -> list[ParserToken] | None:
+    def told(self, tokens: Sequence[Token]) -> list[ParserToken] | None:
         """Return the parser's tokens; None where there is one that the parser does not know."""
         told: list[ParserToken] = []
-        pending = list(found)[::-1]
+        pending = list(tokens)[::-1]
         while pending:
             sort, text, start, end = token = pending.pop()
             kind, inside = self._known(token)

@@ -27,7 +27,7 @@ def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[e
         for value in node.args.values():
             sort = type(value)
             if sort is list:
-                inside += [one for one in value if isinstance(one, exp.Expr)]
+                inside += [child for child in value if isinstance(child, exp.Expr)]
             elif sort not in _PLAIN and isinstance(value, exp.Expr):
                 inside.append(value)
         yield node
@@ -37,12 +37,12 @@ def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[e
 
 def every(tree: exp.Expr, kind: type[_T], *, below: bool = True) -> list[_T]:
     """Return a tree's nodes of one kind, in the order of the text; those `below` others of it only if that is said."""
-    found: list[_T] = []
+    matching: list[_T] = []
     pending = [tree]
     while pending:
         node = pending.pop()
         if isinstance(node, kind):
-            found.append(node)
+            matching.append(node)
             if not below:
                 continue
         if type(node) in _LEAVES:
@@ -51,12 +51,12 @@ def every(tree: exp.Expr, kind: type[_T], *, below: bool = True) -> list[_T]:
         for value in node.args.values():
             sort = type(value)
             if sort is list:
-                for one in value:
-                    if isinstance(one, exp.Expr):
-                        pending.insert(at, one)
+                for child in value:
+                    if isinstance(child, exp.Expr):
+                        pending.insert(at, child)
             elif sort not in _PLAIN and isinstance(value, exp.Expr):
                 pending.insert(at, value)
-    return found
+    return matching
 
 
 def take_apart(nodes_: Iterable[exp.Expr]) -> None:
@@ -77,7 +77,7 @@ def holds(tree: exp.Expr, *kinds: type[exp.Expr]) -> bool:
         for value in node.args.values():
             sort = type(value)
             if sort is list:
-                pending += [one for one in value if isinstance(one, exp.Expr)]
+                pending += [child for child in value if isinstance(child, exp.Expr)]
             elif sort not in _PLAIN and isinstance(value, exp.Expr):
                 pending.append(value)
     return False
@@ -99,8 +99,8 @@ def copied(tree: _T, copies: MutableMapping[int, exp.Expr]) -> _T:
                 copy.args[key] = _child(value, copy, key, None, pending)
             elif sort is list:
                 copy.args[key] = [
-                    _child(one, copy, key, at, pending) if isinstance(one, exp.Expr) else one
-                    for at, one in enumerate(value)
+                    _child(child, copy, key, at, pending) if isinstance(child, exp.Expr) else child
+                    for at, child in enumerate(value)
                 ]
             else:
                 copy.args[key] = value

@@ -22,7 +22,7 @@ from dpsql.rewrite.syntax.read.parse import ReadQuery, Statement, Wrap, parse, q
 from dpsql.rewrite.syntax.read.trees import every as every_node
 from dpsql.rewrite.syntax.read.trees import take_apart
 from dpsql.rewrite.syntax.whole.column_probes import is_column_probe, is_empty, limit_of
-from dpsql.rewrite.syntax.whole.found import FoundScopes, Kind
+from dpsql.rewrite.syntax.whole.found_scopes import FoundScopes, Kind
 from dpsql.rewrite.syntax.whole.known_rows import put_known_rows
 from dpsql.rewrite.syntax.whole.previews import TablePreview, preview_of
 from dpsql.rewrite.syntax.whole.scopes import find
@@ -54,11 +54,11 @@ class AnalyzedStatement:
     statement: Statement | None
     kind: Kind
     refusal: Refusal | None = None
-    found: tuple[FoundScopes, ...] = field(default=(), compare=False, repr=False)
+    found_scopes: tuple[FoundScopes, ...] = field(default=(), compare=False, repr=False)
     """The scopes of each query, where there is to be an answer."""
     preview: TablePreview | None = field(default=None, compare=False, repr=False)
     """The table that it is a preview of, where it is one."""
-    known: Mapping[str, str] = field(default_factory=dict, compare=False)
+    told_tables: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The tables of which the policy itself has told something, and what clients are told of that."""
 
     def __del__(self) -> None:
@@ -78,10 +78,10 @@ def tokens_of(text: str) -> Sequence[Token] | None:
 def asked_statement(text: str) -> AskedStatement | None:
     """Return a statement that names a protected table; None when it is the shadow's own business by its first words."""
     try:
-        found, of_query = kind(reader := Reader(text)), reader.word == "("
+        verb, of_query = kind(reader := Reader(text)), reader.word == "("
     except DpsqlError:
         return AskedStatement(text)
-    if found not in _QUERIES | _WRITING or (found == "COPY" and not of_query):
+    if verb not in _QUERIES | _WRITING or (verb == "COPY" and not of_query):
         return None
     placed = query_place(text)
     # PostgreSQL looks at the query in COPY, and in a view, when it runs that; of a cursor's it describes nothing.
@@ -121,33 +121,33 @@ def _kind(policy: Policy, tree: exp.Query) -> Kind:
 def _is_query(text: str) -> bool:
     reader = Reader(text)
     try:
-        found, of_query = kind(reader), reader.word == "("
+        verb, of_query = kind(reader), reader.word == "("
     except DpsqlError:
         return True
-    return found in _QUERIES and (found != "COPY" or of_query)
+    return verb in _QUERIES and (verb != "COPY" or of_query)
 
 
 def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
     every, preview = [], preview_of(statement, policy)
-    known = dict[str, str]()
+    told_tables = dict[str, str]()
     for query in statement.queries:
         try:
-            known |= put_known_rows(query.tree, policy)
+            told_tables |= put_known_rows(query.tree, policy)
             nodes = expand_views(query.tree, policy)
             simplify(nodes)
             every.append(find(query.tree, policy, nodes))
         except DpsqlError as error:
-            for one in statement.queries:
-                take_apart(every_node(one.tree, exp.Expr))
+            for query_read in statement.queries:
+                take_apart(every_node(query_read.tree, exp.Expr))
             return AnalyzedStatement(None, Kind.ROWS, Refusal.of(error))
-    kinds = {found.kind for found in every}
+    kinds = {scopes.kind for scopes in every}
     if kinds == {Kind.PUBLIC}:
-        return AnalyzedStatement(statement, Kind.PUBLIC, known=known) if known else None
+        return AnalyzedStatement(statement, Kind.PUBLIC, told_tables=told_tables) if told_tables else None
     if kinds == {Kind.ROWS}:
         return _rows(statement, policy, preview)
     if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and _needs_no_rows(statement):
         return AnalyzedStatement(statement, Kind.ROWS)
-    return AnalyzedStatement(statement, Kind.ANSWER, found=tuple(every), known=known)
+    return AnalyzedStatement(statement, Kind.ANSWER, found_scopes=tuple(every), told_tables=told_tables)
 
 
 def _needs_no_rows(statement: Statement) -> bool:
@@ -165,7 +165,7 @@ def _rows(statement: Statement, policy: Policy, preview: TablePreview | None) ->
     empty = is_empty(query.tree)
     if statement.wrap is Wrap.VIEW or (statement.wrap is not Wrap.EXPLAIN and (empty or is_column_probe(query))):
         return AnalyzedStatement(statement, Kind.ROWS, preview=None if empty else preview)
-    refused = rows_refused(policy.protected, query.text, one=limit_of(query.tree) == 1)
+    refused = rows_refused(policy.protected, query.text, single_row=limit_of(query.tree) == 1)
     return AnalyzedStatement(statement, Kind.ROWS, Refusal.of(refused), preview=preview)
 
 

@@ -30,13 +30,13 @@ def bound_conditions(policy: Policy, read: ReadQuery) -> Policy:
     wrong: list[str] = []
 
     def bound(role: Role) -> Mapping[str, RowCondition]:
-        found = {}
+        conditions = {}
         for table, condition in role.where.items():
             try:
-                found[table] = replace(condition, tree=_read(table, condition.text, read))
+                conditions[table] = replace(condition, tree=_read(table, condition.text, read))
             except DpsqlError as failed:
                 wrong.append(f"{condition.place}: {failed.message}")
-        return found
+        return conditions
 
     roles = {name: replace(role, where=bound(role)) for name, role in policy.roles.items()}
     if wrong:

@@ -40,17 +40,17 @@ _FAILING = _OBJECTS | OBJECTS_OF_ROWS | {"array_agg", "current_setting", "format
 
 def trials(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
     """Return statements that fail if among the nodes of a query is a constant with which it can't but fail."""
-    found = [node for node in nodes if isinstance(node, _TRIED) and not _is_lazy(node)]
-    return tuple(dict.fromkeys(trial for node in found for trial in _of(node)))
+    tried = [node for node in nodes if isinstance(node, _TRIED) and not _is_lazy(node)]
+    return tuple(dict.fromkeys(trial for node in tried for trial in _of(node)))
 
 
 def trials_around(texts: Sequence[str]) -> Iterator[str]:
     """Yield the same of what is written around queries, as far as signs and words tell: a division by 0."""
     for text in texts:
-        found = list(tokens(text))
-        if _LAZY & {token.word for token in found}:
+        words = list(tokens(text))
+        if _LAZY & {token.word for token in words}:
             continue
-        for sign, divisor in itertools.pairwise(found):
+        for sign, divisor in itertools.pairwise(words):
             if sign.word in ("/", "%") and divisor.sort is Sort.NUMBER and not set(divisor.text) - set("0._"):
                 yield f"SELECT 1 / {divisor.text}"
 

@@ -68,7 +68,7 @@ def _counted_by_key(
     stars = _is_count(window.this) and isinstance(window.this.expressions[0], exp.Star)
     if given or not stars or window.find_ancestor(exp.Select) is not select:
         return None
-    names = {fold(one.this) for one in window.args.get("partition_by") or () if isinstance(one, exp.Column)}
+    names = {fold(column.this) for column in window.args.get("partition_by") or () if isinstance(column, exp.Column)}
     return _by_key(select, names, policy, ctes)
 
 
@@ -83,11 +83,15 @@ def _by_key(select: exp.Select, names: AbstractSet[str], policy: Policy, ctes: M
     inner = item.this if isinstance(item, exp.Subquery) else None
     if not isinstance(inner, exp.Select) or (item is not None and item.args["alias"].args.get("columns")):
         return None
-    shown = {fold(one.args.get("alias") or one.this): one.unalias() for one in inner.expressions if _has_name(one)}
-    if any(isinstance(one, exp.Star) for one in inner.expressions):
+    shown = {
+        fold(output.args.get("alias") or output.this): output.unalias()
+        for output in inner.expressions
+        if _has_name(output)
+    }
+    if any(isinstance(output, exp.Star) for output in inner.expressions):
         return _by_key(inner, names, policy, ctes) if len(inner.expressions) == 1 else None
     columns = (shown.get(name) for name in names)
-    return _by_key(inner, {fold(one.this) for one in columns if isinstance(one, exp.Column)}, policy, ctes)
+    return _by_key(inner, {fold(column.this) for column in columns if isinstance(column, exp.Column)}, policy, ctes)
 
 
 def _has_name(output: exp.Expr) -> bool:
@@ -133,7 +137,7 @@ def _is_look(select: exp.Select, table: Table) -> bool:
         and given <= _LOOK
         and limit_of(select) == 1
         and bool(select.expressions)
-        and all(_is_constant(one.unalias()) for one in select.expressions)
+        and all(_is_constant(output.unalias()) for output in select.expressions)
     )
 
 
@@ -148,8 +152,10 @@ def _is_by_key(select: exp.Select, table: Table) -> bool:
     group, given = select.args.get("group"), {key for key, value in select.args.items() if value}
     if group is None or given - _GROUPED or {key for key, value in group.args.items() if value} - {"expressions"}:
         return False
-    names = {fold(one.this) for one in group.expressions if isinstance(one, exp.Column)}
-    if len(names) < len(group.expressions) or not all(_is_output(one.unalias(), table) for one in select.expressions):
+    names = {fold(key.this) for key in group.expressions if isinstance(key, exp.Column)}
+    if len(names) < len(group.expressions) or not all(
+        _is_output(output.unalias(), table) for output in select.expressions
+    ):
         return False
     return _has_key(names, table)
 
@@ -166,11 +172,11 @@ def _asks_for_several(inner: exp.Select, outer: exp.Select | None) -> bool:
     """Return whether only groups of several rows are asked for, in HAVING or in WHERE around the groups."""
     if outer is None:
         having = inner.args.get("having")
-        return having is not None and any(_is_above_one(one, _is_count) for one in _conjuncts(having.this))
-    counts = frozenset(one.alias_or_name for one in inner.expressions if _is_count(one.unalias()))
+        return having is not None and any(_is_above_one(conjunct, _is_count) for conjunct in _conjuncts(having.this))
+    counts = frozenset(output.alias_or_name for output in inner.expressions if _is_count(output.unalias()))
     where, names = outer.args.get("where"), {"", outer.args["from_"].this.alias_or_name}
     names_count = partial(_is_named, counts, names)
-    return where is not None and any(_is_above_one(one, names_count) for one in _conjuncts(where.this))
+    return where is not None and any(_is_above_one(conjunct, names_count) for conjunct in _conjuncts(where.this))
 
 
 def _is_named(counts: frozenset[str], tables: set[str], node: exp.Expr) -> bool:
@@ -204,7 +210,7 @@ def _is_above_one(node: exp.Expr, is_count: Callable[[exp.Expr], bool]) -> bool:
 
 def _leave_none(select: exp.Select, table: Table) -> None:
     """Leave a SELECT its columns, and no rows."""
-    outputs = [_null(one, table) for one in select.expressions]
+    outputs = [_null(output, table) for output in select.expressions]
     for clause in ("from_", "group", "having", "order"):
         select.set(clause, None)
     select.set("expressions", outputs)

@@ -57,7 +57,7 @@ def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
     alias = item.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name, quoted=True))
     item.replace(exp.Table(this=exp.to_identifier(_READ_AS, quoted=True), alias=alias.copy()))
     _drop_unread(tree)
-    columns = frozenset(fold(one.this) for one in tree.find_all(exp.Column))
+    columns = frozenset(fold(column.this) for column in tree.find_all(exp.Column))
     if not columns <= table.columns.keys():
         return None
     before, behind = statement.text([render(tree)]).split(f'"{_READ_AS}"')
@@ -68,7 +68,7 @@ def _read(tree: exp.Expr, clauses: set[str], ctes: Mapping[str, exp.CTE] = Mappi
     """Return the table whose rows a query passes on, each unchanged, also through CTEs; None of another query."""
     if not isinstance(tree, exp.Select) or {key for key, value in tree.args.items() if value} - {*clauses, "with_"}:
         return None
-    if not tree.expressions or not all(_is_plain(one.unalias()) for one in tree.expressions):
+    if not tree.expressions or not all(_is_plain(output.unalias()) for output in tree.expressions):
         return None
     ctes = {**ctes, **_ctes(tree)}
     item = tree.args["from_"].this if tree.args.get("from_") else None
@@ -81,7 +81,7 @@ def _read(tree: exp.Expr, clauses: set[str], ctes: Mapping[str, exp.CTE] = Mappi
             cte = None if item.args.get("db") else ctes.get(fold(item.this))
             if cte is None:
                 return item
-            others = {name: one for name, one in ctes.items() if one is not cte}
+            others = {name: other for name, other in ctes.items() if other is not cte}
             return None if cte.args["alias"].args.get("columns") else _read(cte.this, _INNER, others)
         case _:
             return None
@@ -95,7 +95,7 @@ def _ctes(tree: exp.Select) -> Mapping[str, exp.CTE]:
 def _drop_unread(tree: exp.Expr) -> None:
     """Remove the CTEs that nothing reads: they are no part of the answer, and may name protected tables."""
     ctes = list(tree.find_all(exp.CTE))
-    named = {fold(one.this) for one in tree.find_all(exp.Table) if not one.args.get("db")}
+    named = {fold(table.this) for table in tree.find_all(exp.Table) if not table.args.get("db")}
     unread = [cte for cte in ctes if fold(cte.args["alias"].this) not in named]
     for cte in unread:
         with_ = cte.parent
@@ -114,8 +114,8 @@ def _is_named_only(item: exp.Expr) -> bool:
 
 def _is_plain(output: exp.Expr) -> bool:
     """Return whether an output is a column, or a cast of one."""
-    found = _uncast(output)
-    return isinstance(found, exp.Column) and not isinstance(found.this, exp.Star)
+    uncast = _uncast(output)
+    return isinstance(uncast, exp.Column) and not isinstance(uncast.this, exp.Star)
 
 
 def _is_counted(tree: exp.Expr) -> bool:
@@ -123,7 +123,9 @@ def _is_counted(tree: exp.Expr) -> bool:
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     if isinstance(limit, exp.Fetch):
         return limit_of(tree) is not None and offset is None
-    return all(isinstance(_uncast(one.expression), (exp.Literal, exp.Parameter)) for one in (limit, offset) if one)
+    return all(
+        isinstance(_uncast(clause.expression), (exp.Literal, exp.Parameter)) for clause in (limit, offset) if clause
+    )
 
 
 def _uncast(node: exp.Expr) -> exp.Expr:
@@ -135,10 +137,10 @@ def _uncast(node: exp.Expr) -> exp.Expr:
 def _by_key(tree: exp.Expr, table: Table) -> bool:
     """Return whether a query sorts by nothing, or by columns of the key: who asks for the largest fare wants to know it."""
     order = tree.args.get("order")
-    ordered = [] if order is None else [one.this for one in order.expressions]
-    names = {fold(one.this) for one in ordered if isinstance(one, exp.Column)}
+    ordered = [] if order is None else [term.this for term in order.expressions]
+    names = {fold(term.this) for term in ordered if isinstance(term, exp.Column)}
     return not ordered or (
-        all(isinstance(one, exp.Column) for one in ordered) and any(names <= key for key in table.keys)
+        all(isinstance(term, exp.Column) for term in ordered) and any(names <= key for key in table.keys)
     )
 
 

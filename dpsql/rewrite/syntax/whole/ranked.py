@@ -57,7 +57,9 @@ def _orders(select: exp.Select) -> bool:
     """Return whether something is ordered by aggregates: its own rows, or those of a window."""
     if not aggregates_of(select):
         return False
-    outputs = {fold(one.args["alias"]): one.this for one in select.expressions if isinstance(one, exp.Alias)}
+    outputs = {
+        fold(output.args["alias"]): output.this for output in select.expressions if isinstance(output, exp.Alias)
+    }
     order = select.args.get("order")
     for ordered in order.expressions if order is not None else ():
         by = ordered.this
@@ -67,4 +69,4 @@ def _orders(select: exp.Select) -> bool:
             by = outputs.get(fold(by.this), by)
         if any(True for _ in top_aggregates(by)):
             return True
-    return any(holds(one, exp.Window) for one in select.expressions)
+    return any(holds(output, exp.Window) for output in select.expressions)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.whole.found import Scope
+from dpsql.rewrite.syntax.whole.found_scopes import Scope
 
 
 def probe(scope: Scope) -> str:

@@ -31,7 +31,7 @@ from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.found import FoundScopes, Kind, Scope
+from dpsql.rewrite.syntax.whole.found_scopes import FoundScopes, Kind, Scope
 
 
 def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
@@ -55,12 +55,12 @@ def find(tree: exp.Query, policy: Policy, nodes: Sequence[exp.Expr] = ()) -> Fou
     """
     scopes: list[Scope] = []
     inner: list[InnerAnswer] = []
-    alone = tuple(nodes) if sum(1 for one in nodes if isinstance(one, exp.Query)) == 1 else ()
+    alone = tuple(nodes) if sum(1 for node in nodes if isinstance(node, exp.Query)) == 1 else ()
     kind = _Finder(policy, scopes, inner, tree, alone).query(tree, {})
     if not inner:
         return FoundScopes(kind, tuple(scopes), alone=alone)
-    within = {id(node) for one in inner for node in one.inside()}
-    outer = {id(one.node): one for one in inner if id(one.node) not in within}
+    within = {id(node) for answer in inner for node in answer.inside()}
+    outer = {id(answer.node): answer for answer in inner if id(answer.node) not in within}
     return FoundScopes(kind, tuple(scopes), tuple(outer.values()))
 
 
@@ -101,7 +101,7 @@ class _Finder:
             )
 
     def _with(self, with_: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Mapping[str, tuple[Kind, exp.CTE]]:
-        known = dict(ctes)
+        visible = dict(ctes)
         for cte in with_.expressions:
             name = fold(cte.args["alias"].this)
             itself = names_itself(cte)
@@ -111,11 +111,11 @@ class _Finder:
                     because="recursion-over-rows",
                     hint="Aggregate first; a query of the answer may be recursive.",
                 )
-            kind = self.query(cte.this, known)
+            kind = self.query(cte.this, visible)
             if kind is Kind.ROWS:
                 _name_columns_below(cte)
-            known[name] = (kind, cte)
-        return known
+            visible[name] = (kind, cte)
+        return visible
 
     def _subquery(self, node: exp.Subquery, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         kind = self.query(node.this, ctes)
@@ -204,7 +204,9 @@ class _Finder:
         _refuse_distinct_on(node, aggregates)
         grouping = grouping_in(node, aggregates)
         if further := determined(node, grouping, visible, self.policy):
-            node.args["group"].set("expressions", [*node.args["group"].expressions, *(one.copy() for one in further)])
+            node.args["group"].set(
+                "expressions", [*node.args["group"].expressions, *(element.copy() for element in further)]
+            )
             grouping = grouping_in(node, aggregates)
         keys = grouping.keys if answers else ()
         of_keys = (query for key in keys for query in key.find_all(exp.Query) if id(query) in answers)

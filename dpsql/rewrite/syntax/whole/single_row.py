@@ -60,14 +60,14 @@ def _has_more_rows(select: exp.Select) -> bool:
     group = select.args.get("group")
     if group is not None and group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is not None:
         return True
-    calls = (call for one in select.expressions for call in every(one, exp.Func))
+    calls = (call for output in select.expressions for call in every(output, exp.Func))
     return any(isinstance(call, exp.UDTF) or function_name(call) in _WITH_ROWS for call in calls)
 
 
 def _is_total(select: exp.Select) -> bool:
     """Return whether all rows are aggregated into one."""
     outputs = [*select.expressions, *filter(None, [select.args.get("having")])]
-    return not select.args.get("group") and any(True for one in outputs for _ in top_aggregates(one))
+    return not select.args.get("group") and any(True for output in outputs for _ in top_aggregates(output))
 
 
 def _is_picked(select: exp.Select, released: Released, named: _Names) -> bool:
@@ -77,16 +77,16 @@ def _is_picked(select: exp.Select, released: Released, named: _Names) -> bool:
         return False
     if any(join.side.upper() not in ("", "LEFT") or join.method.upper() == "NATURAL" for join in joins):
         return False
-    outputs = {output_name(one): one.unalias() for one in select.expressions}
-    columns = [one for name, one in outputs.items() if name in named and isinstance(one, exp.Column)]
-    if any(one.is_star for one in select.expressions):
+    outputs = {output_name(output): output.unalias() for output in select.expressions}
+    columns = [output for name, output in outputs.items() if name in named and isinstance(output, exp.Column)]
+    if any(output.is_star for output in select.expressions):
         columns += [exp.column(name, quoted=True) for name in sorted(named)]
     conditions = _Conditions(select, columns, released)
-    if any(name in named and conditions.is_number_of_row(one) for name, one in outputs.items()):
+    if any(name in named and conditions.is_number_of_row(output) for name, output in outputs.items()):
         return True
     left = list(from_items(select))
-    while (found := next((one for one in left if conditions.name_one(one, left)), None)) is not None:
-        left = [one for one in left if one is not found]
+    while (settled := next((column for column in left if conditions.name_one(column, left)), None)) is not None:
+        left = [column for column in left if column is not settled]
     return not left or conditions.name_group(left)
 
 
@@ -95,7 +95,7 @@ class _Conditions:
     """The conditions of a SELECT, and the columns that are known to be equal to something from elsewhere."""
 
     select: exp.Select
-    known: Sequence[exp.Column]
+    settled: Sequence[exp.Column]
     released: Released
 
     def name_one(self, source: exp.Expr, left: Sequence[exp.Expr]) -> bool:
@@ -114,8 +114,8 @@ class _Conditions:
         if group is None or group.args.get("all") or not group.expressions:
             return False
         keys = (
-            outputs[int(one.name) - 1] if isinstance(one, exp.Literal) and one.is_int else one
-            for one in group.expressions
+            outputs[int(element.name) - 1] if isinstance(element, exp.Literal) and element.is_int else element
+            for element in group.expressions
         )
         return all(self._is_known(column, left) for key in keys for column in every(self._behind(key), exp.Column))
 
@@ -126,7 +126,7 @@ class _Conditions:
 
     def _behind(self, key: exp.Expr) -> exp.Expr:
         """Return the output that a key of groups names, the key itself if it names a column."""
-        named = {output_name(one): one for one in self.select.expressions if isinstance(one, exp.Alias)}
+        named = {output_name(output): output for output in self.select.expressions if isinstance(output, exp.Alias)}
         bare = isinstance(key, exp.Column) and not key.args.get("table")
         return named[fold(key.this)] if bare and fold(key.this) in named else key
 
@@ -139,18 +139,23 @@ class _Conditions:
 
     def _names(self, source: exp.Expr, left: Sequence[exp.Expr]) -> _Names:
         """Return the columns of a source that are equal to something that is in no row of those that are `left`."""
-        found = [*self.known, *(one for condition in self._of(source) for one in self._compared(condition, left))]
-        names = {fold(one.this) for one in found if self._is_of(one, source)}
+        columns = [
+            *self.settled,
+            *(column for condition in self._of(source) for column in self._compared(condition, left)),
+        ]
+        names = {fold(column.this) for column in columns if self._is_of(column, source)}
         join = source.parent
-        if isinstance(join, exp.Join) and not any(one is two for one in left for two in _before(self.select, source)):
-            names |= {fold(one) for one in join.args.get("using") or ()}
+        if isinstance(join, exp.Join) and not any(
+            other is two for other in left for two in _before(self.select, source)
+        ):
+            names |= {fold(name) for name in join.args.get("using") or ()}
         return frozenset(names)
 
     def _of(self, source: exp.Expr) -> Iterator[exp.Expr]:
         """Yield the conditions that all rows fulfil, and those under which a row of a source is joined."""
         for clause in ("where", "having"):
-            if (found := self.select.args.get(clause)) is not None:
-                yield from conjuncts_of(found.this)
+            if (value := self.select.args.get(clause)) is not None:
+                yield from conjuncts_of(value.this)
         for join in self.select.args.get("joins") or ():
             if join.args.get("on") is not None and (not join.side or join.this is source):
                 yield from conjuncts_of(join.args["on"])
@@ -158,18 +163,18 @@ class _Conditions:
     def _compared(self, condition: exp.Expr, left: Sequence[exp.Expr]) -> Iterator[exp.Column]:
         """Yield the columns that a condition sets equal to something: `x = 7`, `x IN (7)`, and `x` of two values."""
         match condition:
-            case exp.EQ(this=one, expression=other):
-                pairs = [(one, other), (other, one)]
-            case exp.In(this=one, expressions=[other]):
-                pairs = [(one, other)]
+            case exp.EQ(this=side, expression=other):
+                pairs = [(side, other), (other, side)]
+            case exp.In(this=side, expressions=[other]):
+                pairs = [(side, other)]
             case exp.Column() | exp.Not(this=exp.Column()):
                 pairs = [(condition if isinstance(condition, exp.Column) else condition.this, exp.true())]
             case _:
                 return
-        for one, other in pairs:
+        for side, other in pairs:
             inside = every(other, exp.Column)
-            if isinstance(one, exp.Column) and not any(self._may_be_of(c, s) for c in inside for s in left):
-                yield one
+            if isinstance(side, exp.Column) and not any(self._may_be_of(c, s) for c in inside for s in left):
+                yield side
 
     def _is_of(self, column: exp.Column, source: exp.Expr) -> bool:
         table, columns = fold(column.args.get("table")), _columns(source, self.released)
@@ -183,12 +188,16 @@ class _Conditions:
 
 def _before(select: exp.Select, source: exp.Expr) -> list[exp.Expr]:
     sources = list(from_items(select))
-    return sources[: next(place for place, one in enumerate(sources) if one is source)]
+    return sources[: next(place for place, item in enumerate(sources) if item is source)]
 
 
 def _renamed(source: exp.Expr) -> list[str]:
     alias = source.args.get("alias")
-    return [fold(one) for one in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+    return (
+        [fold(identifier) for identifier in alias.args.get("columns") or ()]
+        if isinstance(alias, exp.TableAlias)
+        else []
+    )
 
 
 def _own_names(source: exp.Expr, names: _Names, released: Released) -> _Names:
@@ -206,12 +215,12 @@ def _known(table: exp.Table, released: Released) -> ReleasedRows | None:
 def _columns(source: exp.Expr, released: Released) -> Sequence[str]:
     """Return the names of a source's columns in their order; none if they are not known."""
     if isinstance(source, exp.Table):
-        known = _known(source, released)
-        found = known.columns if known is not None else ()
+        released_rows = _known(source, released)
+        columns = released_rows.columns if released_rows is not None else ()
     else:
-        found = _outputs(source.this, released) if isinstance(source, exp.Subquery) else ()
+        columns = _outputs(source.this, released) if isinstance(source, exp.Subquery) else ()
     renamed = _renamed(source)
-    return (*renamed, *found[len(renamed) :])
+    return (*renamed, *columns[len(renamed) :])
 
 
 def _outputs(query: exp.Expr, released: Released) -> tuple[str, ...]:
@@ -223,4 +232,4 @@ def _outputs(query: exp.Expr, released: Released) -> tuple[str, ...]:
     sources = list(from_items(query))
     if len(query.expressions) == len(sources) == 1 and isinstance(query.expressions[0], exp.Star):
         return tuple(_columns(sources[0], released))
-    return () if any(one.is_star for one in query.expressions) else tuple(map(output_name, query.expressions))
+    return () if any(output.is_star for output in query.expressions) else tuple(map(output_name, query.expressions))

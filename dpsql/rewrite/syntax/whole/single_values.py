@@ -39,14 +39,14 @@ _BEFORE_TABLES = _TESTS | {
 
 def values_of_several_rows(query: exp.Expr, released: Released) -> Iterator[exp.Subquery]:
     """Yield the queries in a query that stand for one value each, and may have more than one row."""
-    for one in every(query, exp.Subquery):
-        if _is_value(one) and several_rows(one, released):
-            yield one
+    for subquery in every(query, exp.Subquery):
+        if _is_value(subquery) and several_rows(subquery, released):
+            yield subquery
 
 
 def has_values(query: exp.Expr) -> bool:
     """Return whether there is a query in a query that stands for one value."""
-    return any(_is_value(one) for one in every(query, exp.Subquery))
+    return any(_is_value(subquery) for subquery in every(query, exp.Subquery))
 
 
 def _is_value(node: exp.Subquery) -> bool:
@@ -77,6 +77,6 @@ def is_written_value(before: str, behind: str) -> bool:
 
 def depends_on_nothing(query: exp.Subquery, asked: exp.Query) -> bool:
     """Return whether a query in one that is `asked` has the same rows wherever it stands: a session may try it by itself."""
-    ctes = {fold(one.args["alias"].this) for one in every(asked, exp.CTE)}
-    read = {fold(one.this) for one in every(query, exp.Table) if not one.args.get("db")}
+    ctes = {fold(cte.args["alias"].this) for cte in every(asked, exp.CTE)}
+    read = {fold(table.this) for table in every(query, exp.Table) if not table.args.get("db")}
     return not ctes & read and not outer_columns(query)

@@ -16,7 +16,7 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.named.columns import tables_in_from
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.found import Scope
+from dpsql.rewrite.syntax.whole.found_scopes import Scope
 from dpsql.rewrite.syntax.whole.scopes import tables_read
 
 ANSWER = "_dp"

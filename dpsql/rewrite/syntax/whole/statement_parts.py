@@ -91,16 +91,16 @@ def _skip_target(text: str, reader: Reader, verb: str, parts: StatementParts) ->
 def _skip_ctes(text: str, reader: Reader, parts: StatementParts) -> bool:
     parts.recursive = reader.skip("recursive")
     while True:
-        start, found = reader.token.start, reader.name()
+        start, cte_name = reader.token.start, reader.name()
         reader.skip_parentheses()
-        if found is None or not reader.skip("as"):
+        if cte_name is None or not reader.skip("as"):
             return False
         reader.skip("not")
         reader.skip("materialized")
         body = reader.skip_parentheses()
         if body is None:
             return False
-        parts.ctes.append(CteText(found, text[start : body[1] + 1], _piece(text, *body)))
+        parts.ctes.append(CteText(cte_name, text[start : body[1] + 1], _piece(text, *body)))
         if not reader.skip(","):
             return True
 
@@ -132,13 +132,13 @@ def _skip_one(text: str, reader: Reader, parts: StatementParts) -> None:
         parts.queries.append(_piece(text, *inside))
         return
     before = reader.take().word
-    if before in _BEFORE_TABLES and (found := name(reader.token)) is not None:
-        parts.read.add(found)
+    if before in _BEFORE_TABLES and (table_name := name(reader.token)) is not None:
+        parts.read.add(table_name)
 
 
 def _piece(text: str, start: int, end: int) -> InnerQuery:
     """Return the query in this place, without the blanks and comments around it."""
     inside = [(token.start, token.end, name(token)) for token in tokens(text[start:end])]
     first, last = (inside[0][0], inside[-1][1]) if inside else (0, 0)
-    names = frozenset(found for _, _, found in inside if found is not None)
+    names = frozenset(table_name for _, _, table_name in inside if table_name is not None)
     return InnerQuery(start + first, text[start + first : start + last], names)

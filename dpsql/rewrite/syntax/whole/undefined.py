@@ -48,10 +48,10 @@ def _operated(node: exp.Expr) -> None:
     """Change an operator between two values."""
     if not _varies(node.expression if type(node) in BY_SECOND else node):
         return
-    one, other = (
+    operand, other = (
         part.copy() if _is_one(part) else exp.Paren(this=part.copy()) for part in (node.this, node.expression)
     )
-    changed: exp.Expr = exp.Operator(this=one, operator=f"dpsql.{OPERATORS[type(node)]}", expression=other)
+    changed: exp.Expr = exp.Operator(this=operand, operator=f"dpsql.{OPERATORS[type(node)]}", expression=other)
     if node.args.get("negate"):
         changed = exp.Not(this=changed)
     node.replace(exp.Paren(this=changed))

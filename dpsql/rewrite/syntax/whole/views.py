@@ -33,9 +33,9 @@ def expand_views(tree: exp.Expr, policy: Policy) -> list[exp.Expr]:
     Raises:
         Unsupported: a view is read with more than a name.
     """
-    found = every(tree, exp.Expr)
-    if not policy.views or not any(isinstance(one, exp.Table) and named(one, policy) for one in found):
-        return found
+    nodes = every(tree, exp.Expr)
+    if not policy.views or not any(isinstance(node, exp.Table) and named(node, policy) for node in nodes):
+        return nodes
     for table in list(tables_in(tree)):
         view = named(table, policy)
         if view is not None:
@@ -55,11 +55,11 @@ def tables_in(tree: exp.Expr, ctes: frozenset[str] = frozenset()) -> Iterator[ex
     with_ = tree.args.get("with_")
     if with_ is not None:
         names = [fold(cte.args["alias"].this) for cte in with_.expressions]
-        known = ctes | frozenset(names if with_.args.get("recursive") else ())
+        visible = ctes | frozenset(names if with_.args.get("recursive") else ())
         for cte, name in zip(with_.expressions, names, strict=True):
-            yield from tables_in(cte.this, known)
-            known |= {name}
-        ctes = known
+            yield from tables_in(cte.this, visible)
+            visible |= {name}
+        ctes = visible
     if isinstance(tree, exp.Table) and _is_named(tree, ctes):
         yield tree
     for key, value in tree.args.items():
@@ -91,9 +91,9 @@ def in_words(nodes: Iterable[exp.Expr]) -> None:
 
     `nodes` are those of a query.
     """
-    for one in nodes:
-        if isinstance(one, ViewRead) and not one.args["public"]:
-            one.replace(exp.Subquery(this=one.this, alias=one.args["alias"]))
+    for node in nodes:
+        if isinstance(node, ViewRead) and not node.args["public"]:
+            node.replace(exp.Subquery(this=node.this, alias=node.args["alias"]))
 
 
 def _tree(view: View) -> exp.Query:
@@ -126,11 +126,15 @@ def _bound(view: View, policy: Policy, read: ReadQuery) -> View:
         raise ConfigError(f'"{view.name}" can\'t be read: {not_understood(view.query).message}')
     for table in list(tables_in(tree)):
         name = fold(table.this)
-        found = (policy.tables.get(name) or policy.views.get(name)) if fold(table.args.get("db")) == "public" else None
-        if found is None:
-            known = ", ".join(sorted((*policy.tables, *policy.views)))
-            raise ConfigError(f'"{view.name}" reads "{_written(table)}", which is no declared table; allowed: {known}')
-        table.replace(_viewed(table, found))
+        declared = (
+            (policy.tables.get(name) or policy.views.get(name)) if fold(table.args.get("db")) == "public" else None
+        )
+        if declared is None:
+            allowed = ", ".join(sorted((*policy.tables, *policy.views)))
+            raise ConfigError(
+                f'"{view.name}" reads "{_written(table)}", which is no declared table; allowed: {allowed}'
+            )
+        table.replace(_viewed(table, declared))
     return replace(view, tree=tree)
 
 
@@ -138,16 +142,16 @@ def _written(table: exp.Table) -> str:
     return ".".join(part.name for part in (table.args.get("db"), table.this) if part is not None)
 
 
-def _viewed(table: exp.Table, found: Table | View) -> exp.Expr:
+def _viewed(table: exp.Table, declared: Table | View) -> exp.Expr:
     """Return a table or a view as it stands in the query of a view."""
-    alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(found.name, quoted=True))
-    if isinstance(found, View):
-        return exp.Subquery(this=_tree(found).copy(), alias=alias.copy())
+    alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(declared.name, quoted=True))
+    if isinstance(declared, View):
+        return exp.Subquery(this=_tree(declared).copy(), alias=alias.copy())
     table.set("db", exp.to_identifier("public", quoted=True))
     table.set("alias", alias.copy())
-    if found.public:
+    if declared.public:
         return table.copy()
-    columns = (f"CAST(NULL AS {_type(c)}) AS {quoted_name(c.name)}" for c in found.columns.values())
+    columns = (f"CAST(NULL AS {_type(c)}) AS {quoted_name(c.name)}" for c in declared.columns.values())
     return ViewedTable(**dict(table.copy().args), typed=f"(SELECT {', '.join(columns)})")
 
 

@@ -25,7 +25,7 @@ from dpsql.rewrite.syntax.read.mentions import mentions
 from dpsql.rewrite.syntax.read.parse import AsWritten, Query, ReadQuery, Statement, Wrap, place
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.column_probes import is_empty
-from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.syntax.whole.statement_parts import CteText, InnerQuery, StatementParts, parts_of
 
 _LONGEST = 64_000
@@ -55,9 +55,9 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
         return None
     if parts.read & (rows | frozenset(private)):
         raise refusal
-    found, at = [], 0
+    texts, at = [], 0
     for piece, _ in queries:
-        found.append(f"{text[at : piece.start]} ")
+        texts.append(f"{text[at : piece.start]} ")
         at = piece.end
     if wrap is not Wrap.EXPLAIN:
         wrap = Wrap.WRITE if parts.writes else Wrap.PARTS
@@ -65,16 +65,16 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
         AsWritten(query, text[: piece.start], text[piece.end :], reads_row=of_row)
         for piece, query, of_row in chooser.beside()
     )
-    return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries), beside)
+    return Statement(wrap, (*texts, f" {text[at:]}"), tuple(query for _, query in queries), beside)
 
 
-def rows_refused(private: Collection[str], text: str, *, one: bool = False) -> AccessDenied:
-    """Return the error for a query that asks for rows of protected tables, or for `one` of them; `text` names some.
+def rows_refused(private: Collection[str], text: str, *, single_row: bool = False) -> AccessDenied:
+    """Return the error for a query that asks for rows of protected tables, or for a `single_row`; `text` names some.
 
     The next step stands in the message: many tools show nothing else.
     """
     names = [name for name in sorted(private) if mentions(text, [name])][:_MOST_NAMED]
-    instead = " max(x) and min(x) are the last and the first; LIMIT 0 shows the columns." if one else ""
+    instead = " max(x) and min(x) are the last and the first; LIMIT 0 shows the columns." if single_row else ""
     return AccessDenied(
         f"rows of {', '.join(names) or 'tables'} are protected; ask for count(*), sum(x), avg(x) … GROUP BY",
         because="rows-of-protected-table",
@@ -102,12 +102,12 @@ class _Chooser:
 
     def chosen(self) -> tuple[list[tuple[InnerQuery, Query]], frozenset[str]]:
         """Return the queries with what they are, in order, and the names of the CTEs that are private rows."""
-        found: list[tuple[InnerQuery, Query]] = []
+        queries: list[tuple[InnerQuery, Query]] = []
         for index, cte in enumerate(self.parts.ctes):
-            found += self._answered(cte.body, self.parts.ctes[:index], cte.name)
+            queries += self._answered(cte.body, self.parts.ctes[:index], cte.name)
         for piece in self.parts.queries:
-            found += self._answered(piece, self.parts.ctes, None)
-        return found, frozenset(self.rows)
+            queries += self._answered(piece, self.parts.ctes, None)
+        return queries, frozenset(self.rows)
 
     def beside(self) -> Iterator[tuple[InnerQuery, Query, bool]]:
         """Yield the queries that stay as they were written, as far as they can be read; each with whether it reads a row."""
@@ -133,7 +133,7 @@ class _Chooser:
             if piece.names & {cte.name for cte in before}:
                 raise not_understood(piece.text)  # it may read what is released, and have several rows of it
             return None
-        lateral = next(one for one in every(tree, exp.Lateral) if fold(one.args["alias"].this) == "piece")
+        lateral = next(each for each in every(tree, exp.Lateral) if fold(each.args["alias"].this) == "piece")
         query = lateral.this.this
         query.set("with_", tree.args.get("with_"))
         return Query(piece.text, query, piece.start)

@@ -28,12 +28,12 @@ def inlined(node: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> exp.
     copy = node.copy()
     holder = exp.Paren(this=copy)
     _inline(copy, ctes)
-    found = holder.this
-    own = {name for one in found.find_all(exp.With) if one.args.get("recursive") for name in recursive_names(one)}
-    tables = [table for table in found.find_all(exp.Table) if not isinstance(table.this, exp.Anonymous)]
+    query = holder.this
+    own = {name for with_ in query.find_all(exp.With) if with_.args.get("recursive") for name in recursive_names(with_)}
+    tables = [table for table in query.find_all(exp.Table) if not isinstance(table.this, exp.Anonymous)]
     tables = [table for table in tables if table.args.get("db") or fold(table.this) not in own]
     public = (declared(table, policy) for table in tables)
-    return found.pop() if all(one is not None and one.public for one in public) else None
+    return query.pop() if all(table is not None and table.public for table in public) else None
 
 
 def _inline(node: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
@@ -61,8 +61,8 @@ def with_ctes_in_place(query: exp.Expr, ctes: Mapping[str, exp.CTE]) -> exp.Expr
     copy: exp.Expr = query.copy()
     holder = exp.Paren(this=copy)
     _inline(copy, ctes)
-    found: exp.Expr = holder.this
-    return found.pop()
+    whole: exp.Expr = holder.this
+    return whole.pop()
 
 
 def _replace(table: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
@@ -70,7 +70,9 @@ def _replace(table: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
     cte = ctes[name]
     if names_itself(cte) is None:
         return
-    inner = with_ctes_in_place(cte.this, {known: one for known, one in ctes.items() if known != name})
+    inner = with_ctes_in_place(
+        cte.this, {other_name: other for other_name, other in ctes.items() if other_name != name}
+    )
     if names_itself(cte):
         inner = repeats(cte, inner)
     alias, own = table.args.get("alias"), cte.args["alias"]
@@ -88,7 +90,9 @@ def is_plain(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> boo
         name = fold(item.this)
         if names_itself(ctes[name]) is not False:
             return False
-        return is_plain(ctes[name], {known: one for known, one in ctes.items() if known != name}, policy)
+        return is_plain(
+            ctes[name], {other_name: other for other_name, other in ctes.items() if other_name != name}, policy
+        )
     if isinstance(item, exp.Table):
         return declared(item, policy) is not None
     query = item.this if isinstance(item, (exp.Subquery, exp.CTE)) else None
@@ -96,8 +100,8 @@ def is_plain(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> boo
         query = query.this
     if not isinstance(query, exp.Select) or any(v for k, v in query.args.items() if k not in _PLAIN):
         return False
-    outputs, from_ = (one.unalias() for one in query.expressions), query.args.get("from_")
-    named = all(isinstance(one, (exp.Column, exp.Star)) for one in outputs)
+    outputs, from_ = (output.unalias() for output in query.expressions), query.args.get("from_")
+    named = all(isinstance(output, (exp.Column, exp.Star)) for output in outputs)
     return named and from_ is not None and is_plain(from_.this, ctes, policy)
 
 

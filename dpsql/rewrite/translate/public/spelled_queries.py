@@ -48,7 +48,7 @@ def _select(s: Speller, node: exp.Select) -> str:
     distinct, source, joins = node.args.get("distinct"), node.args.get("from_"), node.args.get("joins") or []
     if (distinct and distinct.args.get("on")) or node.args.get("kind"):
         raise UnspeakableError
-    outputs = ", ".join(_output(s, one) for one in node.expressions)
+    outputs = ", ".join(_output(s, output) for output in node.expressions)
     parts = [f"SELECT {'DISTINCT ' if distinct else ''}{outputs}"]
     parts += [] if source is None else [f"FROM {spelled_source(s, source.this)}"]
     parts += [_join(s, join) for join in joins]
@@ -77,7 +77,7 @@ def spelled_tail(s: Speller, node: exp.Expr) -> str:
     text, order = "", node.args.get("order")
     if order is not None:
         only(order, "expressions")
-        text = f" ORDER BY {', '.join(_ordered(s, one) for one in order.expressions)}"
+        text = f" ORDER BY {', '.join(_ordered(s, key) for key in order.expressions)}"
     for name in ("limit", "offset"):
         clause = node.args.get(name)
         if clause is not None:
@@ -118,7 +118,7 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
             return _series(s, node, call)
         case exp.Table():
             only(node, "this", "db", "alias")
-            place = "" if not node.args.get("db") and fold(node.this) in s.known else '"public".'
+            place = "" if not node.args.get("db") and fold(node.this) in s.row_names else '"public".'
             return f"{place}{quoted_name(fold(node.this))}{_called(node)}"
         case _:
             raise UnspeakableError

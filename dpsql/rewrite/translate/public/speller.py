@@ -70,14 +70,14 @@ def _clock(s: Speller, node: exp.Expr) -> str:
 
 def _cast(s: Speller, node: exp.Expr) -> str:
     only(node, "this", "to")
-    known = isinstance(node.this, (exp.Literal, exp.Null, exp.Parameter))
-    return s.cast(s.of(node.this), render(node.args["to"].copy()), known=known)
+    is_constant = isinstance(node.this, (exp.Literal, exp.Null, exp.Parameter))
+    return s.cast(s.of(node.this), render(node.args["to"].copy()), is_constant=is_constant)
 
 
 def _case(s: Speller, node: exp.Expr) -> str:
     subject, default = node.args.get("this"), node.args.get("default")
     parts = ["CASE"] if subject is None else ["CASE", s.of(subject)]
-    parts += [f"WHEN {s.of(one.this)} THEN {s.of(one.args['true'])}" for one in node.args["ifs"]]
+    parts += [f"WHEN {s.of(branch.this)} THEN {s.of(branch.args['true'])}" for branch in node.args["ifs"]]
     return " ".join([*parts, "END"] if default is None else [*parts, f"ELSE {s.of(default)}", "END"])
 
 

@@ -44,7 +44,7 @@ class Speller:
         self._rules, self._operators = rules, operators
         self._queries = queries
         self.volatile = False
-        self.known = frozenset[str]()
+        self.row_names = frozenset[str]()
         """The names that stand for the rows of a query around what is spelled."""
 
     def of(self, node: object) -> str:
@@ -67,18 +67,18 @@ class Speller:
         self.volatile = self.volatile or _CLOCK_WORDS.search(text) is not None
         return literal(text)
 
-    def cast(self, value: str, type_: str, *, known: bool) -> str:
-        """Return a cast; a text that is not `known` may be made by functions, and name a time that moves."""
+    def cast(self, value: str, type_: str, *, is_constant: bool) -> str:
+        """Return a cast; a text that is no constant (`is_constant`) may be made by functions, and name a time that moves."""
         spelled, name = type_name(type_)
-        self.volatile = self.volatile or (name in TEMPORAL and not known)
+        self.volatile = self.volatile or (name in TEMPORAL and not is_constant)
         return f"CAST({value} AS {spelled})"
 
     @contextmanager
     def knowing(self, name: str) -> Iterator[None]:
         """Let a name stand for the rows of a query."""
-        before, self.known = self.known, self.known | {name}
+        before, self.row_names = self.row_names, self.row_names | {name}
         yield
-        self.known = before
+        self.row_names = before
 
     def query(self, node: exp.Expr) -> str:
         """Return a query, where queries are allowed."""
@@ -117,7 +117,7 @@ class Speller:
         """Return the value that was bound."""
         argument = self._arguments[int(node.name) - 1]
         value = "NULL" if argument.text is None else self.string(argument.text)
-        return self.cast(value, argument.type, known=True)
+        return self.cast(value, argument.type, is_constant=True)
 
 
 def _is_short(node: exp.Expr) -> bool:

@@ -182,7 +182,7 @@ def _placed(t: Translator, name: str, arg: Expr) -> tuple[Expr, tuple[Value, ...
     """
     if arg.type.is_number or arg.type.is_temporal:
         return arg, None
-    values = t.known(arg).values if arg.type.is_text else None
+    values = t.facts_of(arg).values if arg.type.is_text else None
     if not values or len(values) > MAX_VALUES:
         raise Unsupported(
             f"{name} takes numbers, times, and texts with few declared values here",
@@ -197,7 +197,7 @@ def _placed(t: Translator, name: str, arg: Expr) -> tuple[Expr, tuple[Value, ...
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
         return _of_values(t, name, (_argument(t, node.expressions[0]),))  # as of all rows
-    tuples = any(isinstance(one.unnest(), exp.Tuple) or function_name(one) == "row" for one in node.expressions)
+    tuples = any(isinstance(value.unnest(), exp.Tuple) or function_name(value) == "row" for value in node.expressions)
     if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1 or tuples:
         raise of_distinct(name, call)
     arg = _argument(t, node.expressions[0])

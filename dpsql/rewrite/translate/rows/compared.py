@@ -51,7 +51,7 @@ class Stretches:
 
     def without(self, expr: Expr) -> Expr:
         """Return an expression over the present relation, which reads no constant."""
-        return with_refs(expr, lambda one: replace(one, source=self.moved[one.source]))
+        return with_refs(expr, lambda column_ref: replace(column_ref, source=self.moved[column_ref.source]))
 
 
 def compared(relation: Relation, read: Sequence[Expr]) -> Stretches | None:
@@ -63,14 +63,14 @@ def compared(relation: Relation, read: Sequence[Expr]) -> Stretches | None:
         table = source.table
         plain = index > 0 and source.join is Join.INNER and isinstance(table, ConstantTable) and not table.awaited
         if plain and isinstance(table, ConstantTable) and not any(_reads(expr, index) for expr in read):
-            found = _between(relation, index, table)
-            if found is not None:
-                return found
+            stretches = _between(relation, index, table)
+            if stretches is not None:
+                return stretches
     return None
 
 
 def _reads(expr: Expr, index: int) -> bool:
-    return any(one.source == index for one in refs(expr))
+    return any(column_ref.source == index for column_ref in refs(expr))
 
 
 def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches | None:
@@ -79,7 +79,7 @@ def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches 
     if any(_reads(on, index) for on in others):
         return None
     conditions = conjuncts(both(relation.where, relation.sources[index].on))
-    mine = [_compared(one, index) for one in conditions if _reads(one, index)]
+    mine = [_compared(condition, index) for condition in conditions if _reads(condition, index)]
     ways = [way for way in mine if way is not None]
     values, types = {value for _, value, _ in ways}, {constant.type for _, _, constant in ways}
     if len(ways) < len(mine) or len(values) != 1 or len(types) != 1:
@@ -90,15 +90,15 @@ def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches 
     columns = [ref(index, table, name) for name in table.columns]
     rows = [dict(zip(columns, row, strict=True)) for row in table.rows]
     limits = [(row, _limits(ways, row)) for row in rows]
-    bounds = sorted({bound for _, found in limits if found is not None for bound in found if bound is not None})
+    bounds = sorted({bound for _, limit in limits if limit is not None for bound in limit if bound is not None})
     if not 0 < len(bounds) <= _MOST_BOUNDS:
         return None
-    constants = [(row, _stretches(bounds, found)) for row, found in limits if found is not None]
+    constants = [(row, _stretches(bounds, limit)) for row, limit in limits if limit is not None]
     matched = tuple((row, stretches) for row, stretches in constants if stretches)
     if not matched:
         return None
     first, end = min(s.start for _, s in matched), max(s.stop for _, s in matched)
-    kept = [one for one in conditions if not _reads(one, index)]
+    kept = [condition for condition in conditions if not _reads(condition, index)]
     if first > 0:
         kept.append(_test("ge", "gt", value, bounds[first - 1], type_))
     if end <= len(bounds):
@@ -110,7 +110,7 @@ def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches 
 def _compared(condition: Expr, index: int) -> tuple[str, Expr, Expr] | None:
     """Return how a value is compared with what constants alone decide; None if that is not what the condition does."""
     for op, value, constant in compared_ways(condition):
-        alone = all(one.source == index for one in refs(constant)) and evaluable(unwidened(constant))
+        alone = all(column_ref.source == index for column_ref in refs(constant)) and evaluable(unwidened(constant))
         if op in _ABOVE and alone and refs(constant) and not _reads(value, index):
             return op, value, constant
     return None
@@ -167,7 +167,7 @@ def _without(
     constants: tuple[tuple[ConstantRow, range], ...],
 ) -> Stretches:
     def change(expr: Expr) -> Expr:
-        return with_refs(expr, lambda one: replace(one, source=moved[one.source]))
+        return with_refs(expr, lambda column_ref: replace(column_ref, source=moved[column_ref.source]))
 
     sources = tuple(replace(s, on=change(s.on)) for i, s in enumerate(relation.sources) if i != index)
     columns = {name: change(expr) for name, expr in relation.columns.items() if not _reads(expr, index)}

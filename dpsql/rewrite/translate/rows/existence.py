@@ -34,21 +34,21 @@ def nothing_in_from() -> Unsupported:
 def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside, behind: int = 0) -> Relation:
     """Return the rows that satisfy a WHERE; `behind` so many other sources stands the relation itself."""
     plain, tests = existences(where)
-    found: list[tuple[Existence, Relation, Expr]] = []
+    followed: list[tuple[Existence, Relation, Expr]] = []
     at = behind + len(relation.sources)
     for test in tests:  # each once: one in another, followed twice, would be followed four times, and so on
         rows = _followed(t, test, inside, at)
         if rows is None:
             plain.append(test.node)
         else:
-            found.append((test, *rows))
+            followed.append((test, *rows))
             at += len(rows[0].sources)
-    if not found:
+    if not followed:
         return filtered(relation, _shared_first(relation, t, checked(t, where)))
     for node in plain:
         relation = filtered(relation, checked(t, node))
-    for one in found:
-        relation = _tested(relation, *one)
+    for existence in followed:
+        relation = _tested(relation, *existence)
     return relation
 
 
@@ -57,7 +57,7 @@ def _shared_first(relation: Relation, t: Translator, condition: Expr) -> Expr:
     if len(relation.sources) == 1:
         return condition
     shared = factored(condition)
-    t.known(shared)  # as it now is
+    t.facts_of(shared)  # as it now is
     return shared
 
 
@@ -71,7 +71,7 @@ def _tested(relation: Relation, test: Existence, inside: Relation, condition: Ex
 def _followed(t: Translator, test: Existence, inside: Inside, behind: int) -> tuple[Relation, Expr] | None:
     """Return the rows that are looked for, and what they have to satisfy; None where the shadow can answer by itself."""
     select = test.query
-    if any(id(one) in t.inner for one in test.node.walk()):
+    if any(id(node) in t.inner for node in test.node.walk()):
         return None  # it is about released values
     public = t.public(select) is not None
     if public and (select.args.get("from_") is None or aggregates_of(select) or select.args.get("group")):
@@ -111,14 +111,14 @@ def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public
 
 def _equal(t: Translator, left: Expr, right: Expr, test: Existence) -> Expr:
     """Return the condition of IN that a row has the value on the left; among values that may be NULL, NOT IN is another."""
-    if test.negated and (t.known(left).nullable or t.known(right).nullable):
+    if test.negated and (t.facts_of(left).nullable or t.facts_of(right).nullable):
         raise Unsupported(
             "NOT IN among values that may be NULL is not supported",
             because="existence-form",
             hint="Write NOT EXISTS (SELECT … FROM … WHERE …) for it.",
         )
     condition = compare(t, "eq", left, right, test.node)
-    t.known(condition)  # refuses what could overflow on some row
+    t.facts_of(condition)  # refuses what could overflow on some row
     return condition
 
 

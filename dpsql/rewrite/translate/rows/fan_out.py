@@ -57,10 +57,10 @@ def _met(relation: Relation, index: int, declared: Declared) -> int | None:
 
     Of the table's key there is one of each value. LEFT JOIN of another table keeps all rows.
     """
-    on = [one.on for i, one in enumerate(relation.sources) if i == index or one.join is not Join.LEFT]
+    on = [source.on for i, source in enumerate(relation.sources) if i == index or source.join is not Join.LEFT]
     conditions = conjuncts(both(relation.where, *on))
     table = relation.sources[index].table
-    if any(isinstance(one, Ref) and one.source == index and one.name == table.key for one in _equal(conditions)):
+    if any(isinstance(side, Ref) and side.source == index and side.name == table.key for side in _equal(conditions)):
         return None
     columns = table.by_column if isinstance(table, ConstantTable) else declared.rows.get(table.name)
     number = len(next(iter(columns.values()))) if columns else 0
@@ -73,8 +73,8 @@ def _met(relation: Relation, index: int, declared: Declared) -> int | None:
 
 def _equal(conditions: Sequence[Expr]) -> Iterator[Expr]:
     """Yield what must be equal to something that is not constant."""
-    for one in conditions:
-        sides = equation(one)
+    for condition in conditions:
+        sides = equation(condition)
         if sides is not None and all(map(refs, sides)):
             yield from sides
 
@@ -92,7 +92,7 @@ def _rows_of(source: Source, index: int, declared: Declared) -> int | None:
             _check_few(len(rows), _MOST_COMPARED)
             return len(rows)
         case Table(key=key) as table:
-            values = None if key is None else declared.one(ref(index, table, key)).values
+            values = None if key is None else declared.facts_of(ref(index, table, key)).values
             if values is None or len(values) > _MOST_COMPARED:
                 raise _without_equation(source)
             return len(values)

@@ -31,18 +31,18 @@ def with_inner_answers(
     if not tables:
         return relation, t
     where, waiting = select.args.get("where"), _Waiting(relation, t)
-    certain = set() if where is None else {id(one) for one in conjuncts_of(where.this)}
-    found: dict[int, Expr] = {}
+    certain = set() if where is None else {id(conjunct) for conjunct in conjuncts_of(where.this)}
+    answers: dict[int, Expr] = {}
     for node in _own(select):
         if isinstance(node, exp.In) and id(node.args.get("query")) in tables:
             table = tables[id(node.args["query"])]
-            found[id(node)] = waiting.among(table, node, certain=id(node) in certain)
+            answers[id(node)] = waiting.among(table, node, certain=id(node) in certain)
         elif id(node) in tables and not isinstance(node.parent, (exp.From, exp.Join, exp.In)):
             table = tables[id(node)].as_form(AnswerForm.SCALAR)
             if table.several:
                 raise value_of_several_rows()
-            found[id(node)] = waiting.joined(table, Join.INNER, TRUE, table.column().name)
-    return waiting.relation, replace(t, inner=found)
+            answers[id(node)] = waiting.joined(table, Join.INNER, TRUE, table.column().name)
+    return waiting.relation, replace(t, inner=answers)
 
 
 def value_of_several_rows() -> Unsupported:
@@ -56,7 +56,7 @@ def value_of_several_rows() -> Unsupported:
 
 def _own(select: exp.Select) -> Iterator[exp.Expr]:
     """Yield the nodes of a SELECT that stand in no query below it; of those the first one."""
-    for node in select.walk(prune=lambda one: isinstance(one, exp.Query) and one is not select):
+    for node in select.walk(prune=lambda child: isinstance(child, exp.Query) and child is not select):
         if node is not select:
             yield node
 
@@ -83,7 +83,7 @@ class _Waiting:
         join, name = Join.INNER if certain else Join.LEFT, table.column().name
         value = ref(len(self.relation.sources), values, name, optional=not certain)
         condition = compare(self.t, "eq", x, value, node)
-        self.t.known(condition)  # refuses what could overflow on some row
+        self.t.facts_of(condition)  # refuses what could overflow on some row
         self.joined(values, join, condition, name)
         if certain:
             return TRUE

@@ -29,10 +29,10 @@ def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequenc
         if id(node) in ours:
             return ours[id(node)]
         if type(node) in kinds and not texts:  # not written where each is the very node
-            texts.update({render(one): name for one, name in named})
-        found = texts.get(render(node)) if type(node) in kinds else None
-        if found is not None or not exprs or isinstance(node, exp.Query) or not holds(node, exp.Column):
-            return found
+            texts.update({render(shown): name for shown, name in named})
+        matched = texts.get(render(node)) if type(node) in kinds else None
+        if matched is not None or not exprs or isinstance(node, exp.Query) or not holds(node, exp.Column):
+            return matched
         if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):
             return None
         try:

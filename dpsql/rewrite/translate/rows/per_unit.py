@@ -74,12 +74,12 @@ def per_unit(relation: Relation, t: Translator, select: exp.Select, around: Arou
     exprs = tuple(t.expression(key) for key in grouping.keys)
     rows = _rows(relation, exprs, around)
     asked = [aggregate(t, call) for call in calls]
-    values = tuple(unit_value(one, node, rows.argument) for one, node in zip(asked, calls, strict=True))
+    values = tuple(unit_value(function, node, rows.argument) for function, node in zip(asked, calls, strict=True))
     source, names = rows.source(values)
     match = matcher(grouping.keys, exprs, calls, t)
     texts = _texts(grouping.keys, calls)
-    found = {texts[name]: expr for name, expr in names.items()}
-    return _outputs(source, t, select, found, lambda node: texts.get(match(node) or ""), around.declared)
+    expr_of = {texts[name]: expr for name, expr in names.items()}
+    return _outputs(source, t, select, expr_of, lambda node: texts.get(match(node) or ""), around.declared)
 
 
 def _texts(keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]) -> Mapping[str, str]:
@@ -89,11 +89,11 @@ def _texts(keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]) -> Mapping[str, 
 
 
 def _rows(relation: Relation, keys: tuple[Expr, ...], around: Around) -> "_Rows":
-    found = owners(relation, around.kind, around.policy.tables, around.unique)
+    of_unit = owners(relation, around.kind, around.policy.tables, around.unique)
     columns = [key for key in keys if isinstance(key, Ref)]
     if not owned(relation, columns, around.kind, around.policy.tables, around.unique):
         raise AccessDenied(
-            f'a subquery over single units must group by "{_name(found)}", which your role protects',
+            f'a subquery over single units must group by "{_name(of_unit)}", which your role protects',
             because="subquery-by-unit",
             hint="Or group by no column that says whose a row is.",
         )
@@ -103,13 +103,13 @@ def _rows(relation: Relation, keys: tuple[Expr, ...], around: Around) -> "_Rows"
         for key in dict.fromkeys(keys)
         if not (isinstance(key, Ref) and is_unit(relation, key, around.kind, around.policy.tables))
     )
-    known: Env = around.declared.env(refs(*keys)) if env is None else env
-    return _Rows(found, keys, others, known, env is not None, around)
+    key_env: Env = around.declared.env(refs(*keys)) if env is None else env
+    return _Rows(of_unit, keys, others, key_env, env is not None, around)
 
 
-def _name(found: Owners) -> str:
+def _name(of_unit: Owners) -> str:
     """Return what the table calls the unit's column, where UNION has a name of its own for it."""
-    relation, unit = found.relation, found.unit
+    relation, unit = of_unit.relation, of_unit.unit
     while isinstance(made := relation.sources[unit.source].made, UnionRows):
         relation, unit = made.parts[0].relation, made.parts[0].unit
     return unit.name
@@ -119,7 +119,7 @@ def _name(found: Owners) -> str:
 class _Rows:
     """The rows below with their owners, the keys, and the facts where their conditions hold."""
 
-    found: Owners
+    owned: Owners
     keys: tuple[Expr, ...]
     others: tuple[Expr, ...]
     """Those of them that do not name the unit."""
@@ -129,25 +129,25 @@ class _Rows:
 
     def argument(self, expr: Expr) -> Aggregated:
         """Return the facts about an aggregate's argument, in as many rows of one unit as count."""
-        return Aggregated(expr, facts(expr, self._env(expr)), self.found.rows)
+        return Aggregated(expr, facts(expr, self._env(expr)), self.owned.rows)
 
     def source(self, values: Sequence[UnitValue]) -> tuple[Relation, Mapping[str, Expr]]:
         """Return the relation of the rows, and its columns as `g0` …, the keys, and `a0` …, the values."""
-        fresh, own = fresh_names(), self.found.unit
+        fresh, own = fresh_names(), self.owned.unit
         unit = replace(own.column, name=fresh(own.name), nullable=False)
         further = {key: self._key(key, fresh) for key in self.others}
         named = tuple(replace(v, column=replace(v.column, name=fresh(v.function))) for v in values)
         columns = (unit, *further.values(), *(value.column for value in named))
         table = self._table({column.name: column for column in columns}, unit, further)
         keys = tuple((column.name, key) for key, column in further.items())
-        made = UnitRows(self.found.relation, own, keys, named)
+        made = UnitRows(self.owned.relation, own, keys, named)
         every = {column.name: ref(0, table, column.name) for column in columns}
         relation = Relation((Source(table, made=made),), TRUE if self.possible else FALSE, every)
         names = {f"g{i}": every[further.get(key, unit).name] for i, key in enumerate(self.keys)}
         return relation, names | {f"a{i}": as_asked(value, every[value.column.name]) for i, value in enumerate(named)}
 
     def _table(self, columns: Mapping[str, Column], unit: Column, further: Mapping[Expr, Column]) -> Table:
-        below = self.found.relation
+        below = self.owned.relation
         name = f"{below.protected.name} by {', '.join([unit.name, *(column.name for column in further.values())])}"
         while name in self.around.policy.tables:  # facts about public columns are found by their table's name
             name += "'"
@@ -155,17 +155,20 @@ class _Rows:
         units = {
             f"{name} {i}": UnitBound(column.name, 1)
             for i, (key, column) in enumerate(further.items())
-            if single & {(one.source, one.name) for one in refs(key)}
+            if single & {(column_ref.source, column_ref.name) for column_ref in refs(key)}
         }
-        most, up_to = self._most(further.values(), self.found.rows), self.found.up_to
+        most, up_to = self._most(further.values(), self.owned.rows), self.owned.up_to
         up_to = None if up_to is None else self._most(further.values(), up_to)
-        units |= {self.around.kind: UnitBound(unit.name, most, self.found.groups, up_to=up_to)}
+        units |= {self.around.kind: UnitBound(unit.name, most, self.owned.groups, up_to=up_to)}
         return Table(name, columns, units, expected_rows=below.expected_rows, file=below.protected.file)
 
     def _most(self, keys: Iterable[Column], rows: int) -> int:
         """Return how many rows of its own a unit can have at most, one for each of its keys, if it has so many below."""
-        known = (self.around.declared.one(Ref(0, "", key.name, key)) for key in keys)
-        numbers = ((rows if one.values is None else len(one.values)) + one.nullable for one in known)
+        facts_of_keys = (self.around.declared.facts_of(Ref(0, "", key.name, key)) for key in keys)
+        numbers = (
+            (rows if key_facts.values is None else len(key_facts.values)) + key_facts.nullable
+            for key_facts in facts_of_keys
+        )
         return min(math.prod(numbers), rows)
 
     def _key(self, key: Expr, fresh: Callable[[str], str]) -> Column:
@@ -181,29 +184,31 @@ _DECLARED: Mapping[SqlType, str] = {SqlType.NUMERIC: "numeric(38,10)"}
 
 def made_column(name: str, key: Expr, env: Env) -> Column:
     """Return the facts about an expression as a column by itself."""
-    known = facts(key, env)
+    key_facts = facts(key, env)
     declared = _DECLARED.get(key.type, key.type.value)
     column = key.column if isinstance(key, Ref) else Column(name, key.type, declared)
-    column = replace(column, name=name, references=None, nullable=known.nullable, description=None, in_numbers=False)
+    column = replace(
+        column, name=name, references=None, nullable=key_facts.nullable, description=None, in_numbers=False
+    )
     column = replace(column, names_unit=False)  # it is written in double precision
     if key.type is SqlType.BOOLEAN:
         return column
     if key.type.is_span:
         column = replace(column, declared=SqlType.BIGINT.value)
-    values = known.values
+    values = key_facts.values
     if values is None and key.type.is_temporal and not isinstance(key, Ref):
         values = _moments(key, env)
-    bounds = known.interval if values is None and not key.type.is_text else None
+    bounds = key_facts.interval if values is None and not key.type.is_text else None
     return replace(column, bounds=bounds, values=values)
 
 
 def _moments(key: Expr, env: Env) -> tuple[int, ...] | None:
     """Return the days or microseconds that a key can be, where they are few."""
     try:
-        found = domain(key, env, _FEW)
+        moments = domain(key, env, _FEW)
     except (MissingBounds, Unsupported):
         return None
-    return tuple(sorted(int(value) for value in found if value is not None and not isinstance(value, str)))
+    return tuple(sorted(int(value) for value in moments if value is not None and not isinstance(value, str)))
 
 
 def fresh_names() -> Callable[[str], str]:
@@ -212,10 +217,10 @@ def fresh_names() -> Callable[[str], str]:
 
     def fresh(name: str) -> str:
         number = 1
-        while (found := name if number == 1 else f"{name}_{number}") in given:
+        while (free := name if number == 1 else f"{name}_{number}") in given:
             number += 1
-        given.add(found)
-        return found
+        given.add(free)
+        return free
 
     return fresh
 
@@ -224,7 +229,7 @@ def _outputs(
     relation: Relation, t: Translator, select: exp.Select, names: Mapping[str, Expr], match: Match, declared: Declared
 ) -> Relation:
     """Return the relation with the columns that a SELECT puts out, of the units that HAVING keeps."""
-    inside = replace(t, names=Names({"": names}), known=lambda expr: facts(expr, declared.env(refs(expr))))
+    inside = replace(t, names=Names({"": names}), facts_of=lambda expr: facts(expr, declared.env(refs(expr))))
     having = select.args.get("having")
     if having is not None:
         relation = filtered(relation, checked(inside, substituted(having.this.copy(), match, None)))

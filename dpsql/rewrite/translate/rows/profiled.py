@@ -23,22 +23,22 @@ in particular."""
 
 def profiled_without_bounds(aggregates: Sequence[Aggregate]) -> list[str | None]:
     """Return for each aggregate the column that it computes with, if that has no bounds and is profiled: else None."""
-    found = [_computed_of(one) for one in aggregates]
-    profiled = {column for column in found if column is not None and _is_profiled(column, aggregates)}
-    return [column.name if column is not None and column in profiled else None for column in found]
+    computed = [_computed_of(aggregate) for aggregate in aggregates]
+    profiled = {column for column in computed if column is not None and _is_profiled(column, aggregates)}
+    return [column.name if column is not None and column in profiled else None for column in computed]
 
 
 def _is_profiled(column: Ref, aggregates: Sequence[Aggregate]) -> bool:
-    of_it = [one for one in aggregates if _computed_of(one) == column]
-    extremes = {one.name for one in of_it if isinstance(one, asked.Extreme)}
+    of_it = [aggregate for aggregate in aggregates if _computed_of(aggregate) == column]
+    extremes = {aggregate.name for aggregate in of_it if isinstance(aggregate, asked.Extreme)}
     return len(of_it) > _OF_A_PROFILE or (extremes == {"min", "max"} and len(of_it) == _OF_A_PROFILE)
 
 
 def _computed_of(aggregate: Aggregate) -> Ref | None:
     """Return the column without bounds and values that an aggregate computes with."""
     arguments = inputs(aggregate)[1:] if computes(aggregate) else ()
-    columns = [one for one in map(unwidened, arguments) if isinstance(one, Ref)]
-    return next((one for one in columns if one.column.bounds is None and one.column.values is None), None)
+    columns = [argument for argument in map(unwidened, arguments) if isinstance(argument, Ref)]
+    return next((column for column in columns if column.column.bounds is None and column.column.values is None), None)
 
 
 def computes(aggregate: Aggregate) -> bool:

@@ -65,7 +65,7 @@ class Tracker:
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""
         relation, names = self._from(select, ctes)
-        t = translator(names, self.constants, self.known, partial(self._public, ctes))
+        t = translator(names, self.constants, self.facts_of, partial(self._public, ctes))
         relation, t = with_inner_answers(relation, select, self.answers, t)
         where = select.args.get("where")
         if where is not None:
@@ -76,14 +76,17 @@ class Tracker:
             t = replace(t, names=t.names.changed(change), inner=inner)
         return fanned_out(relation, self.declared), t
 
-    def known(self, expr: Expr) -> Facts:
+    def facts_of(self, expr: Expr) -> Facts:
         """Return the facts about an expression by the declarations alone; rows without a unit are not there."""
-        found = self._facts.get(expr)
-        if found is None:
+        expr_facts = self._facts.get(expr)
+        if expr_facts is None:
             env = self.declared.env(refs(expr))
-            known = {ref: replace(one, nullable=False) if self._names_unit(ref) else one for ref, one in env.items()}
-            found = self._facts[expr] = facts(expr, known)
-        return found
+            own_env = {
+                ref: replace(ref_facts, nullable=False) if self._names_unit(ref) else ref_facts
+                for ref, ref_facts in env.items()
+            }
+            expr_facts = self._facts[expr] = facts(expr, own_env)
+        return expr_facts
 
     def _names_unit(self, ref: Expr) -> bool:
         table = self.policy.tables.get(ref.table) if isinstance(ref, Ref) and not ref.optional else None
@@ -133,7 +136,7 @@ class Tracker:
             if join_side(join) is not Join.INNER:
                 raise protected_left()
             both_sides = self._names({**names.tables, alias: tables[alias]})
-            t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
+            t = translator(both_sides, self.constants, self.facts_of, partial(self._public, ctes))
             relation, names = filtered(relation, _condition(t, join, names, tables[alias])), both_sides
         return relation, names
 
@@ -187,7 +190,7 @@ class Tracker:
         relation, condition = scan(table), self.role.where.get(table.name)
         if condition is None:
             return relation
-        t = translator(Names({table.name: relation.columns}), self.constants, self.known, lambda _: None)
+        t = translator(Names({table.name: relation.columns}), self.constants, self.facts_of, lambda _: None)
         return filtered(relation, checked(t, bound_tree(condition)))
 
     def _names(self, tables: Mapping[str, Mapping[str, Expr]]) -> Names:
@@ -238,7 +241,7 @@ class Tracker:
             require_plain(right)
         right = renumbered(right, len(relation.sources), optional=side is Join.LEFT)
         both_sides = self._names({**names.tables, alias: right.columns})
-        t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
+        t = translator(both_sides, self.constants, self.facts_of, partial(self._public, ctes))
         on = _condition(t, join, names, right.columns)
         return (left_joined if side is Join.LEFT else inner_joined)(relation, right, on), both_sides
 

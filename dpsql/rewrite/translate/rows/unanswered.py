@@ -34,9 +34,9 @@ def of_a_place(name: str) -> Unsupported:
 def of_distinct(name: str, node: exp.Expr) -> Unsupported:
     """Return the refusal of DISTINCT pairs, and of what has no DISTINCT."""
     rows = (
-        one
-        for one in node.find_all(exp.Anonymous, exp.Tuple)
-        if isinstance(one, exp.Tuple) or one.name.lower() == "row"
+        part
+        for part in node.find_all(exp.Anonymous, exp.Tuple)
+        if isinstance(part, exp.Tuple) or part.name.lower() == "row"
     )
     if name == "count" and next(rows, None) is not None:
         return Unsupported(

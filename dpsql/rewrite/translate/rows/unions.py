@@ -30,27 +30,27 @@ _MOST_VALUES = 10_000
 class _Part:
     """One of the relations, whose its rows are, its columns in order, and the facts about each."""
 
-    found: Owners
+    owned: Owners
     exprs: tuple[Expr, ...]
-    known: tuple[Facts, ...]
+    facts: tuple[Facts, ...]
     around: Around
 
     @classmethod
     def of(cls, relation: Relation, around: Around) -> "_Part":
-        found = owners(relation, around.kind, around.policy.tables, around.unique)
+        owned = owners(relation, around.kind, around.policy.tables, around.unique)
         exprs = tuple(relation.columns.values())
         env = narrowed(refs(*exprs), relation.condition, around.declared) or around.declared.env(refs(*exprs))
-        return cls(found, exprs, tuple(facts(expr, env) for expr in exprs), around)
+        return cls(owned, exprs, tuple(facts(expr, env) for expr in exprs), around)
 
     def is_unit(self, place: int) -> bool:
         """Return whether a column says whose the rows are."""
         expr, tables = self.exprs[place], self.around.policy.tables
-        return isinstance(expr, Ref) and is_unit(self.found.relation, expr, self.around.kind, tables)
+        return isinstance(expr, Ref) and is_unit(self.owned.relation, expr, self.around.kind, tables)
 
     def identifies(self, place: int) -> bool:
         """Return whether a column is made of one that identifies units of any kind."""
-        single = naming_units(self.found.relation)
-        return any((one.source, one.name) in single for one in refs(self.exprs[place]))
+        single = naming_units(self.owned.relation)
+        return any((column_ref.source, column_ref.name) in single for column_ref in refs(self.exprs[place]))
 
 
 def united(relations: Sequence[Relation], widths: Sequence[int], around: Around) -> Relation:
@@ -63,7 +63,7 @@ def united(relations: Sequence[Relation], widths: Sequence[int], around: Around)
     names = list(relations[0].columns)
     if {len(names)} != {*widths, *(len(part.exprs) for part in parts)}:
         raise _refused()
-    units = {part.found.unit.type for part in parts}
+    units = {part.owned.unit.type for part in parts}
     fresh = fresh_names()
     unit = _unit(fresh("unit"), units)
     own = [all(part.is_unit(place) for part in parts) for place, _ in enumerate(names)]
@@ -78,12 +78,12 @@ def united(relations: Sequence[Relation], widths: Sequence[int], around: Around)
 def _made(part: _Part, columns: Sequence[Column], unit: Column) -> UnionPart:
     pairs = zip(columns, part.exprs, strict=True)
     exprs = {column.name: expr for column, expr in pairs if column.name != unit.name}
-    return UnionPart(part.found.relation, part.found.unit, exprs)
+    return UnionPart(part.owned.relation, part.owned.unit, exprs)
 
 
 def _table(unit: Column, every: Mapping[str, Column], columns: Sequence[Column], parts: Sequence[_Part]) -> Table:
-    around, found = parts[0].around, [part.found for part in parts]
-    name = " and ".join(dict.fromkeys(one.relation.protected.name for one in found))
+    around, owned = parts[0].around, [part.owned for part in parts]
+    name = " and ".join(dict.fromkeys(owner.relation.protected.name for owner in owned))
     while name in around.policy.tables:  # facts about public columns are found by their table's name
         name += "'"
     units = {
@@ -91,28 +91,30 @@ def _table(unit: Column, every: Mapping[str, Column], columns: Sequence[Column],
         for place, column in enumerate(columns)
         if column.name != unit.name and any(part.identifies(place) for part in parts)
     }
-    groups = None if all(one.groups is None for one in found) else sum(one.groups or one.rows for one in found)
-    up_to = sum(one.up_to or one.rows for one in found) if any(one.up_to for one in found) else None
-    bound = UnitBound(unit.name, sum(one.rows for one in found), groups, up_to=up_to)
-    rows = [one.relation.expected_rows for one in found]
+    groups = (
+        None if all(owner.groups is None for owner in owned) else sum(owner.groups or owner.rows for owner in owned)
+    )
+    up_to = sum(owner.up_to or owner.rows for owner in owned) if any(owner.up_to for owner in owned) else None
+    bound = UnitBound(unit.name, sum(owner.rows for owner in owned), groups, up_to=up_to)
+    rows = [owner.relation.expected_rows for owner in owned]
     expected = sum(number for number in rows if number is not None) if None not in rows else None
     return Table(name, every, {**units, around.kind: bound}, expected_rows=expected)
 
 
 def _column(name: str, place: int, parts: Sequence[_Part]) -> Column:
     """Return the facts about the values of all parts together."""
-    pairs = [(part.exprs[place], part.known[place]) for part in parts]
-    given = [(e, known) for e, known in pairs if not (isinstance(e, Const) and e.value is None)] or pairs
+    pairs = [(part.exprs[place], part.facts[place]) for part in parts]
+    given = [(e, expr_facts) for e, expr_facts in pairs if not (isinstance(e, Const) and e.value is None)] or pairs
     type_ = _common({expr.type for expr, _ in given})
-    nullable = any(known.nullable for _, known in pairs)
+    nullable = any(expr_facts.nullable for _, expr_facts in pairs)
     declared = {SqlType.NUMERIC: "numeric(38,10)", SqlType.TIME: "bigint", SqlType.INTERVAL: "bigint"}
     column = Column(name, type_, declared.get(type_, type_.value), nullable=nullable)
     if type_ is SqlType.BOOLEAN:
         return column
-    values = _values([known for _, known in given])
+    values = _values([expr_facts for _, expr_facts in given])
     if values is not None:
         return replace(column, values=values)
-    intervals = [known.interval for _, known in given if known.interval is not None]
+    intervals = [expr_facts.interval for _, expr_facts in given if expr_facts.interval is not None]
     if len(intervals) < len(given):
         return column
     steps = [step for expr, _ in given if type_.is_number and (step := step_of(expr)) is not None]
@@ -120,11 +122,11 @@ def _column(name: str, place: int, parts: Sequence[_Part]) -> Column:
     return replace(column, bounds=reduce(Interval.hull, intervals), step=step or None)
 
 
-def _values(known: Sequence[Facts]) -> tuple[Value, ...] | None:
+def _values(facts_of_parts: Sequence[Facts]) -> tuple[Value, ...] | None:
     """Return all values that there can be, if they are few."""
-    listed = [one.values for one in known]
-    found = {value for values in listed if values is not None for value in values}
-    return tuple(sorted(found, key=order_of)) if None not in listed and len(found) <= _MOST_VALUES else None
+    listed = [part_facts.values for part_facts in facts_of_parts]
+    distinct = {value for values in listed if values is not None for value in values}
+    return tuple(sorted(distinct, key=order_of)) if None not in listed and len(distinct) <= _MOST_VALUES else None
 
 
 def _common(types: set[SqlType]) -> SqlType:

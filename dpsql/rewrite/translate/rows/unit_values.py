@@ -47,7 +47,7 @@ class Aggregated:
     """An argument of an aggregate, its facts, and how many rows of one unit count."""
 
     expr: Expr
-    known: Facts
+    facts: Facts
     most: int
 
 
@@ -63,14 +63,14 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
             return _count("count", None, asked.where, argument(asked.where).most, present=True)
         case Moment(name="count", args=(arg,)):
             given = argument(arg)
-            return _count("count", None, condition_of(asked), given.most, present=not given.known.nullable)
+            return _count("count", None, condition_of(asked), given.most, present=not given.facts.nullable)
         case Moment(name="sum" | "avg" as name, args=(arg,)):
             return _sum(name, argument(arg), asked.where)
         case Extreme(name=name, arg=arg, ordered=None):
             return _extreme(name, argument(arg), asked.where)
         case Distinct(arg=arg):
             given = argument(arg)
-            return _count("count_distinct", arg, asked.where, given.most, present=not given.known.nullable)
+            return _count("count_distinct", arg, asked.where, given.most, present=not given.facts.nullable)
         case Moment(name="var_pop" | "var_samp" | "stddev_pop" | "stddev_samp" as name, args=(arg,)):
             return _spread(name, argument(arg), asked.where)
         case Quantile(arg=arg, points=(point,), array=False, ordered=None) if not (
@@ -79,7 +79,7 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
             return _percentile(point, argument(arg), asked.where, discrete=asked.discrete)
         case Vote(name="bool_and" | "bool_or" as name, arg=arg):
             given = argument(arg)
-            nullable = given.known.nullable or asked.where != TRUE
+            nullable = given.facts.nullable or asked.where != TRUE
             return UnitValue(name, arg, asked.where, Column("", SqlType.BOOLEAN, "boolean", nullable=nullable))
         case _:  # of texts, what is ordered is their places, which are no texts
             raise Unsupported(
@@ -106,8 +106,8 @@ def _count(function: UnitFunction, arg: Expr | None, where: Expr, most: int, *, 
 
 
 def _sum(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
-    arg, known = given.expr, given.known
-    interval, step = bounded(arg, known), step_of(arg)
+    arg, arg_facts = given.expr, given.facts
+    interval, step = bounded(arg, arg_facts), step_of(arg)
     low, high = interval.low, interval.high
     if step:
         low, high = math.floor(low / step) * step, math.ceil(high / step) * step
@@ -122,7 +122,7 @@ def _sum(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
         "numeric(38,10)" if type_ is SqlType.NUMERIC else type_.value,
         bounds=bounds,
         step=Fraction(1) if whole else step if name == "sum" else None,
-        nullable=known.nullable or where != TRUE,
+        nullable=arg_facts.nullable or where != TRUE,
     )
     steps = 0 if arg.type.is_integer else int((high - low) / step) if step else _FINE
     return UnitValue(name, arg, where, column, Interval(low, high), steps)
@@ -133,15 +133,15 @@ def _average(type_: SqlType) -> SqlType:
 
 
 def _extreme(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
-    arg, known = given.expr, given.known
-    bounds, type_ = bounded(arg, known), arg.type
+    arg, arg_facts = given.expr, given.facts
+    bounds, type_ = bounded(arg, arg_facts), arg.type
     column = Column(
         "",
         type_,
         "numeric(38,10)" if type_ is SqlType.NUMERIC else type_.value,
         bounds=bounds,
         step=step_of(arg),
-        nullable=known.nullable or where != TRUE,
+        nullable=arg_facts.nullable or where != TRUE,
     )
     return UnitValue(name, arg, where, column)
 
@@ -151,8 +151,8 @@ def _spread(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
 
     It is at most that of rows which are half at one end and half at the other, of which two are the worst for a sample.
     """
-    arg, known = given.expr, given.known
-    interval, step = bounded(arg, known), step_of(arg)
+    arg, arg_facts = given.expr, given.facts
+    interval, step = bounded(arg, arg_facts), step_of(arg)
     own = interval.width / step if step else Fraction(0)
     steps = int(own) if own.denominator == 1 and 1 <= own <= _SQUARED else _SQUARED
     sample, root = name.endswith("samp"), name.startswith("stddev")
@@ -164,7 +164,7 @@ def _spread(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
         type_,
         "numeric(38,10)" if type_ is SqlType.NUMERIC else type_.value,
         bounds=Interval(Fraction(0), most),
-        nullable=sample or known.nullable or where != TRUE,
+        nullable=sample or arg_facts.nullable or where != TRUE,
     )
     return UnitValue(name, arg, where, column, interval, steps)
 
@@ -173,8 +173,8 @@ def _percentile(point: Fraction, given: Aggregated, where: Expr, *, discrete: bo
     """Return an order statistic, or what lies between two: a function of the values, in any order."""
     if discrete:
         return replace(_extreme("percentile_disc", given, where), point=point)
-    nullable = given.known.nullable or where != TRUE
-    bounds = bounded(given.expr, given.known)
+    nullable = given.facts.nullable or where != TRUE
+    bounds = bounded(given.expr, given.facts)
     column = Column("", SqlType.DOUBLE, SqlType.DOUBLE.value, bounds=bounds, nullable=nullable)
     return UnitValue("percentile_cont", given.expr, where, column, point=point)
 

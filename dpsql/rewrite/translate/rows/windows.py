@@ -64,7 +64,7 @@ def windowed(relation: Relation, t: Translator, select: exp.Select, around: Arou
         if isinstance(output, exp.Star):
             outputs |= {name: rows.seen(expr) for name, expr in t.names.all().items()}
         else:
-            node = output.unalias().transform(lambda one: _marked(one, places), copy=False)
+            node = output.unalias().transform(lambda part: _marked(part, places), copy=False)
             outputs[output_name(output)] = rows.seen(inside.expression(node))
     return rows.made(outputs)
 
@@ -79,7 +79,7 @@ class _Rows:
     """The columns that are read of the rows, and their windows, as they are found."""
 
     relation: Relation
-    found: Owners
+    owned: Owners
     around: Around
     columns: dict[Expr, Column] = field(default_factory=dict)
     windows: list[Window] = field(default_factory=list)
@@ -87,7 +87,7 @@ class _Rows:
     unit: Column = field(init=False)
 
     def __post_init__(self) -> None:
-        own = self.found.unit
+        own = self.owned.unit
         self.unit = replace(own.column, name=self.fresh(own.name), nullable=False)
 
     def window(self, t: Translator, node: exp.Window) -> Expr:
@@ -97,7 +97,7 @@ class _Rows:
             raise AccessDenied(
                 "a window over private rows must be PARTITION BY the privacy unit",
                 because="window-by-unit",
-                hint=f"Write PARTITION BY \"{self.found.unit.name}\": a place among everybody's rows is not anybody's own.",
+                hint=f"Write PARTITION BY \"{self.owned.unit.name}\": a place among everybody's rows is not anybody's own.",
             )
         if node.args.get("first") or node.args.get("alias"):
             raise _refused(node)
@@ -108,8 +108,8 @@ class _Rows:
         further = tuple(self._named(key) for key in partition if not self._is_unit(key))
         column = replace(call.column, name=self.fresh(call.function))
         self.windows.append(replace(call, column=column, partition=further, order=by))
-        found = Ref(-1, "", column.name, column)
-        return found if value is None else as_asked(value, found)
+        window_ref = Ref(-1, "", column.name, column)
+        return window_ref if value is None else as_asked(value, window_ref)
 
     def _aggregate(self, t: Translator, node: exp.Window) -> UnitValue | None:
         """Return the aggregate that a call is of the rows in its frame, None if it is none."""
@@ -119,7 +119,7 @@ class _Rows:
         return unit_value(aggregate(t, node.this), node, self._aggregated)
 
     def _aggregated(self, expr: Expr) -> Aggregated:
-        return Aggregated(expr, facts(expr, self._env(expr)), self.found.rows)
+        return Aggregated(expr, facts(expr, self._env(expr)), self.owned.rows)
 
     def _windowed(self, value: UnitValue, node: exp.Window) -> Window:
         """Return an aggregate of columns of the rows; a row's own is in its frame, so that what each row has is there."""
@@ -141,7 +141,7 @@ class _Rows:
             return Window(_ENDS[name], self.columns.get(value, self.unit), arg, frame=frame_of(node))
         if node.args.get("spec"):
             raise _refused(node)
-        whole = Column("", SqlType.BIGINT, "bigint", bounds=Interval.of(1, self.found.rows))
+        whole = Column("", SqlType.BIGINT, "bigint", bounds=Interval.of(1, self.owned.rows))
         if name in _COUNTED and not args:
             return Window(_COUNTED[name], whole)
         if name == "ntile" and len(args) == 1:
@@ -174,7 +174,7 @@ class _Rows:
         """Return whether all rows with the same keys, none of them NULL, are one unit's."""
         columns = [key for key in keys if isinstance(key, Ref) and not key.column.nullable]
         around = self.around
-        return owned(self.found.relation, columns, around.kind, around.policy.tables, around.unique)
+        return owned(self.owned.relation, columns, around.kind, around.policy.tables, around.unique)
 
     def _named(self, expr: Expr) -> str:
         """Return the name of a column of the rows that an expression is."""
@@ -187,39 +187,43 @@ class _Rows:
 
     def _env(self, expr: Expr) -> Env:
         declared = self.around.declared
-        known = narrowed(refs(expr), self.relation.condition, declared)
-        return declared.env(refs(expr)) if known is None else {**declared.env(refs(expr)), **known}
+        narrowed_env = narrowed(refs(expr), self.relation.condition, declared)
+        return declared.env(refs(expr)) if narrowed_env is None else {**declared.env(refs(expr)), **narrowed_env}
 
     def seen(self, expr: Expr) -> Expr:
         """Return an expression over the rows below as one over those that are made."""
 
-        def change(one: Ref) -> Ref:
-            return one if one.source < 0 else Ref(-1, "", self._named(one), one.column)
+        def change(column_ref: Ref) -> Ref:
+            return column_ref if column_ref.source < 0 else Ref(-1, "", self._named(column_ref), column_ref.column)
 
         return with_refs(expr, change)
 
     def made(self, outputs: Mapping[str, Expr]) -> Relation:
         """Return the relation of the rows with what is put out of them."""
-        below, kind = self.found.relation, self.around.kind
+        below, kind = self.owned.relation, self.around.kind
         name = f"windows of {below.protected.name}"
         while name in self.around.policy.tables:  # facts about public columns are found by their table's name
             name += "'"
         single = naming_units(below)
-        naming = [c.name for e, c in self.columns.items() if single & {(one.source, one.name) for one in refs(e)}]
+        naming = [
+            c.name
+            for e, c in self.columns.items()
+            if single & {(column_ref.source, column_ref.name) for column_ref in refs(e)}
+        ]
         # Values of another row of the unit name it as well.
-        naming += [one.column.name for one in self.windows if _taken_of(one) in {self.unit.name, *naming}]
+        naming += [window.column.name for window in self.windows if _taken_of(window) in {self.unit.name, *naming}]
         units = {f"{name} {i}": UnitBound(column, 1) for i, column in enumerate(naming)}
         every = (self.unit, *self.columns.values(), *(window.column for window in self.windows))
-        bound = UnitBound(self.unit.name, self.found.rows, self.found.groups, up_to=self.found.up_to)
+        bound = UnitBound(self.unit.name, self.owned.rows, self.owned.groups, up_to=self.owned.up_to)
         table = Table(
             name, {c.name: c for c in every}, {**units, kind: bound}, expected_rows=below.expected_rows, file=""
         )
         pairs = tuple((column.name, expr) for expr, column in self.columns.items())
 
-        def change(one: Ref) -> Ref:
-            return ref(0, table, one.name)
+        def change(column_ref: Ref) -> Ref:
+            return ref(0, table, column_ref.name)
 
-        made = WindowRows(below, self.found.unit, pairs, tuple(_of_columns(one, change) for one in self.windows))
+        made = WindowRows(below, self.owned.unit, pairs, tuple(_of_columns(window, change) for window in self.windows))
         columns = {key: with_refs(e, change) for key, e in outputs.items()}
         return Relation((Source(table, made=made),), TRUE, columns)
 

@@ -37,7 +37,7 @@ def arithmetic(t: Translator, node: exp.Expr) -> Operand:
     a, b = t.operand(node.this), t.operand(node.expression)
     if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         raise refused(node, because="interval-arithmetic")
-    if any(isinstance(one, Expr) and one.type.is_span for one in (a, b)):
+    if any(isinstance(operand, Expr) and operand.type.is_span for operand in (a, b)):
         raise refused(node, because="interval-arithmetic")
     if isinstance(node, exp.Mul) and (isinstance(a, IntervalValue) or isinstance(b, IntervalValue)):
         return _times(a, b, node)

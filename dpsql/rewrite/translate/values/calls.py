@@ -144,7 +144,7 @@ def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
             because="width-bucket-arguments",
         )
     pairs = [(compare(t, "lt", x, item, node), Const(n, SqlType.INTEGER)) for n, item in enumerate(items)]
-    if t.known(x).nullable:
+    if t.facts_of(x).nullable:
         pairs.insert(0, (Apply("is_null", (x,), SqlType.BOOLEAN), Const(None, SqlType.INTEGER)))
     branches = (part for pair in pairs for part in pair)
     return Apply("case", (*branches, Const(len(items), SqlType.INTEGER)), SqlType.INTEGER)

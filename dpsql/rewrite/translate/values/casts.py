@@ -59,7 +59,7 @@ def _with_length(t: Translator, node: exp.Cast, arg: Expr, target: SqlType, leng
     match target, lengths:
         case SqlType.CHARACTER, [length]:
             return _padded(t, node, arg, length)
-        case SqlType.TEXT, [length] if arg.type.is_text and t.known(arg).values is None:
+        case SqlType.TEXT, [length] if arg.type.is_text and t.facts_of(arg).values is None:
             return _cut(as_text(arg), length)
         case SqlType.NUMERIC, [digits, *scale] if arg.type.is_number and len(scale) < 2:
             return _rounded(t, node, arg, digits, scale[0] if scale else 0)
@@ -74,7 +74,7 @@ def _cut(arg: Expr, length: int) -> Expr:
 
 def _padded(t: Translator, node: exp.Cast, arg: Expr, length: int) -> Expr:
     """Translate a cast to character(n), whose blanks at the end mean nothing: without them."""
-    if arg.type.is_text and t.known(arg).values is None:
+    if arg.type.is_text and t.facts_of(arg).values is None:
         return Apply("unpadded", (_cut(as_text(arg), length),), SqlType.CHARACTER)
     return through_shadow(t, node)
 
@@ -89,10 +89,10 @@ def _rounded(t: Translator, node: exp.Cast, arg: Expr, digits: int, scale: int) 
         return _lost(node, f"numbers are computed with {_MOST_DIGITS} digits here")
     number = arg if arg.type is SqlType.NUMERIC else Apply("to_double", (arg,), SqlType.NUMERIC)
     whole = arg.type.is_integer
-    found = number if whole else Apply("round", (number,), SqlType.NUMERIC, Digits(scale) if scale else None)
-    if bounded(found, t.known(found)).magnitude >= Fraction(10) ** (digits - scale):
+    rounded = number if whole else Apply("round", (number,), SqlType.NUMERIC, Digits(scale) if scale else None)
+    if bounded(rounded, t.facts_of(rounded)).magnitude >= Fraction(10) ** (digits - scale):
         return _lost(node, f"its values may have more than {digits - scale} digits before the point")
-    return found
+    return rounded
 
 
 def _lost(node: exp.Cast, why: str) -> Expr:
@@ -108,7 +108,7 @@ def _to_fraction(t: Translator, node: exp.Cast, moment: Expr, digits: int) -> Ex
     if digits >= _SECOND_DIGITS:
         return moment
     size = 10 ** (_SECOND_DIGITS - digits)
-    interval = bounded(moment, t.known(moment))
+    interval = bounded(moment, t.facts_of(moment))
     if interval.low < _Y2K <= interval.high:
         return _lost(node, "its values lie on both sides of the year 2000, from which halves are rounded away")
     half = size // 2 if interval.low >= _Y2K else size // 2 - 1

@@ -52,10 +52,10 @@ def since_midnight(t: Translator, node: exp.Expr) -> Expr:
     if node.find(exp.Column) is not None:
         raise refused(node, because="compared-with-time")
     time = exp.cast(exp.Paren(this=node.copy()), "time", dialect="postgres")
-    found = t.constants.of(exp.Extract(this=exp.Var(this="epoch"), expression=time))
-    if not isinstance(found, Const) or isinstance(found.value, str):
+    seconds = t.constants.of(exp.Extract(this=exp.Var(this="epoch"), expression=time))
+    if not isinstance(seconds, Const) or isinstance(seconds.value, str):
         raise refused(node, because="compared-with-time")
-    return Const(None if found.value is None else int(found.value * _MICROS), SqlType.BIGINT)
+    return Const(None if seconds.value is None else int(seconds.value * _MICROS), SqlType.BIGINT)
 
 
 def part_of_day(time: Expr, field: str) -> Expr | None:

@@ -80,7 +80,7 @@ def _within_reach(t: Translator, const: Expr, other: Expr) -> Expr:
     """Return infinity (or NaN) as a value that is as surely beyond everything that it is compared with."""
     if not isinstance(const, Const) or not is_endless(const.value):
         return const
-    interval = t.known(other).interval
+    interval = t.facts_of(other).interval
     if interval is None:
         raise Unsupported(
             "only values with bounds can be compared with infinity and NaN",
@@ -153,7 +153,7 @@ def checked(t: Translator, node: exp.Expr) -> Expr:
         MissingBounds: something in it could overflow.
     """
     condition = boolean(t, node)
-    t.known(condition)
+    t.facts_of(condition)
     return condition
 
 
@@ -170,7 +170,7 @@ def _is(t: Translator, node: exp.Expr) -> Expr:
     """Translate IS NULL and its kin; of a row all parts have to be NULL, or not to be."""
     what, parts = node.expression, row_parts(node.this)
     if parts is not None and isinstance(what, exp.Null):
-        return both(*(_is(t, exp.Is(this=one, expression=what, negate=node.args.get("negate"))) for one in parts))
+        return both(*(_is(t, exp.Is(this=part, expression=what, negate=node.args.get("negate"))) for part in parts))
     arg = t.expression(node.this)
     if isinstance(what, exp.Null):
         result: Expr = Apply("is_null", (arg,), BOOL)
@@ -195,7 +195,7 @@ def like(t: Translator, node: exp.Expr) -> Expr:
             because="like-literal",
             hint="Write it as a text: x LIKE 'a%'.",
         )
-    if t.known(arg).values is not None:
+    if t.facts_of(arg).values is not None:
         return through_shadow(t, node)
     not_padded(arg, node)
     if pattern.value.endswith("\\"):
@@ -205,8 +205,8 @@ def like(t: Translator, node: exp.Expr) -> Expr:
             hint="The owner of the data can declare `values` for it in the table's schema file.",
         )
     caseless = isinstance(node, exp.ILike)
-    found = without_case(arg, pattern.value, node) if caseless else Apply("like", (arg, pattern), BOOL)
-    return Apply("not", (found,), BOOL) if node.args.get("negate") else found
+    condition = without_case(arg, pattern.value, node) if caseless else Apply("like", (arg, pattern), BOOL)
+    return Apply("not", (condition,), BOOL) if node.args.get("negate") else condition
 
 
 def _case(t: Translator, node: exp.Expr) -> Expr:

@@ -72,7 +72,7 @@ class Translator:
 
     names: Names
     constants: Constants
-    known: Callable[[Expr], Facts]
+    facts_of: Callable[[Expr], Facts]
     handlers: Mapping[type[exp.Expr], "Handler"]
     public: Callable[[exp.Expr], exp.Expr | None]
     """Returns a query with its CTEs in their places; None if it reads anything but public tables."""

@@ -116,11 +116,11 @@ def in_span(micros: Expr, type_: SqlType = SqlType.INTERVAL) -> Expr:
 
 def part_of_span(expr: Expr, field: str) -> Expr:
     """Return EXTRACT(field FROM x) of a time of the day, or of an interval: of one that is stored, its epoch."""
-    known = {"epoch"} if expr.type is SqlType.INTERVAL and not _is_elapsed(expr) else _PARTS.keys()
-    known -= {"day"} if expr.type is SqlType.TIME else set()
-    if field not in known:
+    parts = {"epoch"} if expr.type is SqlType.INTERVAL and not _is_elapsed(expr) else _PARTS.keys()
+    parts -= {"day"} if expr.type is SqlType.TIME else set()
+    if field not in parts:
         raise Unsupported(
-            f"extract takes one of {', '.join(sorted(known))} of {'a time' if expr.type is SqlType.TIME else 'an interval'}",
+            f"extract takes one of {', '.join(sorted(parts))} of {'a time' if expr.type is SqlType.TIME else 'an interval'}",
             because="field-of-span",
         )
     return _part_of_number(in_micros(expr), field)

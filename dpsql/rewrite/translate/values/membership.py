@@ -38,9 +38,9 @@ _STRICT = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
 
 def _comparison(t: Translator, node: exp.Expr) -> Expr:
     op, right = _OPS[type(node)], node.args.get("expression")
-    found = _quantified(right)
-    if found is not None:
-        array, every = found
+    quantified = _quantified(right)
+    if quantified is not None:
+        array, every = quantified
         items = values_of(t, array) if isinstance(array, exp.Query) else t.constants.items(array)
         return _of_array(t, node.this, items, node, op=op, every=every)
     left, other = row_parts(node.this), row_parts(right)
@@ -77,14 +77,14 @@ def _of_array(
 
 def _telling(items: Sequence[Const], op: str, *, every: bool) -> Sequence[Const]:
     """Return those that decide: of numbers, or times, the least or the greatest, and NULL if that is among them."""
-    known = {item.value: item for item in items if item.value is not None}
-    ordered = all(isinstance(value, (int, Fraction)) and not isinstance(value, bool) for value in known)
-    if op not in _STRICT or not known or not ordered or len({item.type for item in known.values()}) > 1:
+    by_value = {item.value: item for item in items if item.value is not None}
+    ordered = all(isinstance(value, (int, Fraction)) and not isinstance(value, bool) for value in by_value)
+    if op not in _STRICT or not by_value or not ordered or len({item.type for item in by_value.values()}) > 1:
         return tuple(dict.fromkeys(items))
     most = (max if (op in ("gt", "ge")) == every else min)(
-        value for value in known if isinstance(value, (int, Fraction))
+        value for value in by_value if isinstance(value, (int, Fraction))
     )
-    return known[most], *[item for item in items if item.value is None][:1]
+    return by_value[most], *[item for item in items if item.value is None][:1]
 
 
 def _listed(t: Translator, left: exp.Expr, items: Sequence[Const], node: exp.Expr, op: str = "eq") -> Expr:
@@ -128,24 +128,24 @@ def _is_span(t: Translator, node: exp.Expr) -> bool:
 def _rows(t: Translator, op: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], node: exp.Expr) -> Expr:
     """Compare two rows: by their first values, by the next where those are equal, and so on."""
     *before, (a, b) = zip(left, right, strict=True)
-    found = compare_nodes(t, op, a, b, node)
-    for one, other in reversed(before):
-        tied = both(compare_nodes(t, "eq", one, other, node), found)
-        found = _joined([compare_nodes(t, _STRICT[op], one, other, node), tied], every=False)
-    return found
+    condition = compare_nodes(t, op, a, b, node)
+    for part, other in reversed(before):
+        tied = both(compare_nodes(t, "eq", part, other, node), condition)
+        condition = _joined([compare_nodes(t, _STRICT[op], part, other, node), tied], every=False)
+    return condition
 
 
 def _like(t: Translator, node: exp.Expr) -> Expr:
-    found = _quantified(node.args.get("expression"))
-    if found is None:
+    quantified = _quantified(node.args.get("expression"))
+    if quantified is None:
         return like(t, node)
-    array, every = found
+    array, every = quantified
     items = t.constants.items(array)
     if items is None:
         return Const(None, BOOL)
     each = [_like_one(t, item, node) for item in items]
     if node.args.get("negate"):
-        each = [Apply("not", (one,), BOOL) for one in each]
+        each = [Apply("not", (comparison,), BOOL) for comparison in each]
     return _joined(each, every=every)
 
 

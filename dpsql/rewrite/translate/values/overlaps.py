@@ -32,15 +32,15 @@ def overlaps(t: Translator, node: exp.Expr) -> Expr:
     if any(not isinstance(side, exp.Tuple) or len(side.expressions) != 2 for side in sides):
         raise refused(node, because="overlaps-of-times")
     a, b, c, d = at_one_clock(t, *(part for side in sides for part in side.expressions))
-    one, other = _span(t, a, b, node), _span(t, c, d, node)
-    tied = _compare("eq", one.start, other.start)
-    if one.present and other.present:
-        crossed = both(_compare("lt", one.start, other.end), _compare("lt", other.start, one.end))
+    first, other = _span(t, a, b, node), _span(t, c, d, node)
+    tied = _compare("eq", first.start, other.start)
+    if first.present and other.present:
+        crossed = both(_compare("lt", first.start, other.end), _compare("lt", other.start, first.end))
         return Apply("or", (crossed, tied), BOOL)
-    after, before = _compare("gt", one.start, other.start), _compare("lt", one.start, other.start)
-    known = both(*(Apply("not", (_missing(span.end),), BOOL) for span in (one, other) if not span.present))
-    together = Apply("case", (known, TRUE, _NOTHING), BOOL)
-    args = (after, _reaches(one, other), before, _reaches(other, one), tied, together, _NOTHING)
+    after, before = _compare("gt", first.start, other.start), _compare("lt", first.start, other.start)
+    ended = both(*(Apply("not", (_missing(span.end),), BOOL) for span in (first, other) if not span.present))
+    together = Apply("case", (ended, TRUE, _NOTHING), BOOL)
+    args = (after, _reaches(first, other), before, _reaches(other, first), tied, together, _NOTHING)
     return Apply("case", args, BOOL)
 
 
@@ -59,9 +59,9 @@ def _span(t: Translator, first: exp.Expr, second: exp.Expr, node: exp.Expr) -> _
     a, b = (as_timestamp(as_moment(t, t.expression(part))) for part in (first, second))
     if any(time.type is not SqlType.TIMESTAMP and time != NULL for time in (a, b)):
         raise refused(node, because="overlaps-of-times")
-    known = tuple(t.known(time) for time in (a, b))
-    present = not any(one.nullable for one in known)
-    ends = [one.interval for one in known]
+    facts_of_times = tuple(t.facts_of(time) for time in (a, b))
+    present = not any(facts.nullable for facts in facts_of_times)
+    ends = [facts.interval for facts in facts_of_times]
     forward = isinstance(length, IntervalValue) and min(length.months, length.days, length.micros) >= 0
     if present and (forward or (ends[0] and ends[1] and ends[0].high <= ends[1].low)):
         return _Span(a, b, present)

@@ -29,8 +29,8 @@ class Names:
     def behind(self, sources: int, around: "Names") -> "Names":
         """Return what the names mean where so many other sources stand before theirs, which `around` offers."""
 
-        def change(one: Ref) -> Ref:
-            return replace(one, source=one.source + sources)
+        def change(ref: Ref) -> Ref:
+            return replace(ref, source=ref.source + sources)
 
         return replace(self.changed(lambda expr: with_refs(expr, change)), around=around)
 
@@ -63,8 +63,8 @@ class Names:
         Raises:
             AccessDenied: it is made of a column that they may not.
         """
-        for one in refs(expr):
-            self.require(one)
+        for ref in refs(expr):
+            self.require(ref)
         return expr
 
     def all(self) -> Mapping[str, Expr]:

@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"\.[*+]?|\\[^A-Za-z0-9]|[^.^$*+?()\[\]{}|\\]", re.DOTALL)
 
 def is_open(t: Translator, expr: Expr) -> bool:
     """Return whether an expression is a text that may be anything."""
-    return expr.type.is_text and not isinstance(expr, Const) and t.known(expr).values is None
+    return expr.type.is_text and not isinstance(expr, Const) and t.facts_of(expr).values is None
 
 
 def as_text(expr: Expr) -> Expr:
@@ -95,7 +95,7 @@ def _regular(t: Translator, node: exp.Expr) -> Expr:
             because="regular-expression",
             hint="Of texts without declared `values` it may have characters, ^ $ . .* .+ and |; or write LIKE.",
         )
-    parts = tuple(_liked(arg, one) for one in patterns if one is not None)
+    parts = tuple(_liked(arg, pattern) for pattern in patterns if pattern is not None)
     return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
 
 
@@ -114,7 +114,7 @@ def _similar(t: Translator, pattern: exp.Expr, node: exp.Expr) -> Expr:
             because="similar-pattern",
             hint="Of texts without declared `values` it may have characters, % _ and |; or write LIKE.",
         )
-    parts = tuple(_liked(arg, one) for one in text.split("|"))
+    parts = tuple(_liked(arg, alternative) for alternative in text.split("|"))
     return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
 
 
@@ -139,8 +139,8 @@ def _as_like(pattern: str) -> str | None:
     tokens = _TOKEN.findall(inside)
     if "".join(tokens) != inside:
         return None
-    found = "".join(_ANYTHING.get(token) or _as_itself(token[-1]) for token in tokens)
-    return ("" if begins else "%") + found + ("" if ends else "%")
+    middle = "".join(_ANYTHING.get(token) or _as_itself(token[-1]) for token in tokens)
+    return ("" if begins else "%") + middle + ("" if ends else "%")
 
 
 def _as_itself(character: str) -> str:
@@ -164,16 +164,16 @@ def length(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     arg = t.expression(args[0]) if len(args) == 1 else None
     if arg is None or not is_open(t, arg):
         return through_shadow(t, node)
-    found = _VARCHAR.fullmatch(arg.column.declared) if isinstance(arg, Ref) else None
-    return Apply("length", (as_text(arg),), SqlType.INTEGER, Digits(int(found[1])) if found else None)
+    match = _VARCHAR.fullmatch(arg.column.declared) if isinstance(arg, Ref) else None
+    return Apply("length", (as_text(arg),), SqlType.INTEGER, Digits(int(match[1])) if match else None)
 
 
 def left(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate LEFT of any text."""
     if len(args) == 2:
         number = t.expression(args[1])
-        if (found := _of_time(t, args[0], 0, number, node)) is not None:
-            return found
+        if (of_time := _of_time(t, args[0], 0, number, node)) is not None:
+            return of_time
         arg = t.expression(args[0])
         if is_open(t, arg) and isinstance(number, Const) and isinstance(number.value, int) and number.value >= 0:
             return Apply("cut", (as_text(arg),), SqlType.TEXT, Digits(number.value))
@@ -184,9 +184,9 @@ def substring(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate SUBSTRING and SUBSTR: of any text from its first character on."""
     start = t.expression(args[1]) if len(args) == 3 else None
     if isinstance(start, Const) and isinstance(start.value, int) and not isinstance(start.value, bool):
-        found = _of_time(t, args[0], start.value - 1, t.expression(args[2]), node)
-        if found is not None:
-            return found
+        of_time = _of_time(t, args[0], start.value - 1, t.expression(args[2]), node)
+        if of_time is not None:
+            return of_time
     if isinstance(start, Const) and start.value == 1 and start.type.is_number:
         return left(t, [args[0], args[2]], node)
     return through_shadow(t, node)

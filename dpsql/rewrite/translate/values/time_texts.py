@@ -21,7 +21,7 @@ _UNITS = ((4, "year"), (7, "month"), (10, "day"), (13, "hour"), (16, "minute"), 
 def by_unit(t: Translator, moment: Expr, unit: str, node: exp.Expr) -> Expr:
     """Return what the shadow writes for each unit of time that can occur; `node` is in terms of a column `x`."""
     truncated = Apply("date_trunc", (moment,), SqlType.TIMESTAMP, Unit(unit))
-    values = tuple(v for v in domain(truncated, {r: t.known(r) for r in refs(moment)}, MAX_VALUES) if v is not None)
+    values = tuple(v for v in domain(truncated, {r: t.facts_of(r) for r in refs(moment)}, MAX_VALUES) if v is not None)
     return mapped(t, truncated, values, node)
 
 
@@ -34,15 +34,15 @@ def beginning(t: Translator, text: exp.Expr, end: int, node: exp.Expr) -> Expr |
     if not casts:
         return None
     arg = t.expression(cast)
-    if not arg.type.is_temporal or t.known(arg).values is not None:
+    if not arg.type.is_temporal or t.facts_of(arg).values is not None:
         return None
     unit = next((unit for most, unit in _UNITS if min(end, 10 if arg.type is SqlType.DATE else end) <= most), None)
     if unit is None or end < 1 or not t.constants.evaluator.dates_in_iso:
         return None
     shown = "date" if arg.type is SqlType.DATE else "timestamp"
     written = exp.cast(exp.column("x"), shown, dialect="postgres")
-    for one in reversed(casts):  # varchar(5) cuts it
-        written = exp.Cast(this=written, to=one.to.copy())
-    whole = node.transform(lambda one: written.copy() if one == text else one)
+    for outer_cast in reversed(casts):  # varchar(5) cuts it
+        written = exp.Cast(this=written, to=outer_cast.to.copy())
+    whole = node.transform(lambda part: written.copy() if part == text else part)
     moment = as_timestamp(on_session_clock(t, arg, node))
     return by_unit(t, moment, unit, whole)

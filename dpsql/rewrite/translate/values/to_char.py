@@ -29,7 +29,7 @@ _PATTERNS = (
 def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate the formatting of a time; of anything else, as a function of a column with few values."""
     arg = as_timestamp(on_session_clock(t, t.expression(args[0]), node)) if len(args) == 2 else None
-    if arg is None or arg.type is not SqlType.TIMESTAMP or t.known(arg).values is not None:
+    if arg is None or arg.type is not SqlType.TIMESTAMP or t.facts_of(arg).values is not None:
         return through_shadow(t, node)
     pattern = t.expression(args[1])
     if not isinstance(pattern, Const) or not isinstance(pattern.value, str):

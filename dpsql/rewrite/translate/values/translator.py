@@ -43,8 +43,8 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
 def translator(
     names: Names,
     constants: Constants,
-    known: Callable[[Expr], Facts],
+    facts_of: Callable[[Expr], Facts],
     public: Callable[[exp.Expr], exp.Expr | None],
 ) -> Translator:
     """Return the translator of one SELECT's expressions."""
-    return Translator(names, constants, known, HANDLERS, public)
+    return Translator(names, constants, facts_of, HANDLERS, public)

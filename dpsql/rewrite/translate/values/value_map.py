@@ -39,9 +39,9 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     if not t.by_value or node.find(exp.Column) is None or not _speakable(t, node):
         raise refused(node, because="function-not-known")
     inputs = tuple(_inputs(t, node, node))
-    if len({one.expr for one in inputs}) > 1:
+    if len({input_.expr for input_ in inputs}) > 1:
         return _of_combinations(t, inputs, node)
-    places = {one.part: _typed(one, _as_written(one.expr, exp.column("x"))) for one in inputs}
+    places = {input_.part: _typed(input_, _as_written(input_.expr, exp.column("x"))) for input_ in inputs}
     return mapped(t, inputs[0].expr, inputs[0].values, _in_terms_of(node, places))
 
 
@@ -50,31 +50,31 @@ def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
     columns = {column: t.names.find(column) for column in node.find_all(exp.Column)}
     _check_labels(columns, whole)
     few = {column: _few(t, expr) for column, expr in columns.items()}
-    found = [_Input(column, columns[column], values) for column, values in few.items() if values is not None]
-    if len(found) == len(few):
-        yield from _shortest(t, node, whole, found)
+    inputs = [_Input(column, columns[column], values) for column, values in few.items() if values is not None]
+    if len(inputs) == len(few):
+        yield from _shortest(t, node, whole, inputs)
         return
     if isinstance(node, exp.Column):
         raise _needs_domain(whole, columns[node])
     yield from _parts(t, node, whole)
 
 
-def _shortest(t: Translator, node: exp.Expr, whole: exp.Expr, found: Sequence[_Input]) -> Sequence[_Input]:
+def _shortest(t: Translator, node: exp.Expr, whole: exp.Expr, inputs: Sequence[_Input]) -> Sequence[_Input]:
     """Return the columns, or the parts around them where these have fewer values.
 
     floor(price / 20) * 20 || '-' || floor(price / 20) * 20 + 20  →  of three values, and not of thousands
     """
-    if isinstance(node, exp.Column) or _combinations(found) <= _MANY:
-        return found
+    if isinstance(node, exp.Column) or _combinations(inputs) <= _MANY:
+        return inputs
     try:
         parts = list(_parts(t, node, whole))
     except DpsqlError:
-        return found
-    return parts if _combinations(parts) < _combinations(found) else found
+        return inputs
+    return parts if _combinations(parts) < _combinations(inputs) else inputs
 
 
 def _combinations(inputs: Sequence[_Input]) -> int:
-    return math.prod(len(values) for values in {one.expr: one.values for one in inputs}.values())
+    return math.prod(len(values) for values in {input_.expr: input_.values for input_ in inputs}.values())
 
 
 def _parts(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
@@ -114,8 +114,8 @@ def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) ->
     number: Expr = Const(0, SqlType.BIGINT)
     combinations = 1
     shown: dict[Expr, exp.Expr] = {}
-    for expr, values in {one.expr: one.values for one in inputs}.items():
-        cells = (*values, None) if t.known(expr).nullable else tuple(values)
+    for expr, values in {input_.expr: input_.values for input_ in inputs}.items():
+        cells = (*values, None) if t.facts_of(expr).nullable else tuple(values)
         shown[expr] = _as_written(expr, _value_at(combinations, cells, expr.type))
         place = _place(expr, values, times=combinations, nullable=len(cells) > len(values))
         number = Apply("add", (number, place), SqlType.BIGINT) if combinations > 1 else place
@@ -123,7 +123,10 @@ def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) ->
     if combinations > MAX_VALUES:
         raise _too_many(node, f"{combinations:,} possible combinations of values")
     return mapped(
-        t, number, range(combinations), _in_terms_of(node, {one.part: _typed(one, shown[one.expr]) for one in inputs})
+        t,
+        number,
+        range(combinations),
+        _in_terms_of(node, {input_.part: _typed(input_, shown[input_.expr]) for input_ in inputs}),
     )
 
 
@@ -193,7 +196,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     """
     if len(values) > MAX_VALUES:
         raise _too_many(node, f"{len(values):,} possible values")
-    nulls: tuple[None, ...] = (None,) if t.known(argument).nullable else ()
+    nulls: tuple[None, ...] = (None,) if t.facts_of(argument).nullable else ()
     texts, type_name = t.constants.evaluator.over(t.constants.spelled(node), (*values, *nulls), argument.type)
     type_ = TYPES.get(type_name)
     if type_ is None:
@@ -233,11 +236,11 @@ def _speakable(t: Translator, node: exp.Expr) -> bool:
 
 def _few(t: Translator, expr: Expr) -> Sequence[Value] | None:
     """Return all values of an expression that the shadow would write as PostgreSQL does, if they are known and few."""
-    declared = t.known(expr).values
+    declared = t.facts_of(expr).values
     if declared is not None or (expr.type is SqlType.NUMERIC and digits_written(expr) is None):
         return declared
     try:
-        shown = key_of(expr, {ref: t.known(ref) for ref in refs(expr)}, MAX_VALUES).shown or {}
+        shown = key_of(expr, {ref: t.facts_of(ref) for ref in refs(expr)}, MAX_VALUES).shown or {}
         values = tuple(cell for cell in shown.values() if cell is not None)
     except DpsqlError:
         return None
@@ -246,7 +249,7 @@ def _few(t: Translator, expr: Expr) -> Sequence[Value] | None:
 
 def _may_be_minus_zero(t: Translator, expr: Expr) -> bool:
     """Return whether a number in floating point may be minus zero, which PostgreSQL takes for 0 and writes as -0."""
-    intervals = [t.known(part).interval for part in walk(expr) if part.type.is_float]
+    intervals = [t.facts_of(part).interval for part in walk(expr) if part.type.is_float]
     return any(interval is None or interval.low < 0 for interval in intervals)
 
 
@@ -259,7 +262,7 @@ def _understood(t: Translator, node: exp.Expr) -> Expr | None:
 
 def _in_terms_of(node: exp.Expr, places: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
     """Return `node` with other expressions in the places of its parts."""
-    return exp.Paren(this=node.transform(lambda one: places[one].copy() if one in places else one))
+    return exp.Paren(this=node.transform(lambda part: places[part].copy() if part in places else part))
 
 
 MAPPED: Mapping[type[exp.Expr], Handler] = dict.fromkeys(

@@ -226,7 +226,7 @@ class Moving:
 
     def pieces(self) -> list[tuple[int, int]]:
         """Return from which moments on `x` is moved by how many microseconds."""
-        interval = self.t.known(self.x).interval
+        interval = self.t.facts_of(self.x).interval
         if interval is None:
             raise MissingBounds(
                 f"{self.node.sql('postgres')[:80]} needs a time with declared bounds",

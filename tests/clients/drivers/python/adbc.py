@@ -30,8 +30,8 @@ class Adbc(Steps):
         return "bound"
 
     def tables(self) -> object:
-        found = self.session.adbc_get_objects(depth="tables", catalog_filter=DATABASE, db_schema_filter="public")
-        (taxi,) = found.read_all().to_pylist()
+        objects = self.session.adbc_get_objects(depth="tables", catalog_filter=DATABASE, db_schema_filter="public")
+        (taxi,) = objects.read_all().to_pylist()
         return sorted(table["table_name"] for table in taxi["catalog_db_schemas"][0]["db_schema_tables"])
 
     def columns(self) -> object:

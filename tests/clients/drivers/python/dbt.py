@@ -51,12 +51,16 @@ class Dbt(Steps):
         return "bound" if self.ask(GROUPED) else None
 
     def tables(self) -> object:
-        found = adapter.list_relations(DATABASE, "public")
+        relations = adapter.list_relations(DATABASE, "public")
         # Functions are relations to it as well.
-        return sorted(relation.identifier for relation in found if relation.type == "table")
+        return sorted(relation.identifier for relation in relations if relation.type == "table")
 
     def columns(self) -> object:
-        (trips,) = (found for found in adapter.list_relations(DATABASE, "public") if found.identifier == "trips")
+        (trips,) = (
+            list_relation
+            for list_relation in adapter.list_relations(DATABASE, "public")
+            if list_relation.identifier == "trips"
+        )
         return [column.name for column in adapter.get_columns_in_relation(trips)]
 
     def grouped(self) -> object:

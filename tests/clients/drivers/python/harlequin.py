@@ -18,8 +18,8 @@ class Harlequin(Steps):
         self.session = HarlequinPostgresAdapter((f"{DSN} sslmode=require",)).connect()
 
     def ask(self, statement: str, *values: object) -> Sequence[Any]:
-        found = self.session.execute(statement)
-        rows: Sequence[Any] = found.fetchall()
+        cursor = self.session.execute(statement)
+        rows: Sequence[Any] = cursor.fetchall()
         return rows
 
     def sqlstate(self, failed: Any) -> object:

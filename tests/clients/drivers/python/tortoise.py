@@ -48,8 +48,8 @@ class OnTortoise(Steps):
 
     def ask(self, statement: str, *values: object) -> Sequence[Any]:
         async def rows() -> Sequence[Any]:
-            found: Sequence[Any] = await connections.get("default").execute_query_dict(statement, [*values])
-            return found
+            result: Sequence[Any] = await connections.get("default").execute_query_dict(statement, [*values])
+            return result
 
         return [list(row.values()) for row in runner.run(rows())]
 

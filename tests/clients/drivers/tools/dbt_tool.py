@@ -120,8 +120,8 @@ def ran(*words: str) -> dict[str, tuple[str, str]]:
     with contextlib.suppress(RuntimeError):
         said(*words)
     return {
-        one["unique_id"].split(".")[2]: (one["status"], one["message"])
-        for one in json.loads(results.read_text())["results"]
+        load["unique_id"].split(".")[2]: (load["status"], load["message"])
+        for load in json.loads(results.read_text())["results"]
     }
 
 

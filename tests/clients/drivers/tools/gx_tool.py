@@ -14,13 +14,13 @@ def batch(asset: object) -> object:
     return asset.add_batch_definition_whole_table("all").get_batch()
 
 
-found: dict[str, object] = {}
+validated: dict[str, object] = {}
 
 
 def made(name: str, make: object) -> None:
     def work() -> object:
-        found[name] = make()
-        return sorted(map(str, found[name].columns()))
+        validated[name] = make()
+        return sorted(map(str, validated[name].columns()))
 
     tried("batches", name, work)
 
@@ -76,15 +76,23 @@ EXPECTED = {
 
 
 def checked(where: str, expectation: object) -> object:
-    result = found[where].validate(expectation, result_format="BOOLEAN_ONLY")
-    raised = [one["exception_message"] for one in _exceptions(result.exception_info) if one.get("raised_exception")]
+    result = validated[where].validate(expectation, result_format="BOOLEAN_ONLY")
+    raised = [
+        exception["exception_message"]
+        for exception in _exceptions(result.exception_info)
+        if exception.get("raised_exception")
+    ]
     if raised:
         raise RuntimeError(raised[0])
     return result.success
 
 
 def _exceptions(told: dict) -> list:
-    return [told] if "raised_exception" in told else [one for one in told.values() if isinstance(one, dict)]
+    return (
+        [told]
+        if "raised_exception" in told
+        else [exception for exception in told.values() if isinstance(exception, dict)]
+    )
 
 
 for where, expectations in EXPECTED.items():
@@ -102,8 +110,8 @@ def _suite() -> object:
     suite = context.suites.add(gx.ExpectationSuite(name="all"))
     for expectation in EXPECTED["table"][:10]:
         suite.add_expectation(expectation)
-    result = found["table"].validate(suite, result_format="BOOLEAN_ONLY")
-    return sum(one.success for one in result.results)
+    result = validated["table"].validate(suite, result_format="BOOLEAN_ONLY")
+    return sum(each.success for each in result.results)
 
 
 tried("suite", "ten at once", _suite)

@@ -10,8 +10,8 @@ t = con.table("trips")
 
 
 def rows(expression: object) -> object:
-    found = expression.to_pyarrow()
-    return found.to_pylist() if hasattr(found, "to_pylist") else found.as_py()
+    result = expression.to_pyarrow()
+    return result.to_pylist() if hasattr(result, "to_pylist") else result.as_py()
 
 
 def flat(expression: object) -> object:

@@ -30,8 +30,8 @@ def command(text: str) -> object:
 
 def plot(text: str) -> object:
     plt.close("all")
-    found = shell.run_line_magic("sqlplot", text)
-    heights = [round(float(bar.get_height()), 6) for bar in found.patches if hasattr(bar, "get_height")]
+    axes = shell.run_line_magic("sqlplot", text)
+    heights = [round(float(bar.get_height()), 6) for bar in axes.patches if hasattr(bar, "get_height")]
     return [height for height in heights if height]
 
 

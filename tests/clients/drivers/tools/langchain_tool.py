@@ -7,16 +7,16 @@ from langchain_community.utilities import SQLDatabase
 from langchain_core.language_models import FakeListChatModel
 from told import tried, url
 
-found: list[SQLDatabase] = []
+databases: list[SQLDatabase] = []
 
 
 def connected() -> object:
-    found.append(SQLDatabase.from_uri(url()))
-    return found[0].dialect
+    databases.append(SQLDatabase.from_uri(url()))
+    return databases[0].dialect
 
 
 tried("connection", "from_uri", connected)
-(db,) = found
+(db,) = databases
 
 
 def _info(of: SQLDatabase) -> str:
@@ -48,7 +48,9 @@ tried("statements", "run_no_throw", lambda: db.run_no_throw("SELECT nothing FROM
 
 def _tools() -> object:
     checked = "SELECT count(*) FROM trips"
-    tools = {one.name: one for one in SQLDatabaseToolkit(db=db, llm=FakeListChatModel(responses=[checked])).get_tools()}
+    tools = {
+        tool.name: tool for tool in SQLDatabaseToolkit(db=db, llm=FakeListChatModel(responses=[checked])).get_tools()
+    }
     return [
         sorted(tools),
         tools["sql_db_list_tables"].invoke(""),

@@ -30,12 +30,12 @@ def through(work: object) -> object:
 
 
 async def resources(client: Client) -> object:
-    return sorted(one.name for one in (await client.list_resources()).resources)
+    return sorted(resource.name for resource in (await client.list_resources()).resources)
 
 
 async def columns(client: Client) -> object:
     every = (await client.list_resources()).resources
-    (trips,) = [one for one in every if "trips" in one.name]
+    (trips,) = [relation for relation in every if "trips" in relation.name]
     (content,) = (await client.read_resource(str(trips.uri))).contents
     return json.loads(content.text)
 

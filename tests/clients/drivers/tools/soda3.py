@@ -57,35 +57,39 @@ def scanned(text: dict, *, strictly: bool = True) -> Scan:
 
 
 def checked(check: object) -> object:
-    return [one.outcome.value for one in scanned({"checks for trips": [check]})._checks]
+    return [each.outcome.value for each in scanned({"checks for trips": [check]})._checks]
 
 
-found: dict[str, object] = {}
+scanned_columns: dict[str, object] = {}
 
 
 def profiled() -> object:
     scan = scanned({"profile columns": {"columns": ["trips.%"]}}, strictly=False)
-    found.update(
-        {one.column_name: one for table in scan._profile_columns_result_tables for one in table.result_columns}
+    scanned_columns.update(
+        {
+            result_column.column_name: result_column
+            for table in scan._profile_columns_result_tables
+            for result_column in table.result_columns
+        }
     )
-    return sorted(found)
+    return sorted(scanned_columns)
 
 
 def values_of(column: object) -> object:
     if column.average is not None:
         return [column.mins, column.maxs]
-    return sorted(([one["value"], one["frequency"]] for one in column.frequent_values or ()), key=str)
+    return sorted(([frequent["value"], frequent["frequency"]] for frequent in column.frequent_values or ()), key=str)
 
 
 tried("a profile", "profile columns", profiled)
-for name, one in found.items():
-    tried("counts of", f"counts of {name}", lambda c=one: [c.distinct_values, c.missing_values])
-    tried("means of", f"means of {name}", lambda c=one: [c.average, c.standard_deviation])
-    tried("values of", f"values of {name}", lambda c=one: values_of(c))
+for name, given_column in scanned_columns.items():
+    tried("counts of", f"counts of {name}", lambda c=given_column: [c.distinct_values, c.missing_values])
+    tried("means of", f"means of {name}", lambda c=given_column: [c.average, c.standard_deviation])
+    tried("values of", f"values of {name}", lambda c=given_column: values_of(c))
 for check in CHECKS:
     tried("checks", check if isinstance(check, str) else next(iter(check)), lambda c=check: checked(c))
 tried(
     "together",
     "all checks in one scan",
-    lambda: [one.outcome.value for one in scanned({"checks for trips": CHECKS[:15]})._checks],
+    lambda: [each.outcome.value for each in scanned({"checks for trips": CHECKS[:15]})._checks],
 )

@@ -49,17 +49,21 @@ OF_COLUMNS = {
 
 
 def verified(checks: list, columns: dict) -> list:
-    listed = [{"name": name, "checks": found} for name, found in columns.items()] or [{"name": "fare"}]
+    listed = [{"name": name, "checks": own} for name, own in columns.items()] or [{"name": "fare"}]
     contract = Path(HOME) / "contract.yml"
     contract.write_text(
         json.dumps({"dataset": f"taxi/{DATABASE}/public/trips", "checks": checks, "columns": listed})
         if checks
         else json.dumps({"dataset": f"taxi/{DATABASE}/public/trips", "columns": listed})
     )
-    found = verify_contract_locally(data_source_file_path=str(SOURCE), contract_file_path=str(contract))
-    if found.has_errors:
-        raise RuntimeError(found.get_errors_str())
-    return [one.outcome.value for result in found.contract_verification_results for one in result.check_results]
+    verified_contract = verify_contract_locally(data_source_file_path=str(SOURCE), contract_file_path=str(contract))
+    if verified_contract.has_errors:
+        raise RuntimeError(verified_contract.get_errors_str())
+    return [
+        check_result.outcome.value
+        for result in verified_contract.contract_verification_results
+        for check_result in result.check_results
+    ]
 
 
 for name, check in OF_TABLE.items():

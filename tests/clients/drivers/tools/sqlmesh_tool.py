@@ -41,13 +41,13 @@ for name, query in MODELS.items():
     "MODEL (name made.over_staged, kind VIEW);\nSELECT count(*) AS n FROM made.staged;\n"
 )
 
-found: list[Context] = []
+contexts: list[Context] = []
 tried(
     "info",
     "connection",
-    lambda: found.append(Context(paths=[str(home)])) or found[0].engine_adapter.fetchone("SELECT 1"),
+    lambda: contexts.append(Context(paths=[str(home)])) or contexts[0].engine_adapter.fetchone("SELECT 1"),
 )
-(context,) = found
+(context,) = contexts
 
 
 def evaluated(name: str) -> object:
@@ -59,7 +59,9 @@ tried("render", "render", lambda: "GROUP BY" in context.render("made.by_payment"
 for name in ("by_payment", "by_borough", "over_answers", "over_staged", "staged"):
     tried("evaluate", name, lambda n=name: evaluated(n))
 tried(
-    "fetchdf", "a statement", lambda: [str(one) for one in context.fetchdf("SELECT count(*) AS n FROM public.trips").n]
+    "fetchdf",
+    "a statement",
+    lambda: [str(number) for number in context.fetchdf("SELECT count(*) AS n FROM public.trips").n],
 )
 tried("external models", "create_external_models", context.create_external_models)
 tried("plan", "plan and apply", lambda: str(context.plan(auto_apply=True, no_prompts=True)))

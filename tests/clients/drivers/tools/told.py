@@ -33,8 +33,8 @@ def paid() -> float:
         if cursor.fetchone() == (None,):
             return 0.0
         cursor.execute("SELECT epsilon_spent / per_query_epsilon FROM dpsql.budget")
-        (found,) = cursor.fetchone() or (0,)
-        return float(found)
+        (epsilon,) = cursor.fetchone() or (0,)
+        return float(epsilon)
 
 
 def tried(part: str, name: str, work: Callable[[], object]) -> None:

@@ -9,8 +9,8 @@ def _ref(source: int, name: str, type_: SqlType = SqlType.INTEGER) -> Ref:
     return Ref(source, f"t{source}", name, Column(name, type_, type_.value))
 
 
-def _eq(one: Expr, other: Expr) -> Apply:
-    return Apply("eq", (one, other), SqlType.BOOLEAN)
+def _eq(expr: Expr, other: Expr) -> Apply:
+    return Apply("eq", (expr, other), SqlType.BOOLEAN)
 
 
 A, B, C, D = (_ref(i, name) for i, name in enumerate("abcd"))

@@ -28,8 +28,8 @@ UNIQUE = {
 }
 
 
-def _equal(a: int, one: str, b: int, other: str, *tables: Table) -> Expr:
-    return Apply("eq", (ref(a, tables[a], one), ref(b, tables[b], other)), SqlType.BOOLEAN)
+def _equal(a: int, column: str, b: int, other: str, *tables: Table) -> Expr:
+    return Apply("eq", (ref(a, tables[a], column), ref(b, tables[b], other)), SqlType.BOOLEAN)
 
 
 def _joined(*tables: Table, on: tuple[int, str, int, str], join: Join = Join.INNER) -> Relation:
@@ -59,30 +59,30 @@ def _owners(relation: Relation) -> Owners:
 )
 def test_the_bound_follows_from_the_keys(relation: Relation, rows: int, groups: int | None, *, single: bool) -> None:
     """Tables whose rows a unique key finds do not multiply; others do."""
-    found = _owners(relation)
-    assert (found.rows, found.groups, found.single) == (rows, groups, single)
+    owned = _owners(relation)
+    assert (owned.rows, owned.groups, owned.single) == (rows, groups, single)
 
 
 def test_rows_multiply_by_those_that_every_row_has() -> None:
     """And so do the groups that a unit may be in; one row a unit is many then."""
     for first, rows, groups in ((VISITS, 12, 8), (PEOPLE, 4, None)):
         every = Source(PLACES, Join.INNER, Apply("and", (), SqlType.BOOLEAN), every=4)
-        found = _owners(Relation((Source(first), every), Apply("and", (), SqlType.BOOLEAN), {}))
-        assert (found.rows, found.groups, found.single, found.once) == (rows, groups, False, False)
+        owned = _owners(Relation((Source(first), every), Apply("and", (), SqlType.BOOLEAN), {}))
+        assert (owned.rows, owned.groups, owned.single, owned.once) == (rows, groups, False, False)
 
 
 def test_the_unit_is_read_where_its_rows_are_not_doubled() -> None:
     """In whichever table; but in no other than the first where the columns are not compared, or rows may be missing."""
-    found = _owners(_joined(PEOPLE, VISITS, on=(0, "id", 1, "who")))
-    assert (found.unit, found.once) == (ref(1, VISITS, "who"), True)
-    found = _owners(_joined(VISITS, PEOPLE, on=(0, "who", 1, "id")))
-    assert (found.unit, found.once) == (ref(0, VISITS, "who"), True)
-    found = _owners(_joined(VISITS, VISITS, on=(0, "who", 1, "who")))
-    assert (found.unit, found.once) == (ref(0, VISITS, "who"), False)
-    found = _owners(_joined(VISITS, VISITS, on=(0, "visit", 1, "visit")))
-    assert (found.unit, found.once) == (ref(0, VISITS, "who"), True)
-    found = _owners(_joined(PEOPLE, VISITS, on=(0, "id", 1, "who"), join=Join.LEFT))
-    assert (found.unit, found.once) == (ref(0, PEOPLE, "id"), False)
+    owned = _owners(_joined(PEOPLE, VISITS, on=(0, "id", 1, "who")))
+    assert (owned.unit, owned.once) == (ref(1, VISITS, "who"), True)
+    owned = _owners(_joined(VISITS, PEOPLE, on=(0, "who", 1, "id")))
+    assert (owned.unit, owned.once) == (ref(0, VISITS, "who"), True)
+    owned = _owners(_joined(VISITS, VISITS, on=(0, "who", 1, "who")))
+    assert (owned.unit, owned.once) == (ref(0, VISITS, "who"), False)
+    owned = _owners(_joined(VISITS, VISITS, on=(0, "visit", 1, "visit")))
+    assert (owned.unit, owned.once) == (ref(0, VISITS, "who"), True)
+    owned = _owners(_joined(PEOPLE, VISITS, on=(0, "id", 1, "who"), join=Join.LEFT))
+    assert (owned.unit, owned.once) == (ref(0, PEOPLE, "id"), False)
 
 
 def test_a_reference_is_followed_to_the_unit() -> None:
@@ -128,7 +128,7 @@ def _of_lines(relation: Relation, *key: str) -> Owners:
 
 
 def _on_both(*pairs: tuple[str, str], join: Join = Join.INNER) -> Relation:
-    on = both(*(_equal(0, one, 1, other, LINES, RETURNS) for one, other in pairs))
+    on = both(*(_equal(0, column, 1, other, LINES, RETURNS) for column, other in pairs))
     return Relation((Source(LINES), Source(RETURNS, join, on)), Apply("and", (), SqlType.BOOLEAN), {})
 
 
@@ -136,8 +136,8 @@ def _on_both(*pairs: tuple[str, str], join: Join = Join.INNER) -> Relation:
 def test_a_key_of_two_columns_names_a_row_by_both(join: Join) -> None:
     """And by no less, and by each in its place; any key that is among them will do."""
     whole = _on_both(("bill", "bill"), ("place", "place"), join=join)
-    found = _of_lines(whole, "bill", "place")
-    assert (found.rows, found.unit, len(found.relation.sources)) == (
+    owned = _of_lines(whole, "bill", "place")
+    assert (owned.rows, owned.unit, len(owned.relation.sources)) == (
         5 if join is Join.INNER else 10,
         ref(0, LINES, "who"),
         2,
@@ -145,15 +145,15 @@ def test_a_key_of_two_columns_names_a_row_by_both(join: Join) -> None:
     for pairs in ((("bill", "bill"),), (("place", "place"),), (("bill", "place"), ("place", "bill"))):
         with pytest.raises(Exception, match="must be on the privacy unit"):
             _of_lines(_on_both(*pairs, join=join), "bill", "place")
-    assert _of_lines(whole, "bill").unit == found.unit
+    assert _of_lines(whole, "bill").unit == owned.unit
 
 
 def test_a_reference_of_two_columns_is_followed() -> None:
     """The row that both point to is joined, which has to be one by a constraint on some of the columns alone."""
     alone = Relation((Source(RETURNS),), Apply("and", (), SqlType.BOOLEAN), {})
-    found = _of_lines(alone, "place", "bill")
-    assert (found.rows, found.unit) == (5, Ref(1, "lines", "who", LINES.columns["who"]))
-    assert found.relation.sources[1].on == both(
+    owned = _of_lines(alone, "place", "bill")
+    assert (owned.rows, owned.unit) == (5, Ref(1, "lines", "who", LINES.columns["who"]))
+    assert owned.relation.sources[1].on == both(
         *(Apply("eq", (ref(0, RETURNS, c), ref(1, LINES, c)), SqlType.BOOLEAN) for c in ("place", "bill"))
     )
     for keys in (("bill", "place", "who"), ("who",)):

@@ -30,10 +30,10 @@ def grouped(by: str, outputs: str = "zone, year AS y, month") -> Grouping:
 )
 def test_keys_and_sets(by: str, keys: list[str], sets: list[tuple[int, ...]]) -> None:
     """Places are what they stand for; elements multiply."""
-    found = grouped(by)
-    assert [render(key) for key in found.keys] == keys
-    assert list(found.sets) == sets
-    assert found.plain == (len(sets) == 1)
+    grouping = grouped(by)
+    assert [render(key) for key in grouping.keys] == keys
+    assert list(grouping.sets) == sets
+    assert grouping.plain == (len(sets) == 1)
 
 
 def test_sets_without_end_are_refused() -> None:

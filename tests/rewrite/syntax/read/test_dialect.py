@@ -51,12 +51,12 @@ def test_a_python_that_misreads_stops_the_start(monkeypatch: pytest.MonkeyPatch)
 
 def test_short_way_to_names_and_constants_ends_in_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """It leaves out the levels of operators, and nothing else."""
-    texts = [one.sql for one in golden.load()]
+    texts = [statement.sql for statement in golden.load()]
     short = [_tree(text) for text in texts]
     monkeypatch.setattr(Client.Parser, "_parse_disjunction", PostgresParser._parse_disjunction)
     assert short == [_tree(text) for text in texts]
 
 
 def _tree(text: str) -> str | None:
-    found = parse(text, parsed)
-    return None if found is None else "; ".join(repr(query.tree) for query in found.queries)
+    statement = parse(text, parsed)
+    return None if statement is None else "; ".join(repr(query.tree) for query in statement.queries)

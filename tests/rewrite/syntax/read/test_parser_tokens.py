@@ -21,10 +21,10 @@ TOLD = {
 @pytest.mark.parametrize(("text", "told"), TOLD.items())
 def test_tokens_are_told(text: str, told: list[tuple[str, str]]) -> None:
     """What is one sign to PostgreSQL may be two; words of other systems are names."""
-    found = _VOCABULARY.told(tuple(tokens(text)))
-    assert found is not None
-    assert [(one.token_type.name, one.text) for one in found] == told
-    assert (found[0].start, found[-1].end) == (0, len(text) - 1)
+    parser_tokens = _VOCABULARY.told(tuple(tokens(text)))
+    assert parser_tokens is not None
+    assert [(token.token_type.name, token.text) for token in parser_tokens] == told
+    assert (parser_tokens[0].start, parser_tokens[-1].end) == (0, len(text) - 1)
 
 
 def test_every_word_of_postgresqls_is_left(world: World) -> None:

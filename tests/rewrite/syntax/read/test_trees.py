@@ -38,9 +38,9 @@ def test_all_nodes_are_found() -> None:
     """Each once, and what is outside first."""
     assert len(_trees()) > 80
     for tree in _trees():
-        found = [id(node) for node in nodes(tree)]
-        assert found == [id(node) for node in tree.walk(bfs=False)]
-        assert len(set(found)) == len(found)
+        ids = [id(node) for node in nodes(tree)]
+        assert ids == [id(node) for node in tree.walk(bfs=False)]
+        assert len(set(ids)) == len(ids)
 
 
 def test_nodes_of_one_kind_come_in_the_order_of_the_text() -> None:
@@ -59,8 +59,8 @@ def test_a_tree_holds_what_can_be_found_in_it() -> None:
 def test_what_is_below_may_be_left_out() -> None:
     """Of queries in queries only the outer ones."""
     tree = _tree("SELECT 1 FROM t WHERE a IN (SELECT b FROM u WHERE c = (SELECT 2)) AND d = (SELECT 3)")
-    found = every(tree.args["where"], exp.Select, below=False)
-    assert [render(one) for one in found] == ["SELECT b FROM u WHERE c = (SELECT 2)", "SELECT 3"]
+    selects = every(tree.args["where"], exp.Select, below=False)
+    assert [render(select) for select in selects] == ["SELECT b FROM u WHERE c = (SELECT 2)", "SELECT 3"]
 
 
 def test_a_copy_changes_alone() -> None:

@@ -49,4 +49,4 @@ def test_nothing_is_added_to_a_time_of_the_day(sql: str, translator: Translator)
 
 def test_a_day_has_so_many_microseconds(translator: Translator) -> None:
     """Whatever the bounds of the time are."""
-    assert translator.known(translator.expression(tree("picked::time"))).interval == Interval.of(0, DAY - 1)
+    assert translator.facts_of(translator.expression(tree("picked::time"))).interval == Interval.of(0, DAY - 1)

@@ -65,4 +65,4 @@ def test_two_letters_beyond_ascii_have_ascii_ones(function: str, characters: set
         f"SELECT chr(n) FROM generate_series(128, 131071) AS n WHERE n NOT BETWEEN 55296 AND 57343 "
         f"AND ascii({function}(chr(n))) < 128"
     )
-    assert {found for (found,) in world.owner.execute(question)} == characters
+    assert {letter for (letter,) in world.owner.execute(question)} == characters

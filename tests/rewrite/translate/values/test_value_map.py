@@ -34,7 +34,7 @@ def test_functions_of_several_columns_are_evaluated_for_all_combinations(policy:
     paid, stars = ("card", "cash", "it's free", ""), (1, 2, 5)
     shown = {f"{a}{b}" for a in paid for b in stars}
     text = measurement.sql(Emitter(DUCKDB, world.public.declared))
-    assert {text.count("'" + one.replace("'", "''") + "'") for one in shown} == {2}
+    assert {text.count("'" + value.replace("'", "''") + "'") for value in shown} == {2}
 
 
 def test_too_many_combinations_are_refused(policy: Policy, world: World) -> None:

@@ -71,19 +71,19 @@ class FoundScopes:
         """Return the scopes that stand in none of the inner queries."""
         if not self.inner:
             return self.scopes
-        within = {id(node) for one in self.inner for node in one.node.walk()}
+        within = {id(node) for answer in self.inner for node in answer.node.walk()}
         return tuple(scope for scope in self.scopes if id(scope.select) not in within)
 
     def among(self, copies: Copies) -> "FoundScopes | None":
         """Return the same of a copy of the query; None where it is to be looked for again."""
         try:
             scopes = tuple(scope.among(copies) for scope in self.scopes)
-            inner = tuple(InnerAnswer(copies[id(one.node)], _among(one.ctes, copies)) for one in self.inner)
+            inner = tuple(InnerAnswer(copies[id(answer.node)], _among(answer.ctes, copies)) for answer in self.inner)
         except KeyError:
             return None
         return FoundScopes(self.kind, scopes, inner)
 
 
 def _among(ctes: Mapping[str, exp.CTE], copies: Copies) -> Mapping[str, exp.CTE]:
-    found = {name: copies[id(cte)] for name, cte in ctes.items()}
-    return {name: cte for name, cte in found.items() if isinstance(cte, exp.CTE)}
+    copied = {name: copies[id(cte)] for name, cte in ctes.items()}
+    return {name: cte for name, cte in copied.items() if isinstance(cte, exp.CTE)}

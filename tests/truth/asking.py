@@ -1,0 +1,192 @@
+"""Questions of a data set, their true answers, and how far answers of many epochs lie from them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.gateway.inner_answers import Reading
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.profiling import with_profile
+from dpsql.policy.model import Policy
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.released import release_of
+from dpsql.question import Asker
+from tests.support.fix_policy import with_epsilon
+from tests.support.fix_world import Client, World, noon, running
+from tests.support.quick_ledger import quick_directory
+from tests.truth.data_sets import USERS, DataSet, Filled, Remembering, filled, with_bound
+
+QUESTIONS = (
+    "count(*)",
+    "sum({a})",
+    "avg({a})",
+    "sum({b})",
+    "avg({b})",
+    "variance({a})",
+    "stddev({b})",
+    "median({a})",
+    "median({b})",
+    "percentile_cont(0.9) WITHIN GROUP (ORDER BY {a})",
+    "count(DISTINCT {owner})",
+    "count(*) FILTER (WHERE {f})",
+    "sum({a}) FILTER (WHERE {f})",
+    "avg({b}) FILTER (WHERE {f})",
+    "avg(CASE WHEN {f} THEN 1 ELSE 0 END)",
+    "{g}: count(*)",
+    "{g}: sum({a})",
+    "{g}: avg({a})",
+    "{g}: median({a})",
+    "{h}: count(*)",
+    "{h}: avg({b})",
+    "{h}: count(DISTINCT {owner})",
+)
+"""Each a value of all rows, or of the groups that a key before the colon makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about some rows of a data set."""
+
+    data: DataSet
+    question: str
+    where: str
+
+    @property
+    def value(self) -> str:
+        """Return the expression whose value is asked for."""
+        return self._said(self.question.rpartition(": ")[2])
+
+    @property
+    def key(self) -> str:
+        """Return the key of the groups; nothing where there are none."""
+        return self._said(self.question.rpartition(": ")[0])
+
+    def statement(self, table: str, *more: str) -> str:
+        """Return the statement over a table."""
+        said = [*([self.key] if self.key else []), self.value, *more]
+        grouped = f" GROUP BY {self.key}" if self.key else ""
+        return f"SELECT {', '.join(said)} FROM {table} WHERE {self.where}{grouped}"
+
+    def _said(self, text: str) -> str:
+        return text.format(**self.data.words, owner=self.data.owner)
+
+
+def every(data: DataSet) -> list[Asked]:
+    """Return 22 questions about each of five parts of a data set."""
+    return [Asked(data, question, where) for question in QUESTIONS for where in data.filters]
+
+
+Values = Mapping[object, tuple[float | None, ...]]
+"""By key, what is said of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A statement that was planned once, and is answered many times: the same exact rows, with other noise and another C."""
+
+    priced: PricedPlan
+    reading: Reading
+    engine: Remembering
+    entropy: Entropy
+    keyed: bool
+
+    @classmethod
+    def of(cls, client: Client, sql: str, engine: Remembering, entropy: Entropy) -> "Repeated":
+        """Plan a statement."""
+        question = client.gateway.examine(sql, client.asker)
+        assert question is not None
+        request = client.request(question)
+        analyzed = client.gateway.analyzed(request)
+        assert analyzed is not None
+        priced = client.gateway.priced(analyzed, request)
+        return cls(
+            priced, client.gateway._reading(request), engine, entropy, bool(priced.plan.scopes[0].plan.groups.keys)
+        )
+
+    def answer(self) -> Values:
+        """Measure, release and read it as a gateway does, but for the charge and the shadow."""
+        drawn: dict[str, Draws] = {}
+        for waiting in self.priced.measurements:
+            part = self.reading.completed(self.priced, waiting, drawn)
+            release = release_of(part, self.engine.rows(part.sql), None, self.entropy)
+            drawn[part.identity] = Draws.of((part.measurement, release))
+        known = with_profile(drawn, self.priced, self.reading.profile)
+        ((_, rows),) = self.reading.rows(self.priced, known)
+        return {row[0] if self.keyed else None: _numbers(row[self.keyed :]) for row in rows}
+
+
+def _numbers(cells: Sequence[object]) -> tuple[float | None, ...]:
+    return tuple(None if cell is None else float(str(cell)) for cell in cells)
+
+
+@dataclass(slots=True)
+class Place:
+    """A server's pieces for one data set; a gateway for each ε and C."""
+
+    filled: Filled
+    world: World
+    ledger: SqliteLedger
+    until: ExitStack
+    entropy: Entropy = field(default_factory=lambda: np.random.default_rng(17).bytes)
+    _clients: dict[tuple[Fraction, int | None], Client] = field(default_factory=dict)
+    _truths: dict[Asked, Values] = field(default_factory=dict)
+
+    def client(self, epsilon: Fraction, most: int | None = None) -> Client:
+        """Return a client that pays so much a statement; with a C that is declared, or one that is chosen."""
+        if (epsilon, most) not in self._clients:
+            policy = with_epsilon(with_bound(self.filled.policy, self.filled.data, most), epsilon)
+            self._clients[epsilon, most] = self.client_of(policy)
+        return self._clients[epsilon, most]
+
+    def client_of(self, policy: Policy) -> Client:
+        """Return a client under another policy."""
+        gateway = self.world.gateway(self.filled.engine, self.ledger, policy=policy, entropy=self.entropy)
+        own, owner = (self.until.enter_context(self.world.connect(user)) for user in ("ana", "dpsql_owner"))
+        return Client(gateway, self.ledger, own, owner, Asker("ana", USERS["ana"]))
+
+    def repeated(self, asked: Asked, epsilon: Fraction, most: int | None = None, *more: str) -> Repeated:
+        """Plan a question."""
+        sql = asked.statement(self.filled.data.name, *more)
+        return Repeated.of(self.client(epsilon, most), sql, self.filled.engine, self.entropy)
+
+    def true(self, asked: Asked) -> Values:
+        """Return the exact answer over clamped values."""
+        if asked not in self._truths:
+            rows = self.filled.truth.execute(asked.statement("clamped")).fetchall()
+            keyed = bool(asked.key)
+            self._truths[asked] = {
+                str(row[0]) if keyed else None: _numbers(row[keyed:])
+                for row in rows
+                if row[-1] and (row[0] is not None or not keyed)
+            }
+        return self._truths[asked]
+
+    def error(self, asked: Asked, repeated: Repeated, number: int) -> float:
+        """Return the median relative error of so many answers and all their groups; what is not said errs without end."""
+        errors, true = [], self.true(asked)
+        for _ in range(number):
+            answer = repeated.answer()
+            for key, (value, *_) in true.items():
+                said = answer.get(key, (None,))[0]
+                errors.append(float("inf") if said is None or value is None else abs(said - value) / abs(value))
+        return median(errors) if errors else float("nan")
+
+
+Served = Callable[[DataSet], Place]
+
+
+@contextmanager
+def place(data: DataSet) -> Iterator[Place]:
+    """Start the pieces of a server for a data set."""
+    with quick_directory() as directory, ExitStack() as until:
+        records = until.enter_context(filled(data, Path(directory) / "records"))
+        world = until.enter_context(running(records.policy, USERS, records.engine))
+        ledger = until.enter_context(SqliteLedger(Path(directory) / "ledger.db", noon))
+        yield Place(records, world, ledger, until)
