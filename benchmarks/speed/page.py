@@ -160,7 +160,9 @@ def _rates(rates: Sequence[Rate]) -> Iterator[str]:
     for rate in rates:
         asking = f"{rate.processes} | {rate.sessions}"
         load = f"{rate.load[0]:.1f} to {rate.load[1]:.1f}"
-        new, repeated = (" + ".join(f"{ms:.1f}" for ms in takes) for takes in (rate.new_takes, rate.repeated_takes))
+        new, repeated = (
+            " + ".join(f"{ms:.1f}" for ms in takes) or "not taken" for takes in (rate.new_takes, rate.repeated_takes)
+        )
         yield f"| {asking} | {rate.new:,.0f} | {new} | {rate.repeated:,.0f} | {repeated} | {load} | {rate.taken} |"
 
 

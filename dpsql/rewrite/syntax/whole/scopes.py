@@ -96,7 +96,7 @@ class _Finder:
         if call is not None and reads_rows(node, ctes, self.policy):
             raise Unsupported(
                 f"{render(call)[:60]} is not supported over private rows among what EXISTS selects",
-                because="construct-not-known",
+                because="call-in-exists",
                 hint="Write EXISTS (SELECT 1 FROM …).",
             )
 
