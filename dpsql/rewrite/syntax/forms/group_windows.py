@@ -17,7 +17,7 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.aggregate_names import is_aggregate
-from dpsql.rewrite.syntax.named.columns import Ctes, columns_of, from_items, item_name, tables_in_from
+from dpsql.rewrite.syntax.named.columns import Ctes, columns_read_of, from_items, item_name, tables_in_from
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
@@ -98,7 +98,7 @@ def _of_partition(select: exp.Select, window: exp.Window, keys: Sequence[exp.Exp
         alias = item.args.get("alias")
         item.set("alias", exp.TableAlias(this=name, columns=alias.args.get("columns") if alias else None))
     for table, new in names.items():
-        for column in list(columns_of(query, table)):
+        for column in list(columns_read_of(query, table)):
             column.set("table", exp.to_identifier(new, quoted=True))
     call, *own = query.expressions
     query.set("expressions", [call])

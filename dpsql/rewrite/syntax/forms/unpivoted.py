@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
-from dpsql.rewrite.syntax.named.columns import Ctes, columns_of
+from dpsql.rewrite.syntax.named.columns import Ctes, columns_read_of
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
@@ -83,7 +83,7 @@ def _change(select: exp.Select, join: exp.Join, rows: Sequence[_Row]) -> None:
         for n, name in enumerate(names)
         if len(rows) == 1 or any(holds(row[n], exp.Column) for row in rows)
     }
-    for column in list(columns_of(select, table)):
+    for column in list(columns_read_of(select, table)):
         value = values.get(fold(column.this))
         if value is not None:
             named = isinstance(column.parent, exp.Select)

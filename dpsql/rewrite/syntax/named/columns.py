@@ -48,7 +48,7 @@ def _in_brackets(item: exp.Expr) -> Iterator[exp.Expr]:
             yield from _in_brackets(inner)
 
 
-def columns_of(query: exp.Expr, table: str) -> Iterator[exp.Column]:
+def columns_read_of(query: exp.Expr, table: str) -> Iterator[exp.Column]:
     """Yield the columns of what has a name in a query, but for queries in it, a view's for one, where another has it."""
     pending = [query]
     while pending:
