@@ -4,6 +4,7 @@ One thread keeps the time of all statements. Only one that has to be stopped get
 where that takes long, no other waits.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -50,8 +51,9 @@ class _Stopping:
         """Begin to stop it, unless that has begun, or it is over."""
         with self._lock:
             if self._thread is None and not self._over.is_set():
-                self._thread = threading.Thread(target=self._again, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._again, daemon=True)
+                thread.start()
+                self._thread = thread
 
     def end(self) -> None:
         """Return when it is not stopped any more, and never will be."""
@@ -106,7 +108,15 @@ class _Alarms:
                 for overdue in due:
                     del self._at[overdue]
             for overdue in due:
-                overdue.begin()
+                try:
+                    overdue.begin()
+                except RuntimeError:  # the system has no thread to give: it is tried again
+                    self._later(overdue)
+
+    def _later(self, overdue: _Stopping) -> None:
+        with self._changed:
+            self._at[overdue] = time.monotonic() + _AGAIN
 
 
 _ALARMS = _Alarms()
+os.register_at_fork(after_in_child=_ALARMS.__init__)  # type: ignore[misc]  # statements of the parent are its own

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from dpsql.engines import watch
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.question import Cancellation
 
@@ -74,3 +75,19 @@ def test_an_engine_that_does_not_hear_keeps_no_other_waiting() -> None:
         with stopping_when_cancelled(lambda: calls.append("other"), 0.01, Cancellation()):
             _until(lambda: calls)
         hangs.set()
+
+
+def test_no_thread_to_stop_with_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system gives no thread for a moment, the statement is stopped a little later."""
+    begin, refused = watch._Stopping.begin, list[watch._Stopping]()
+
+    def hesitant(stopping: watch._Stopping) -> None:
+        if not refused:
+            refused.append(stopping)
+            raise RuntimeError("can't start new thread")
+        begin(stopping)
+
+    monkeypatch.setattr(watch._Stopping, "begin", hesitant)
+    with stopping_when_cancelled(lambda: None, 0.01, Cancellation()) as stopped:
+        assert stopped.wait(20)
+    assert refused
