@@ -78,7 +78,8 @@ def _config(home: Path, data: Path) -> Path:
     text = text.replace(".dpsql/demo/taxi.duckdb", str(data)).replace(
         "sqlite:///.dpsql/ledger.db", "sqlite:///ledger.db"
     )
-    role = "{protects: passenger, budget: {epsilon: 100000}, per_query: {epsilon: 1}}"
+    # Sixty answers to one question, each of another ε, would be put together with each other: nobody asks so.
+    role = "{protects: passenger, budget: {epsilon: 100000}, per_query: {epsilon: 1}, reuse: exact}"
     text += f"budget: {{passenger: {{epsilon: 100000}}}}\nroles:\n  bench: {role}\nusers: {{}}\n"
     config = home / "config.yaml"
     config.write_text(text, encoding="utf-8")

@@ -39,7 +39,7 @@ class Agreement:
 
     def estimates(self, drawn: Mapping[str, Draws]) -> TreeEstimates:
         """Return what they say, by the releases under their keys."""
-        sources = tuple(Derived.through(through, drawn[told.key]) for told, through in self.read)
+        sources = tuple(Derived.through(through.only(self.needed), drawn[told.key]) for told, through in self.read)
         above = None if self.above is None else (self.above[0].estimates(drawn), self.above[1])
         return TreeEstimates(sources, self.needed, above)
 
@@ -68,7 +68,7 @@ class Agreeing:
             and may_agree(source.measurement)
             and (through := self.lenses(name, wanted, needed, source)) is not None
         ]
-        return tuple(sorted(pairs, key=lambda pair: pair[1].noise(pair[0].measurement, needed))[:_MOST])
+        return tuple(sorted(pairs, key=lambda pair: pair[1].noise(pair[0].noise, needed))[:_MOST])
 
     def _above(self, name: str, wanted: Sums, needed: tuple[Feature, ...], level: int) -> tuple[Agreement, Lens] | None:
         """Return what is said of the coarser groups nearest above these, and how they are made of these."""

@@ -216,7 +216,7 @@ def _best(
         for told_release in told
         if (seen := through(wanted, needed, told_release)) is not None and (reuse is Reuse.ALL or seen.is_direct)
     ]
-    return min(readable, key=lambda pair: pair[1].noise(pair[0].measurement, needed), default=None)
+    return min(readable, key=lambda pair: pair[1].noise(pair[0].noise, needed), default=None)
 
 
 def _short(statement: str) -> str:

@@ -25,6 +25,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.reuse.lens import ToldNoise
 from dpsql.question import Argument, Settings
 from dpsql.rewrite.analysis.told.same_rows import condition_words
 
@@ -57,6 +58,11 @@ class Told:
         measured = self.part.measurement
         assert isinstance(measured, (Sums, Histogram))
         return measured
+
+    @cached_property
+    def noise(self) -> ToldNoise:
+        """Return how noisy it is: computed once, and asked for with each question that may be read off it."""
+        return ToldNoise.of(self.measurement)
 
     @cached_property
     def words(self) -> frozenset[object]:

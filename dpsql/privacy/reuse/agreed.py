@@ -38,7 +38,7 @@ def may_agree(measured: Sums) -> bool:
 
 @dataclass(frozen=True)
 class TreeEstimates:
-    """TreeEstimates of the same sums in the same groups, by releases whose noise is independent, as one."""
+    """Estimates of the same sums in the same groups, by releases whose noise is independent, as one."""
 
     sources: tuple[Derived, ...]
     needed: tuple[Feature, ...]
@@ -52,12 +52,21 @@ class TreeEstimates:
         return self.sources[0].groups
 
     @cached_property
+    def each_variances(self) -> Sequence[Sequence[float]]:
+        """Return by source the variance of each group."""
+        return [source.variances(self.needed) for source in self.sources]
+
+    @cached_property
+    def best(self) -> Derived:
+        """Return the source with the least noise."""
+        return min(zip(self.sources, self.each_variances, strict=True), key=lambda source: sum(source[1]))[0]
+
+    @cached_property
     def weights(self) -> Sequence[Sequence[float]]:
         """Return for each group the sources' weights, which add up to 1."""
-        each = [source.variances(self.needed) for source in self.sources]
         weights = []
         for group in range(self.groups):
-            inverse = [1 / max(variances[group], _LEAST) for variances in each]
+            inverse = [1 / max(variances[group], _LEAST) for variances in self.each_variances]
             whole = sum(inverse)
             weights.append([precision / whole for precision in inverse])
         return weights
@@ -65,8 +74,10 @@ class TreeEstimates:
     @cached_property
     def own_variances(self) -> Sequence[float]:
         """Return the variance of each group's estimate, before it is made to agree."""
-        each = [source.variances(self.needed) for source in self.sources]
-        return [1 / sum(1 / max(variances[group], _LEAST) for variances in each) for group in range(self.groups)]
+        return [
+            1 / sum(1 / max(variances[group], _LEAST) for variances in self.each_variances)
+            for group in range(self.groups)
+        ]
 
     @cached_property
     def own(self) -> Sequence[Found]:
@@ -131,8 +142,7 @@ class Agreed(Draws):
     @classmethod
     def of_estimates(cls, estimates: TreeEstimates) -> "Agreed":
         """Build from estimates."""
-        best = min(estimates.sources, key=lambda source: sum(source.variances(estimates.needed)))
-        return cls(best.drawn, best.profile, estimates=estimates)
+        return cls(estimates.best.drawn, estimates.best.profile, estimates=estimates)
 
     def seen_by(self, ladder: NoisyLadder) -> "Agreed":
         """Return them as they are: each of several has a C of its own."""

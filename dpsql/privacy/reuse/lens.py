@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from dpsql.privacy.features.blocks import readable_features
+from dpsql.privacy.features.blocks import Combination, readable_features
 from dpsql.privacy.features.feature import Feature, Scaled
 from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.histogram import Histogram
@@ -22,6 +22,32 @@ from dpsql.privacy.reuse.terms import SumTerms, Term
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.told.same_rows import AmongRows, ReadRows, among_rows
 from dpsql.rewrite.ir.expr import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ToldNoise:
+    """The noise of one release: all who read it ask for the same, so that it is kept beside it."""
+
+    unit: float
+    """The variance with t = 1 and one whole row; of a histogram, that of all that is read off it."""
+    of_histogram: bool = False
+    read: Mapping[Feature, Combination] = field(default_factory=dict)
+    variances: Sequence[Fraction] = ()
+    _by_feature: dict[Feature, float] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, told: Sums | Histogram) -> "ToldNoise":
+        """Return the noise of a release."""
+        if isinstance(told, Histogram):
+            return cls(float(1 / told.epsilon**2), of_histogram=True)
+        variances = coordinate_variances(told.features, told.mechanism)
+        return cls((told.scale / told.steps_per_row) ** 2, False, readable_features(told.features), variances)
+
+    def variance(self, feature: Feature) -> float:
+        """Return the variance of a feature's sum in a group, in units of `unit`."""
+        if feature not in self._by_feature:
+            self._by_feature[feature] = float(spread({feature: 1}, self.read, self.variances))
+        return self._by_feature[feature]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +70,16 @@ class Lens:
         """Return whether each number is a released one, unchanged, or computed of one group's."""
         return max(self.most, default=0) <= 1
 
-    def noise(self, told: Sums | Histogram, needed: Sequence[Feature]) -> float:
+    def only(self, needed: Sequence[Feature]) -> "Lens":
+        """Return the lens on some sums."""
+        return replace(self, terms={feature: self.terms[feature] for feature in needed})
+
+    def noise(self, told: ToldNoise, needed: Sequence[Feature]) -> float:
         """Return the variance of what is read in the largest group, relative to others of the same wanted measurement."""
-        if isinstance(told, Histogram):
-            return float(1 / told.epsilon**2)
-        variances, read = coordinate_variances(told.features, told.mechanism), readable_features(told.features)
-        unit = (told.scale / told.steps_per_row) ** 2
-        return unit * sum(
-            float(spread({term.feature: term.factor}, read, variances)) * self.most[term.lines]
+        if told.of_histogram:
+            return told.unit
+        return told.unit * sum(
+            float(term.factor) ** 2 * told.variance(term.feature) * self.most[term.lines]
             for feature in needed
             for term in self.terms.get(feature, ())
         )
