@@ -138,7 +138,7 @@ SELECT passenger_id, sum(n) FROM (SELECT passenger_id, count(*) AS n FROM trips 
 SELECT avg(n) FROM (SELECT passenger_id, count(*) AS n FROM trips GROUP BY passenger_id ORDER BY n DESC LIMIT 10) AS t;
 
 -- units in order
---> refused 0A000: RANK
+--> refused 42501: must be PARTITION BY the privacy unit
 SELECT avg(n) FROM (SELECT passenger_id, count(*) AS n, rank() OVER (ORDER BY count(*)) AS r FROM trips GROUP BY 1) AS t WHERE r < 9;
 
 -- DISTINCT numbers of units

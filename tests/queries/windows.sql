@@ -52,7 +52,7 @@ SELECT avg(n) FROM (SELECT row_number() OVER (ORDER BY fare) AS n FROM trips) AS
 SELECT avg(n) FROM (SELECT row_number() OVER (PARTITION BY pickup_zone ORDER BY fare) AS n FROM trips) AS t;
 
 -- an order of texts
---> refused 0A000: ordered by numbers and times
+--> refused 0A000: ordered by numbers, times, and texts of at most
 SELECT avg(n) FROM (SELECT row_number() OVER (PARTITION BY rider ORDER BY note) AS n FROM rides) AS t;
 
 -- running sums of units
@@ -124,6 +124,32 @@ SELECT count(*), sum(fare) FROM first;
 --> refused 0A000: the frame RANGE BETWEEN 2 PRECEDING AND CURRENT ROW is not supported
 SELECT avg(s) FROM (SELECT sum(fare) OVER (PARTITION BY rider ORDER BY seats RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS s
 FROM rides) AS t;
+
+-- the word that each unit has most rows of
+--> answered, 1 measurement
+SELECT paid, count(*) FROM (
+  SELECT rider, paid, row_number() OVER (PARTITION BY rider ORDER BY count(*) DESC, paid) AS place
+  FROM rides GROUP BY rider, paid) AS t
+WHERE place = 1 GROUP BY paid;
+
+-- shares of each unit's groups
+--> answered, 1 measurement
+--> within 0.01
+SELECT late, avg(share) FROM (
+  SELECT late, 1.0 * count(*) / sum(count(*)) OVER w AS share FROM rides GROUP BY rider, late HAVING count(*) > 1
+  WINDOW w AS (PARTITION BY rider)) AS t
+GROUP BY late;
+
+-- the first group of each unit
+--> answered, 1 measurement
+--> within 0.01
+SELECT paid, sum(n) FROM (
+  SELECT DISTINCT ON (rider) rider, paid, count(*) AS n FROM rides GROUP BY rider, paid ORDER BY rider, count(*) DESC, paid) AS t
+GROUP BY paid;
+
+-- places among groups of everybody
+--> refused 42501: must be PARTITION BY the privacy unit
+SELECT count(*) FROM (SELECT rider, ntile(4) OVER (ORDER BY sum(fare)) AS part FROM rides GROUP BY rider) AS t WHERE part = 1;
 
 -- sums of everybody's rows
 --> refused 42501: must be PARTITION BY the privacy unit

@@ -28,13 +28,15 @@ PLAIN_FUNCTIONS = frozenset(
     date_part date_trunc div exp floor initcap justify_days justify_hours justify_interval left length
     like_escape ln log log10 lower lpad ltrim make_date make_interval make_timestamp md5 mod now octet_length
     overlay position pow power regexp_count regexp_instr regexp_like regexp_replace regexp_substr replace
-    reverse right round rpad rtrim sign similar_to_escape split_part sqrt starts_with statement_timestamp
+    reverse right round rpad rtrim sign similar_to_escape split_part sqrt starts_with statement_timestamp string_to_array
     strpos substr substring timezone to_char to_date to_hex to_number to_timestamp transaction_timestamp
     translate trunc upper width_bucket""".split()
 )
 SYNTAX_FUNCTIONS = frozenset({"coalesce", "greatest", "least", "nullif"})
 """Functions that are grammar, and have no schema."""
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
+SERIES = frozenset({"generate_series", "regexp_split_to_table", "string_to_table", "unnest"})
+"""Functions that give a row for each of their values, in a query."""
 CLOCKS = frozenset({"now", "statement_timestamp", "transaction_timestamp"})
 FUNCTIONS = PLAIN_FUNCTIONS | SYNTAX_FUNCTIONS | {"trim"}
 """The functions that a constant may call."""

@@ -1,4 +1,4 @@
-"""Windows over everybody's rows of a key, which are groups in other words.
+"""Windows beside groups: over everybody's rows of a key, which are groups in other words, and over groups of single units.
 
 SELECT DISTINCT zone, count(*) OVER (PARTITION BY zone) FROM trips  →  SELECT zone, count(*) FROM trips GROUP BY zone
 SELECT fare, avg(fare) OVER (PARTITION BY zone) AS a FROM trips t
@@ -7,9 +7,15 @@ SELECT fare, avg(fare) OVER (PARTITION BY zone) AS a FROM trips t
 In the first the keys have to be the windows' partition, all of it and no more: then each partition is one of the distinct
 rows. In the second a window has no order and no frame, and its keys are never NULL, which would be a partition and equals
 nothing. The subquery is an answer of its own, released before the rows are read.
+
+SELECT rider, zone, row_number() OVER (PARTITION BY rider ORDER BY count(*) DESC) AS p FROM trips GROUP BY rider, zone
+→  SELECT rider, zone, row_number() OVER (PARTITION BY rider ORDER BY "count(*)" DESC) AS p
+   FROM (SELECT rider, zone, count(*) AS "count(*)" FROM trips GROUP BY rider, zone) AS "groups"
+
+PostgreSQL groups before it looks at windows, and at DISTINCT ON, so that these are of the rows that groups make.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -18,15 +24,20 @@ from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.aggregate_names import is_aggregate
 from dpsql.rewrite.syntax.named.columns import Ctes, columns_read_of, from_items, item_name, tables_in_from
+from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
+from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every, holds
 
 _PLAIN = frozenset({"this", "partition_by", "over"})
 """The parts of such a window: no order, no frame."""
+_BELOW = ("from_", "joins", "where", "group", "having")
+"""The clauses that say which groups there are."""
+_GROUPS = "groups"
 _ROWS = frozenset({"expressions", "from_", "joins", "where", "with_", "windows"})
 """The clauses of a SELECT whose rows are those of its FROM."""
 
@@ -58,6 +69,50 @@ def _is_of(window: exp.Window, keys: frozenset[str]) -> bool:
 
 def _is_plain(window: exp.Window) -> bool:
     return is_aggregate(window.this) and not any(value and key not in _PLAIN for key, value in window.args.items())
+
+
+def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
+    """Put what groups by a unit below the windows, or DISTINCT ON, of the same SELECT; any other stays."""
+    distinct = select.args.get("distinct")
+    first_only = distinct is not None and distinct.args.get("on") is not None
+    if not select.args.get("group") or not (
+        first_only or any(holds(output, exp.Window) for output in select.expressions)
+    ):
+        return
+    calls = aggregates_of(select)
+    grouping = grouping_in(select, calls)
+    outside = [*select.expressions, *(part for key in ("distinct", "order") if (part := select.args.get(key)))]
+    if not grouping.plain or any(holds(part, exp.Query) for part in outside):
+        return
+    put_windows_in_place(select)
+    if select.args.get("windows") or not groups_by_unit(select, grouping.keys, ctes, policy):
+        return
+    names = {render(part): render(part) for part in (*grouping.keys, *calls)}  # as messages show them
+    below = exp.Select(**{key: select.args.get(key) for key in _BELOW})
+    below.set(
+        "expressions", [exp.alias_(part.copy(), names[render(part)], quoted=True) for part in (*grouping.keys, *calls)]
+    )
+    outputs = [output_name(output) for output in select.expressions]
+    kinds = frozenset(type(part) for part in (*grouping.keys, *calls))
+    for part in outside:
+        _of_groups(part, names, kinds)
+    for output, name in zip(select.expressions, outputs, strict=True):
+        if not isinstance(output, exp.Alias):
+            output.replace(exp.alias_(output.copy(), name, quoted=True))
+    for key in _BELOW:
+        select.set(key, None)
+    alias = exp.TableAlias(this=exp.to_identifier(_GROUPS, quoted=True))
+    select.set("from_", exp.From(this=exp.Subquery(this=below, alias=alias)))
+
+
+def _of_groups(node: exp.Expr, names: Mapping[str, str], kinds: frozenset[type]) -> None:
+    """Write the columns of groups in the places of keys and aggregates, which are of these kinds of node."""
+    name = names.get(render(node)) if type(node) in kinds else None
+    if name is not None:
+        node.replace(exp.column(name, _GROUPS, quoted=True))
+        return
+    for child in list(node.iter_expressions()):
+        _of_groups(child, names, kinds)
 
 
 def ask_for_groups(select: exp.Select, ctes: Ctes, policy: Policy) -> None:

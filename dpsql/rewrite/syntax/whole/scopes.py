@@ -16,7 +16,7 @@ from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
 from dpsql.rewrite.syntax.forms.determined import determined
 from dpsql.rewrite.syntax.forms.distinct_on import put_places_below
 from dpsql.rewrite.syntax.forms.full_joins import as_two_parts, is_full_join
-from dpsql.rewrite.syntax.forms.group_windows import put_groups_in_place
+from dpsql.rewrite.syntax.forms.group_windows import put_groups_below, put_groups_in_place
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.forms.reworded import reword
@@ -159,6 +159,7 @@ class _Finder:
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         visible = {name: cte for name, (_, cte) in ctes.items()}
         if node is not self.root:
+            put_groups_below(node, visible, self.policy)
             put_places_below(node, visible, self.policy)
         items = self._items(node, ctes)
         of_rows = any(kind is Kind.ROWS for _, kind in items)

@@ -32,12 +32,14 @@ from dpsql.rewrite.translate.rows.per_unit import Around, fresh_names, made_colu
 from dpsql.rewrite.translate.rows.unit_values import Aggregated, as_asked, unit_value
 from dpsql.rewrite.translate.values.context import Translator
 from dpsql.rewrite.translate.values.scope_names import Names
+from dpsql.rewrite.translate.values.value_map import mapped
 
 _COUNTED: Mapping[str, WindowFunction] = {"row_number": "row_number", "rank": "rank", "dense_rank": "dense_rank"}
 _OTHERS: Mapping[str, WindowFunction] = {"lag": "lag", "lead": "lead"}
 _ENDS: Mapping[str, WindowFunction] = {"first_value": "first_value", "last_value": "last_value"}
 _AGGREGATES = (STATISTICS.keys() - OF_TWO) | LOGICAL | {"min", "max"}
 _FARTHEST = 10_000
+_MOST_TEXTS = 100
 _WINDOWS = " "
 """The table whose columns the windows are: no other table has such a name."""
 
@@ -97,7 +99,8 @@ class _Rows:
             raise AccessDenied(
                 "a window over private rows must be PARTITION BY the privacy unit",
                 because="window-by-unit",
-                hint=f"Write PARTITION BY \"{self.owned.unit.name}\": a place among everybody's rows is not anybody's own.",
+                hint=f"Write PARTITION BY \"{self.owned.unit.name}\": a place among everybody's rows is not anybody's own. "
+                "To pick the largest of all, compare with (SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY x) FROM …).",
             )
         if node.args.get("first") or node.args.get("alias"):
             raise _refused(node)
@@ -157,12 +160,7 @@ class _Rows:
 
     def _ordered(self, t: Translator, node: exp.Expr) -> tuple[str, str]:
         key = t.expression(node.this if isinstance(node, exp.Ordered) else node)
-        if key.type.is_text:
-            raise Unsupported(
-                "a window over private rows is ordered by numbers and times",
-                because="window-order",
-                hint="Engines order texts each in its own way.",
-            )
+        key = _place_of_text(t, key) if key.type.is_text else key
         down, first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
         return self._named(key), f"{'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
 
@@ -243,6 +241,26 @@ def _taken_of(window: Window) -> str | None:
     if value is None:
         return window.arg
     return value.arg.name if isinstance(value.arg, Ref) and value.function in {"min", "max"} else None
+
+
+def _place_of_text(t: Translator, text: Expr) -> Expr:
+    """Return the place of a text among its declared values, as PostgreSQL orders them: engines do so each in its own way.
+
+    Raises:
+        Unsupported: its values are not declared, or are too many.
+    """
+    values = t.facts_of(text).values
+    if values is None or len(values) > _MOST_TEXTS:
+        raise Unsupported(
+            f"a window over private rows is ordered by numbers, times, and texts of at most {_MOST_TEXTS} declared values",
+            because="window-order",
+            hint="Engines order texts each in its own way; the owner of the data can declare `values: […]`.",
+        )
+    place: exp.Expr = exp.Literal.number(0)
+    for value in values:  # each is NULL for NULL, which NULLS FIRST and LAST place
+        after = exp.Paren(this=exp.GT(this=exp.column("x"), expression=exp.Literal.string(str(value))))
+        place = exp.Add(this=place, expression=exp.cast(after, "int", dialect="postgres"))
+    return mapped(t, text, values, place)
 
 
 def _number(expr: Expr, node: exp.Window) -> int:
