@@ -1,38 +1,80 @@
-"""The command `dpsql`."""
+"""The command `dpsql`, whose commands are each imported when they are asked for: all of them take as long as a second."""
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from dpsql.cli.commands import (
-    adopt,
-    audit,
-    audit_privacy,
-    budget,
-    check,
-    demo,
-    explain,
-    explore,
-    init,
-    ledger,
-    mcp,
-    plot,
-    profile,
-    query,
-    refresh,
-    reload,
-    serve,
-    unlock,
-    user,
-)
-from dpsql.cli.commands.epsilon.app import make_epsilon_app
 from dpsql.cli.support.logs import log_to_standard_error
-from dpsql.cli.support.planned import planned
+
+_PLACES: Mapping[str, str] = {
+    "demo": "commands.demo:demo",
+    "serve": "commands.serve:serve",
+    "query": "commands.query:query",
+    "explain": "commands.explain:explain_statement",
+    "explore": "commands.explore:explore",
+    "check": "commands.check:check_config",
+    "init": "commands.init:init",
+    "profile": "commands.profile:profile",
+    "audit": "commands.audit:audit",
+    "audit-privacy": "commands.audit_privacy:audit_privacy",
+    "refresh": "commands.refresh:refresh",
+    "reload": "commands.reload:reload",
+    "unlock": "commands.unlock:unlock",
+    "adopt": "commands.adopt:adopt",
+    "plot": "commands.plot:plot",
+    "mcp": "commands.mcp:mcp",
+    "budget": "commands.budget:budget_app",
+    "ledger": "commands.ledger:ledger_app",
+    "user": "commands.user:user_app",
+    "epsilon": "commands.epsilon.with_planner:with_planner",
+}
+"""The module below `dpsql.cli` of each, and its function there, or its commands."""
+
+
+class _Commands(Mapping[str, Any]):
+    """All commands by their names, each imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, function = _PLACES[name].partition(":")
+        command = getattr(import_module(f"dpsql.cli.{module}"), function)
+        alone = typer.Typer(add_completion=False)
+        alone.callback()(lambda: None)
+        if isinstance(command, typer.Typer):
+            alone.add_typer(command, name=name)
+        else:
+            alone.command(name)(command)
+        group: Any = typer.main.get_command(alone)
+        return group.commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+class _Group(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Make a group as typer does, which has these commands."""
+        super().__init__(**settings)
+        self.commands = _Commands()  # type: ignore[assignment]  # nothing is added to them
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names, and import nothing."""
+        _ = ctx
+        return list(self.commands)
+
 
 app = typer.Typer(
     name="dpsql",
     help="A SQL proxy with differential privacy that PostgreSQL clients connect to unchanged.",
+    cls=_Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -50,28 +92,3 @@ def main(
 ) -> None:
     """Run one of the commands below."""
     log_to_standard_error()
-
-
-for _command in (
-    demo.demo,
-    serve.serve,
-    query.query,
-    explain.explain_statement,
-    explore.explore,
-    check.check_config,
-    init.init,
-    profile.profile,
-    audit.audit,
-    audit_privacy.audit_privacy,
-    refresh.refresh,
-    reload.reload,
-    unlock.unlock,
-    adopt.adopt,
-    plot.plot,
-    mcp.mcp,
-):
-    app.command(_command.__module__.rpartition(".")[2].replace("_", "-"))(_command)
-app.add_typer(budget.budget_app)
-app.add_typer(ledger.ledger_app)
-app.add_typer(user.user_app)
-app.add_typer(make_epsilon_app(planned), name="epsilon")

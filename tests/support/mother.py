@@ -50,6 +50,7 @@ def _imported() -> Callable[[], object]:
     from dpsql.policy.load import load  # noqa: PLC0415
 
     command = get_command(app)
+    tuple(command.commands.values())  # type: ignore[attr-defined]  # each is imported when it is looked up
     load(Path(__file__).parents[2] / "config.yaml")  # so that its regular expressions are compiled
     gc.freeze()  # so that no child copies what it only looks through
     return command

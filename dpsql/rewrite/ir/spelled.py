@@ -35,7 +35,7 @@ PLAIN_FUNCTIONS = frozenset(
 SYNTAX_FUNCTIONS = frozenset({"coalesce", "greatest", "least", "nullif"})
 """Functions that are grammar, and have no schema."""
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
-SERIES = frozenset({"generate_series", "regexp_split_to_table", "string_to_table", "unnest"})
+SERIES_FUNCTIONS = frozenset({"generate_series", "regexp_split_to_table", "string_to_table", "unnest"})
 """Functions that give a row for each of their values, in a query."""
 CLOCKS = frozenset({"now", "statement_timestamp", "transaction_timestamp"})
 FUNCTIONS = PLAIN_FUNCTIONS | SYNTAX_FUNCTIONS | {"trim"}

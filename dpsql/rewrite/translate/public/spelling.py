@@ -14,7 +14,7 @@ from dpsql.rewrite.ir.spelled import (
     AGGREGATES,
     CLOCKS,
     PLAIN_FUNCTIONS,
-    SERIES,
+    SERIES_FUNCTIONS,
     SYNTAX_FUNCTIONS,
     TEMPORAL,
     UnspeakableError,
@@ -100,7 +100,7 @@ class Speller:
             return f"{name}({self.list(node.expressions)})"
         if self._queries is not None and name in AGGREGATES:
             return f"pg_catalog.{name}({self._aggregated(node.expressions)})"
-        if name not in (PLAIN_FUNCTIONS if self._queries is None else PLAIN_FUNCTIONS | SERIES):
+        if name not in (PLAIN_FUNCTIONS if self._queries is None else PLAIN_FUNCTIONS | SERIES_FUNCTIONS):
             raise UnspeakableError
         if name in _PADS and not (len(node.expressions) > 1 and _is_short(node.expressions[1])):
             raise UnspeakableError
