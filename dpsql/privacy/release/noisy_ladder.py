@@ -49,8 +49,8 @@ class Tail:
 
 
 FOR_CHOICE, FOR_MARGINS = Tail(6, 0.6, 1.3, _UNSEEN), Tail(4, 0.65, 1.0, 1.0)
-FOR_TARGETS = Tail(6, 0.6, 1.3, _UNSEEN / 2, _UNSEEN / 2)
-"""Half of what may be there and not be seen counts: what is most likely is told, and not what is safe."""
+FOR_TARGETS = Tail(6, 0.6, 1.3, _UNSEEN / 4, _UNSEEN / 4)
+"""Where none is seen there most likely is none: a fourth of what the choice allows for, which is to be safe, counts."""
 _UNSEEN_UNITS, _UNSEEN_RUNGS = 2, 4
 """How many units, in standard deviations of a cell, may be so many rungs further up than any is seen."""
 _LEAST, _BACK = 0.35, 2
@@ -70,9 +70,9 @@ class NoisyLadder:
     @classmethod
     def of(cls, search: RowsPerUnit, noisy: Sequence[int]) -> "NoisyLadder":
         """Build from a search and its released cells."""
-        expected = search.relation.expected_rows
+        expected, unit = search.relation.expected_rows, search.sensitivity
         plausible = inf if expected is None else float(expected * _UNEXPECTED)
-        return cls(search.rungs, [cell / search.sensitivity for cell in noisy], search.epsilon, plausible)
+        return cls(search.rungs, [cell / unit for cell in noisy], search.epsilon, plausible)
 
     @property
     def deviation(self) -> float:
