@@ -117,8 +117,11 @@ class Repeated:
             part = self.reading.completed(self.priced, waiting, drawn)
             release = release_of(part, self.engine.rows(part.sql), None, self.entropy)
             drawn[part.identity] = Draws.of((part.measurement, release))
-        known = with_profile(drawn, self.priced, self.reading.profile)
-        ((_, rows),) = self.reading.rows(self.priced, known)
+        return self.read(with_profile(drawn, self.priced, self.reading.profile))
+
+    def read(self, drawn: Mapping[str, Draws]) -> Values:
+        """Return what releases say."""
+        ((_, rows),) = self.reading.rows(self.priced, drawn)
         return {row[0] if self.keyed else None: _numbers(row[self.keyed :]) for row in rows}
 
 

@@ -120,8 +120,9 @@ def table(found: Sequence[Cell]) -> Iterator[str]:
 
 def page_with(page: str, found: Sequence[Cell]) -> str:
     """Return the page with other tables."""
-    before, _, _ = page.partition("\n| | ε |")
-    return "\n".join((before, *table(found))) + "\n"
+    before, _, rest = page.partition("\n| | ε |")
+    _, heading, after = rest.partition("\n## ")
+    return "\n".join((before, *table(found))) + "\n" + heading + after
 
 
 def main() -> None:

@@ -56,10 +56,14 @@ class Remembering(Watched):
     def rows(self, sql: str) -> Rows:
         """Return the same of what nobody has paid for."""
         if sql not in self.remembered:
-            with self.engine.ready([sql], timeout=600, cancellation=Cancellation()) as prepared:
-                assert isinstance(prepared, DuckPrepared)
-                self.remembered[sql] = prepared.rows(sql)
+            self.remembered[sql] = self.asked(sql)
         return self.remembered[sql]
+
+    def asked(self, sql: str) -> Rows:
+        """Return them of what is asked but once."""
+        with self.engine.ready([sql], timeout=600, cancellation=Cancellation()) as prepared:
+            assert isinstance(prepared, DuckPrepared)
+            return prepared.rows(sql)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ import duckdb
 
 from dpsql.policy.model import Column, Policy, Table
 from dpsql.privacy.features.feature import Scaled
-from dpsql.privacy.measurement.histogram import usual_counts
+from dpsql.privacy.measurement.histogram import BUCKETS, usual_counts
 from dpsql.privacy.measurement.rounding import USUAL_ROWS, least_points
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.keys import key_of
@@ -23,6 +23,7 @@ from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.binning import bucket, stepped
 from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.halving import Grid
 from dpsql.rewrite.emit.kept import HeavyMark, KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref
@@ -72,7 +73,11 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
     if not column.nullable:
         yield emitter.present(read)
     for number in usual_counts(Scaled(read, column.bounds), table.expected_rows or USUAL_ROWS):
-        yield bucket(emitter, read, column.bounds, number, single=False)
+        grid = Grid.of(column.bounds, number)
+        if grid.parts > 1:
+            yield grid.of_column(emitter, read)
+        if grid.parts == 1 or number == BUCKETS:
+            yield bucket(emitter, read, column.bounds, number, single=False)
     own = (int(column.bounds.width / column.step),) if column.step else _steps(table, policy)
     for steps in own:
         yield stepped(emitter, read, column.bounds, steps)

@@ -20,7 +20,7 @@ def point_half_width(measurement: Histogram, chosen: Sequence[int]) -> float | N
     if measurement.extremes:
         ends, value = measurement.x.interval, measurement.value(bucket)
         inside = ends.high - value if measurement.points[0] else value - ends.low
-        width = max(inside, measurement.half_width(min(BEYOND, measurement.number - 1)))
+        width = max(inside, measurement.half_width(min(BEYOND, measurement.number - 1), bucket))
     else:
-        width = measurement.half_width(chosen[1])
+        width = measurement.half_width(chosen[1], bucket)
     return float(width / (_SECOND if measurement.x.expr.type.is_moment else 1))

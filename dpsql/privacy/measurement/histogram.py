@@ -21,6 +21,7 @@ from dpsql.privacy.mechanisms.quantile import OUTER, depth
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import bucket, ordering
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.halving import Grid
 from dpsql.rewrite.emit.outermost import outermost
 from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.ir.expr import Expr
@@ -73,6 +74,13 @@ class Histogram:
         return bucket_count(self.x, len(self.groups.grouped), rows if fine else 0, pairs=self.margin)
 
     @property
+    def grid(self) -> Grid:
+        """Return the buckets: of values that are chosen they are the finer the smaller these are."""
+        if self.whole or self.extremes or len(self.points) > _FEW_POINTS or self.x.expr.type.is_temporal or self.noisy:
+            return Grid(self.x.interval, self.number)
+        return Grid.of(self.x.interval, self.number)
+
+    @property
     def whole(self) -> bool:
         """Return whether each bucket is one value."""
         return _whole(self.x) and self.number == self.x.interval.width + 1
@@ -120,20 +128,18 @@ class Histogram:
         )  # a step of an outer quantile's score is a row, of others less
         return float(depth(choices, share, self.bound.rows) * (1 if whole else max(q, 1 - q)))
 
-    def half_width(self, buckets: int) -> Fraction:
+    def half_width(self, buckets: int, at: int) -> Fraction:
         """Return how far the value of a bucket may be from a value that is so many buckets away at most."""
         if self.whole:
             return Fraction(buckets)
-        rounded = Fraction(1 if _whole(self.x) else 0, 2)
-        return self.x.interval.width * (2 * buckets + 1) / (2 * self.number) + rounded
+        return self.grid.half_width(buckets, at) + Fraction(1 if _whole(self.x) else 0, 2)
 
     def value(self, index: int) -> Fraction:
         """Return the public point that stands for a bucket: its only value, or its middle."""
-        low = self.x.interval.low
         if self.whole:
-            return low + index
-        middle = low + self.x.interval.width * (2 * index + 1) / (2 * self.number)
-        return Fraction(math.floor(middle)) if _whole(self.x) else middle
+            return self.x.interval.low + index
+        middle = self.grid.middle(index)
+        return Fraction(math.floor(middle + Fraction(1, 2))) if _whole(self.x) else middle
 
     @property
     def row_norm_of_units(self) -> int:
@@ -175,22 +181,33 @@ class Histogram:
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
-        part = bucket(emitter, self.x.expr, self.x.interval, self.number, single=self.whole)
         if self.extremes:
             scan = scan.told_apart()
-            rows = self._extreme_rows(scan, part)
+            rows = self._extreme_rows(scan)
             chosen = "max(b)" if self.points[0] else "min(b)"
             return scan.grouped(rows, ["count(*)"], ["b"], "b") if self.bound.single else scan.one_a_unit(rows, chosen)
-        rows = scan.rows([f"{part} AS b"])
+        values = self._row_values(emitter)
         if scan.maybe_heavy:
-            return scan.heavy_apart(
-                RowValues([f"{part} AS b"]), [HeavySum("count(*)", "w", emitter.dialect.total("w"))], "b"
-            )
+            return scan.heavy_apart(values, [HeavySum("count(*)", "w", emitter.dialect.total("w"))], "b")
         weight = emitter.dialect.total("w") if self.bound.form is Form.REWEIGHT else "count(*)"
-        return scan.grouped(rows, [weight], ["b"], "b")
+        return scan.grouped(scan.steps(values), [weight], ["b"], "b")
 
-    def _extreme_rows(self, scan: BoundedScan, part: str) -> str:
+    def _row_values(self, emitter: Emitter) -> RowValues:
+        """Return the bucket of each row; in two steps where the second reads more than once what the first computes."""
+        grid = self.grid
+        if grid.parts == 1:
+            return RowValues([f"{self._equal(emitter)} AS b"])
+        if (kept := grid.kept(emitter, self.x.expr)) is not None:
+            return RowValues([f"{kept} AS b"])
+        fine = bucket(emitter, self.x.expr, self.x.interval, grid.fine, single=False)
+        return RowValues([f"{grid.index(emitter, 'x')} AS b"], [f"{fine} AS x"])
+
+    def _equal(self, emitter: Emitter) -> str:
+        return bucket(emitter, self.x.expr, self.x.interval, self.number, single=self.whole)
+
+    def _extreme_rows(self, scan: BoundedScan) -> str:
         """Return the SELECT of rows of which extremes are chosen: all, or the outermost."""
+        part = self._equal(scan.emitter)
         if self.told_apart is None:
             return scan.rows([f"{part} AS b"])
         emitter, most = scan.emitter, self.told_apart

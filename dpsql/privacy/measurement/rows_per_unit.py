@@ -136,7 +136,9 @@ class ChosenBound:
 
     rows: int
     cut: int
-    """How many rows it takes off all units together, as it seems."""
+    """How many rows it takes off all units together, for all that is seen: for margins."""
+    likely: int | None = None
+    """How many it takes off most likely; None where the release is older than this number."""
 
 
 @lru_cache(maxsize=256)

@@ -53,8 +53,8 @@ def _times(histogram: Histogram, row: Sequence[int], error: Fraction) -> float:
     bucket, width = row
     if width >= histogram.number - 1 > 0:
         return _too_few(histogram)
-    grid = float(histogram.half_width(0))
-    noise = _TYPICAL_CHOICE * float(histogram.half_width(width) - histogram.half_width(0))
+    grid = float(histogram.half_width(0, bucket))
+    noise = _TYPICAL_CHOICE * float(histogram.half_width(width, bucket)) - _TYPICAL_CHOICE * grid
     value = abs(float(histogram.value(bucket)))
     if value + _DOUBT * noise <= grid / float(error):
         return 0.0
@@ -104,11 +104,11 @@ def off_by_buckets(histogram: Histogram, draws: Draws) -> float:
 
 def _bucket_share(histogram: Histogram, row: Sequence[int]) -> float:
     """Return how far values may be from the middle of their buckets, as a share of them."""
-    values, grid = (
-        [abs(float(histogram.value(bucket))) for bucket in row[: len(histogram.points)]],
-        histogram.half_width(0),
-    )
-    return max(float(grid) / value if value else math.inf for value in values) if grid else 0.0
+    shares = []
+    for bucket in row[: len(histogram.points)]:
+        value, grid = abs(float(histogram.value(bucket))), float(histogram.half_width(0, bucket))
+        shares.append(grid / value if value else math.inf if grid else 0.0)
+    return max(shares)
 
 
 def _is_found(histogram: Histogram, row: Sequence[int]) -> bool:

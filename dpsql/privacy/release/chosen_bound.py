@@ -18,19 +18,19 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.rows_per_unit import SHARE, ChosenBound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
-from dpsql.privacy.release.noisy_ladder import FOR_CHOICE, FOR_MARGINS, NoisyLadder, Tail
+from dpsql.privacy.release.noisy_ladder import FOR_CHOICE, FOR_MARGINS, FOR_TARGETS, NoisyLadder, Tail
 
 
 def chosen_bound(ladder: NoisyLadder, measurement: Sums | Histogram, group_count: int = 1) -> ChosenBound:
     """Return the C for a measurement of `group_count` groups, by what was released of the rows that units have."""
     paid = ladder.epsilon * SHARE
-    cuts, doubted = (_cuts(ladder, tail) for tail in (FOR_CHOICE, FOR_MARGINS))
+    cuts, doubted, likely = (_cuts(ladder, tail) for tail in (FOR_CHOICE, FOR_MARGINS, FOR_TARGETS))
     groups = largest_share(group_count)
     matters = 1.0 if isinstance(measurement, Sums) and not measurement.of_ratios else LITTLE
     noise = _noise(measurement) / float(paid)
     errors = [hypot(cut / groups * matters, rung * noise) for rung, cut in zip(ladder.rungs, cuts, strict=True)]
     place = errors.index(min(errors))
-    return ChosenBound(ladder.rungs[place], math.ceil(max(cuts[place], doubted[place])))
+    return ChosenBound(ladder.rungs[place], math.ceil(max(cuts[place], doubted[place])), math.ceil(likely[place]))
 
 
 def _cuts(ladder: NoisyLadder, tail: Tail) -> list[float]:

@@ -81,6 +81,14 @@ class Draws:
         return max(release.chosen.cut, of_unseen)
 
     @property
+    def likely(self) -> float:
+        """Return which part of `cut` is taken off most likely: margins are for more than that, targets for that."""
+        chosen = self.best[1].chosen
+        if chosen is None or chosen.likely is None or not self.cut:
+            return 1.0
+        return chosen.likely / max(chosen.cut, 1)
+
+    @property
     def missing(self) -> float | None:
         """Return which share of all that is summed C takes off, as it seems; None where nothing tells."""
         if self.best[1].chosen is None and self._declared is None:

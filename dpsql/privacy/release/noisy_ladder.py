@@ -44,9 +44,13 @@ class Tail:
     """Tails become thinner, so that it is faster than it was below."""
     unseen: float
     """How many there may be where none is seen any more, in standard deviations of a cell."""
+    beyond: float = _UNSEEN
+    """How many are assumed above the last rung that has some."""
 
 
 FOR_CHOICE, FOR_MARGINS = Tail(6, 0.6, 1.3, _UNSEEN), Tail(4, 0.65, 1.0, 1.0)
+FOR_TARGETS = Tail(6, 0.6, 1.3, _UNSEEN / 4, _UNSEEN / 4)
+"""Where none is seen there most likely is none: a fourth of what the choice allows for, which is to be safe, counts."""
 _UNSEEN_UNITS, _UNSEEN_RUNGS = 2, 4
 """How many units, in standard deviations of a cell, may be so many rungs further up than any is seen."""
 _LEAST, _BACK = 0.35, 2
@@ -66,9 +70,9 @@ class NoisyLadder:
     @classmethod
     def of(cls, search: RowsPerUnit, noisy: Sequence[int]) -> "NoisyLadder":
         """Build from a search and its released cells."""
-        expected = search.relation.expected_rows
+        expected, unit = search.relation.expected_rows, search.sensitivity
         plausible = inf if expected is None else float(expected * _UNEXPECTED)
-        return cls(search.rungs, [cell / search.sensitivity for cell in noisy], search.epsilon, plausible)
+        return cls(search.rungs, [cell / unit for cell in noisy], search.epsilon, plausible)
 
     @property
     def deviation(self) -> float:
@@ -77,7 +81,7 @@ class NoisyLadder:
 
     def above(self, tail: Tail) -> list[float]:
         """Return how many units are above each rung."""
-        above, top = self._seen()
+        above, top = self._seen(tail.beyond)
         sd = self.deviation
         last = max((place for place, number in enumerate(above) if number > tail.seen * sd), default=None)
         if last is None:
@@ -91,7 +95,7 @@ class NoisyLadder:
             above[place] = max(above[place], min(like_below, most))
         return above
 
-    def _seen(self) -> tuple[list[float], int]:
+    def _seen(self, unseen: float = _UNSEEN) -> tuple[list[float], int]:
         """Return how many units are above each rung, as far as they are seen or may be, and above which none is seen."""
         sd, cells, last = self.deviation, self.cells, len(self.cells) - 1
 
@@ -110,7 +114,7 @@ class NoisyLadder:
         beyond, rungs = range(last, near, -1), self.rungs
         far = (place for place in beyond if seen(place, _FAR, _ONE_UNIT, most / rungs[place]))
         top = on(next(far, near))
-        above = [_UNSEEN * sd * _FALLING ** max(place - top, 0) for place in range(last + 1)]
+        above = [unseen * sd * _FALLING ** max(place - top, 0) for place in range(last + 1)]
         for place in range(top - 1, -1, -1):
             above[place] = max(above[place + 1] + cells[place + 1], above[place + 1])
         return above, top

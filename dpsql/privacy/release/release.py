@@ -41,7 +41,7 @@ class Release:
     def to_bytes(self) -> bytes:
         """Return a form to be stored."""
         keys = None if self.keys is None else [[_stored(cell) for cell in key] for key in self.keys]
-        chosen = [] if self.chosen is None else [self.chosen.rows, self.chosen.cut]
+        chosen = [] if self.chosen is None else [self.chosen.rows, self.chosen.cut, self.chosen.likely]
         return zlib.compress(json.dumps([[list(row) for row in self.numbers], keys, *chosen]).encode())
 
     @classmethod

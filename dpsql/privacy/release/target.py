@@ -43,6 +43,8 @@ class _Group:
 
     estimates: Found
     margins: Margins
+    likely: float
+    """The part of what a C seems to take off, for margins, that it takes off most likely."""
 
     def estimate(self, readout: Readout) -> float | None:
         """Return a statistic of it."""
@@ -164,7 +166,7 @@ def _beside_cut(allowed: float, sums: Sums, readout: Readout, group: _Group) -> 
 def _cut(sums: Sums, readout: Readout, group: _Group) -> float:
     """Return by how much an output is too small for what its C takes off, as it seems; means are hardly moved."""
     counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS} and not statistic(readout.moment.name).located
-    return group.margins.cut_off(readout, group.estimates) if counted else 0.0
+    return group.likely * group.margins.cut_off(readout, group.estimates) if counted else 0.0
 
 
 def _cut_share(sums: Sums, readout: Readout, group: _Group) -> float:
@@ -206,7 +208,7 @@ def _middle(draws: Draws, readout: Readout) -> _Group | None:
     for group, i in present:
         left -= count(group)
         if left <= 0:
-            return _Group(group, margins(i) or widest)
+            return _Group(group, margins(i) or widest, draws.likely)
     return None
 
 

@@ -113,6 +113,17 @@ def test_choices_are_compared_with_the_one_before(
     assert (further(plan, 0, draws, Fraction(1, 10), LADDER) is None) is met
 
 
+def test_what_a_chosen_bound_takes_off_most_likely_counts(policy: Policy, world: World) -> None:
+    """Margins are for more that nobody has seen: an alarm for that would be one for nothing, nearly always."""
+    plan, sums, _ = _planned("SELECT count(*) FROM rides", policy, world)
+    exact = Release([[round(ROWS * sums.steps_per_row)]])
+    for likely, met in ((None, False), (ROWS // 3, False), (ROWS // 20, True), (0, True)):
+        chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, ROWS // 4, likely))
+        draws = Draws(((replace(sums, epsilon=Fraction(1)), Release.from_bytes(chosen.to_bytes())),))
+        assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is met
+        assert (lasting(plan, 0, draws, Fraction(1, 10)) is None) is met
+
+
 def test_what_a_chosen_bound_takes_off_counts(policy: Policy, world: World) -> None:
     """It is an error like any other, which no ε makes less: it is said, and what is paid is for the noise alone."""
     plan, sums, _ = _planned("SELECT count(*) FROM rides", policy, world)

@@ -1,0 +1,102 @@
+"""Buckets that are the finer the nearer they are to the lower end of an interval: a half is halved again, and so on.
+
+Each part has equally many buckets. The last is the upper half, the one before it the quarter below, and the first two are the
+least part in halves. So buckets are about as wide as values are large: of [0, 10⁶] in 16,384 each is below a thousandth of
+what is in it, from 31 on. They are put together of equal ones, of which there are `fine`. A value's bucket follows from which
+of these it is in, by whole numbers, on every engine in the same way:
+
+j < 2·e: j, j < 4·e: j / 2 + e, j < 8·e: j / 4 + 2·e, …, where e is the number of a part
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.emit.binning import bucket
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.expr import Expr, Ref
+
+_MANY, _FEW = (2048, 16), (1024, 8)
+"""From how many buckets on there are how many parts: each has 128 at least."""
+_FINER = (1, 2, 4, 8)
+_NEAR_NOTHING = 16
+"""An interval whose ends are nearer to each other, by this factor, has equal buckets: its values are of one size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The buckets of an interval, in one part or in several."""
+
+    interval: Interval
+    number: int
+    parts: int = 1
+    """A power of two; with more than one, `number` is one, too."""
+
+    @classmethod
+    def of(cls, interval: Interval, number: int) -> "Grid":
+        """Return the usual grid of so many buckets: with parts where values may be of many sizes."""
+        if interval.low < 0 or interval.low * _NEAR_NOTHING > interval.high or number & (number - 1):
+            return cls(interval, number)
+        return cls(interval, number, next((parts for least, parts in (_MANY, _FEW) if number >= least), 1))
+
+    @property
+    def each(self) -> int:
+        """Return how many buckets a part has."""
+        return self.number // self.parts
+
+    @property
+    def fine(self) -> int:
+        """Return of how many equal buckets these are parts."""
+        return self.each << (self.parts - 1)
+
+    def end(self, index: int) -> Fraction:
+        """Return the lower end of a bucket, of the index after the last the interval's upper end."""
+        part, place = divmod(index, self.each)
+        steps = index if part < 2 else (self.each + place) << (part - 1)  # the first two are equal
+        return self.interval.low + self.interval.width * min(steps, self.fine) / self.fine
+
+    def middle(self, index: int) -> Fraction:
+        """Return the middle of a bucket."""
+        return (self.end(index) + self.end(index + 1)) / 2
+
+    def half_width(self, buckets: int, at: int) -> Fraction:
+        """Return how far the middle of a bucket may be from a value that is so many buckets away at most."""
+        if self.parts == 1:
+            return self.interval.width * (2 * buckets + 1) / (2 * self.number)
+        if buckets >= self.number - 1:
+            return self.interval.width
+        low, high = self.end(max(at - buckets, 0)), self.end(min(at + buckets + 1, self.number))
+        return max(self.middle(at) - low, high - self.middle(at))
+
+    def index(self, emitter: Emitter, fine: str) -> str:
+        """Return the text of the bucket in which the equal one is that a text tells; NULL of NULL."""
+        return self._index(emitter, fine, 0, self.parts)
+
+    def _index(self, emitter: Emitter, fine: str, first: int, last: int) -> str:
+        """Return the bucket for what is in some parts: `first`, and those before `last`."""
+        if last <= max(first + 1, 2):
+            shift = max(first - 1, 0)
+            quotient = emitter.dialect.integer_quotient(fine, str(1 << shift)) if shift else fine
+            return f"{quotient} + {shift * self.each}" if shift else fine
+        middle = (first + last) // 2
+        below, above = self._index(emitter, fine, first, middle), self._index(emitter, fine, middle, last)
+        return f"CASE WHEN {fine} < {self.each << (middle - 1)} THEN {below} ELSE {above} END"
+
+    def of_column(self, emitter: Emitter, column: Ref) -> str:
+        """Return the text of a column's bucket."""
+        return self.index(emitter, bucket(emitter, column, self.interval, self.fine, single=False))
+
+    def kept(self, emitter: Emitter, expr: Expr) -> str | None:
+        """Return the column in which the engine keeps the bucket, or one of twice as many, and so on; None if there is none.
+
+        A bucket is one of twice as many, halved: as equal ones are, of which these are parts.
+        """
+        if not isinstance(expr, Ref):
+            return None
+        for times in _FINER:
+            finer = replace(self, number=self.number * times)
+            text = emitter.as_kept(expr, partial(finer.of_column, emitter), "halved", finer)
+            if text.startswith(f"s{expr.source}."):
+                return text if times == 1 else emitter.dialect.integer_quotient(text, str(times))
+        return None

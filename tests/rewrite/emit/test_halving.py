@@ -1,0 +1,66 @@
+"""Buckets that are finer near the lower end: they cover the interval, and the engine's number is that of the ends."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import duckdb
+import pytest
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.halving import Grid
+from tests.support.dialects import DUCKDB
+
+GRIDS = [Grid.of(Interval.of(0, 150), 1024), Grid.of(Interval.of(0, 10**6), 2048), Grid.of(Interval.of(5, 90), 16_384)]
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: str(grid.number))
+def test_buckets_cover_the_interval(grid: Grid) -> None:
+    """Their ends ascend, from the lower to the upper end; all of one part are as wide."""
+    ends = [grid.end(index) for index in range(grid.number + 1)]
+    assert ends == sorted(set(ends))
+    assert (ends[0], ends[-1]) == (grid.interval.low, grid.interval.high)
+    widths = [b - a for a, b in pairwise(ends)]
+    assert len(set(widths)) == grid.parts - 1
+    assert widths == sorted(widths)
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: str(grid.number))
+def test_the_engine_says_the_bucket_of_each_equal_part(grid: Grid) -> None:
+    """All of what the finest equal parts may be, at the ends of parts and between them; NULL stays NULL."""
+    about = {(grid.each << part) + beside for part in range(grid.parts) for beside in (-1, 0, 1)}
+    places = sorted({0, grid.fine - 1, *range(0, grid.fine, grid.fine // 997), *about} & set(range(grid.fine)))
+    text = grid.index(Emitter(DUCKDB, Declared({})), "x")
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT {text} FROM (SELECT unnest(?) AS x)", [[*places, None]]).fetchall()
+    *indexes, of_null = (index for (index,) in found)
+    assert of_null is None
+    for place, index in zip(places, indexes, strict=True):
+        value = grid.interval.low + grid.interval.width * Fraction(2 * place + 1, 2 * grid.fine)
+        assert grid.end(index) < value < grid.end(index + 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "number", "parts"),
+    [
+        (0, 150, 16_384, 16),
+        (0, 150, 1024, 8),
+        (0, 150, 512, 1),
+        (-1, 150, 1024, 1),
+        (10, 150, 1024, 1),
+        (0, 1000, 1001, 1),
+    ],
+)
+def test_values_of_one_size_and_few_buckets_have_equal_ones(low: int, high: int, number: int, parts: int) -> None:
+    """So do those on both sides of 0."""
+    assert Grid.of(Interval.of(low, high), number).parts == parts
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: str(grid.number))
+def test_half_widths_reach_all_buckets_about(grid: Grid) -> None:
+    """Of one bucket it is half of that; of all it is the interval."""
+    for at in (0, 1, grid.each, grid.number // 2, grid.number - 1):
+        assert grid.half_width(0, at) == (grid.end(at + 1) - grid.end(at)) / 2
+        assert grid.half_width(3, at) >= grid.half_width(0, at)
+        assert grid.half_width(grid.number - 1, at) == grid.interval.width
