@@ -24,7 +24,7 @@ _LATE = 2.0
 """Seconds of the processor after which a session is left behind."""
 _SOON = 3.0
 """Seconds of the processor until it must be gone; it looks at nothing but what we send."""
-# Each is first read by what looks, and that must be over within the timeout, also where others have the processor: a tenth of it.
+# Each is first read by what looks, which must be over within the timeout, though others have the processor: a tenth of it.
 _KNOWN = (
     "SELECT repeat('a', 4000000) LIKE '%' || repeat('a', 2000000) || 'b%'",
     "SELECT length(normalize(repeat(U&'\\0323\\0307', 400000)))",

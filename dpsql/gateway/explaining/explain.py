@@ -220,6 +220,8 @@ def _counted(m: Sums) -> str:
             return "Distinct units"
         case CountOf.VALUES:
             return "Distinct values"
+        case CountOf.TUPLES:
+            return "Distinct tuples of values"
         case CountOf.EACH_VALUE:
             return f"{len(m.features)} noisy sums of distinct values"
 
