@@ -36,11 +36,11 @@ class Expected:
     """The C for which it is told, where that will be chosen."""
 
 
-Bounds = Mapping[int, ChosenBound]
+_Bounds = Mapping[int, ChosenBound]
 """By the place of a part the C that will be chosen for it, as it seems."""
 
 
-def expected(plan: MeasurementPlan, bounds: Bounds = MappingProxyType({})) -> list[Expected]:
+def expected(plan: MeasurementPlan, bounds: _Bounds = MappingProxyType({})) -> list[Expected]:
     """Return the expected errors of the outputs that are read off sums, and of quantiles by their ranks."""
     return [
         replace(expected_error, given=_given(plan, output, bounds))
@@ -50,7 +50,7 @@ def expected(plan: MeasurementPlan, bounds: Bounds = MappingProxyType({})) -> li
     ]
 
 
-def _given(plan: MeasurementPlan, output: Output, bounds: Bounds) -> str:
+def _given(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> str:
     """Return for which C an error is told; nothing where it is declared."""
     place = getattr(output, "part", None)
     if isinstance(place, int) and place in bounds:
@@ -59,7 +59,7 @@ def _given(plan: MeasurementPlan, output: Output, bounds: Bounds) -> str:
     return f", if C is {bound.rows:,}" if bound is not None and bound.up_to is not None else ""
 
 
-def _ranks(plan: MeasurementPlan, output: Output, bounds: Bounds) -> Iterator[Expected]:
+def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[Expected]:
     """Give by how many ranks chosen points may be off; by how much in value depends on where the values lie."""
     if not isinstance(output, QuantileOutput) or output.part is None or not plan.parts:
         return
@@ -75,7 +75,7 @@ def _ranks(plan: MeasurementPlan, output: Output, bounds: Bounds) -> Iterator[Ex
             yield Expected(f"{name}({describe(buckets.x.expr)})", ranks, None, " ranks")
 
 
-def _of(plan: MeasurementPlan, output: Output, bounds: Bounds) -> Expected | None:
+def _of(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Expected | None:
     match output:
         case StatisticOutput(part=part, readout=readout, margin=False) if part is not None and plan.parts:
             sums = plan.parts[part]
