@@ -12,7 +12,7 @@ from dpsql.policy.model import NoiseLevel, Policy, Privacy
 from dpsql.question import Cancellation, Settings
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import with_chosen_rows, with_epsilon
-from tests.support.fix_world import Client, NewClient, noon
+from tests.support.fix_world import Client, NewClient, noon, replied
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_ledger
 from tests.support.records import Maker, Row
@@ -255,3 +255,33 @@ def test_a_number_stays_what_it_was(rides: Memory, policy: Policy, new_client: N
     client = new_client(rides, policy=with_epsilon(policy, Fraction(1)))
     client.ask("SELECT count(*) FROM rides")
     assert charges(client) == [Fraction(1)]
+
+
+_OF_EACH = "(SELECT rider, count(*) AS n, max(fare) AS m FROM rides GROUP BY rider) AS t"
+
+
+def test_numbers_of_a_unit_say_how_many_rows_count(rides: Memory, auto: Policy, new_client: NewClient) -> None:
+    """They are clamped before anything is measured, to what `auto` stands for; where none is read nothing is said."""
+    client = new_client(rides, policy=auto)
+
+    def said(sql: str) -> bool:
+        question = client.gateway.examine(sql, client.asker)
+        assert question is not None
+        notices = replied(client.gateway, client.request(question)).notices
+        return any("own rows are of 20 at most" in notice for notice in notices)
+
+    assert said(f"SELECT avg(n) FROM {_OF_EACH}")
+    assert said(f"SELECT count(*) FROM {_OF_EACH} WHERE n > 15")
+    assert not said(f"SELECT count(*), avg(m) FROM {_OF_EACH}")
+
+
+@pytest.mark.parametrize("asked", ["count(*) FROM {} WHERE n > 30", "count(*), count(*) FILTER (WHERE n > 30) FROM {}"])
+def test_that_nobody_has_so_many_rows_is_not_said(
+    asked: str, rides: Memory, policy: Policy, auto: Policy, new_client: NewClient
+) -> None:
+    """Thirty riders have: the bound is nobody's declaration. Where somebody has declared it, it is."""
+    sql = f"SELECT {asked.format(_OF_EACH)}"
+    with pytest.raises(Unsupported) as refused:
+        new_client(rides, policy=auto).ask(sql)
+    assert refused.value.because == "number-beyond-auto"
+    assert int(str(new_client(rides, policy=policy).ask(sql).rows[0][-1])) == 0

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from dpsql.policy.model import Policy
+from tests.support.fix_policy import with_chosen_rows
 from tests.support.fix_world import Client, NewClient
 from tests.support.memory import Memory
 
@@ -47,3 +48,18 @@ def test_a_filter_is_a_condition(client: Client) -> None:
     """Of one aggregate."""
     (line,) = _lines(client, "SELECT count(*) FILTER (WHERE late) FROM rides")
     assert line.endswith("with 95 %")
+
+
+def test_a_chosen_bound_is_named(policy: Policy, new_client: NewClient) -> None:
+    """An error that a C decides is told for one: as long as nothing is known, for that which is named."""
+    client = new_client(Memory(policy), policy=with_chosen_rows(policy, "rides", "passenger"))
+    for line in _lines(client, "SELECT count(*), avg(fare) FROM rides"):
+        assert line.endswith("if C is 20")
+    lines = [str(row[0]).strip() for row in client.ask("EXPLAIN SELECT count(*) FROM rides").rows]
+    assert any(re.fullmatch(r"Noise: each sum is within ±[0-9.e-]+ rows times C with 95 %", line) for line in lines)
+
+
+def test_a_spread_is_told_for_values_that_are_named(client: Client) -> None:
+    """It has no size that is expected, and its error depends on where values lie."""
+    (line,) = _lines(client, "SELECT stddev(fare) FROM rides")
+    assert "rows with values in the middle of their bounds with 95 %" in line

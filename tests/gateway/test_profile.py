@@ -1,6 +1,7 @@
 """The profile: what is known of whole tables, paid for once an epoch by each role that sees it."""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -210,6 +211,22 @@ def test_what_is_no_number_is_not_beyond_bounds(client: Client, rides: Memory) -
     profile = profile_of_rides(client)
     assert profile["fare", "share of values above the bounds"][0] < 0.1
     assert profile["tip", "share of values above the bounds"][0] > 0.9
+
+
+def test_errors_are_told_for_the_bound_that_a_profile_foresees(
+    rides: Memory, auto: Policy, new_client: NewClient
+) -> None:
+    """Of all rows of a table; of some nobody knows how many rows of a unit they are."""
+    client = new_client(rides, policy=with_profile(with_epsilon(auto, Fraction(1))))
+    client.ask(TAKE)
+
+    def output(rest: str) -> str:
+        lines = (str(line).strip() for (line,) in client.ask(f"EXPLAIN SELECT count(*) FROM rides {rest}").rows)
+        return next(line for line in lines if line.startswith("Output"))
+
+    (seen,) = re.findall(r"if C is (\d+), as the profile tells$", output(""))
+    assert 64 <= int(seen) <= 128  # the most that riders have are 90
+    assert "profile" not in output("WHERE fare > 5")
 
 
 def test_no_role_is_told_what_another_knows(rides: Memory, auto: Policy, new_client: NewClient) -> None:

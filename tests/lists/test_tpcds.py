@@ -18,7 +18,7 @@ from tests.support.fix_world import fetched
 from tests.support.samples import in_one_way
 
 VERDICTS = verdicts("tpcds")
-FOUND = frozenset({4, 11, 24, 38, 74, 87})
+FOUND = frozenset({4, 11, 24, 74})
 """Their groups are found out: PostgreSQL counts those that few share, too."""
 NOISY = frozenset({2, 5, 17, 18, 25, 27, 40, 59, 67, 80})
 """Quotients of nothing by nothing, deviations of what is all the same, joins that repeat rows, sums of nothing: noise."""
@@ -86,10 +86,10 @@ def test_without_noise_it_is_what_postgresql_says(number: int, engine: str, sale
 
 @pytest.mark.parametrize("number", sorted(FOUND))
 def test_groups_that_few_share_are_not_told(number: int, sales: Lists) -> None:
-    """There are fewer rows, or fewer are counted, than PostgreSQL has."""
+    """There are fewer rows than PostgreSQL has."""
     answer, expected = sales.clients["duckdb", "tpcds"].ask(TPCDS[number]), fetched(sales.plain._owner, TPCDS[number])
     assert answer.names == expected.names
-    assert all(row in expected.rows for row in answer.rows) or answer.rows[0] < expected.rows[0]
+    assert all(row in expected.rows for row in answer.rows)
 
 
 def _by_texts(rows: Sequence[Cells]) -> Mapping[Cells, list[Cells]]:

@@ -28,12 +28,12 @@ _WHY = {
     "rows-in-subquery": "who got what somebody else has paid; an EXISTS beside an OR",
     "answer-among-rows": "names of places that enough customers share decide which stores count",
     "column-without-bounds": "the customers who paid more than half of what the first has paid, by their names",
+    "count-of-selected-groups": "names and days that were in all three ways: those that are shown would be counted",
     "list-of-declared-values": "brands that were sold in all three ways: each may have been",
 }
 """Why, by verdict or by the rule of a refusal."""
 _OF_ONE = {
     **dict.fromkeys((4, 11, 74), "the groups are single customers: none is shown"),
-    **dict.fromkeys((38, 87), "of names and days those that are selected; what few share is not counted"),
     **dict.fromkeys((2, 59), "some quotients are of days without sales: noise by noise"),
     24: "names of customers, of which what few share is not shown",
     64: "addresses of customers, of which what few share is not shown",

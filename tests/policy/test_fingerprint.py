@@ -51,6 +51,12 @@ def test_the_rest_does_not(tmp_path: Path, file: str, old: str, new: str) -> Non
     assert load_changed(tmp_path / "after", file, old, new).policy.fingerprint == before
 
 
+def test_a_policy_with_a_number_keeps_its_fingerprint(tmp_path: Path) -> None:
+    """It is that of the version before C was ever chosen: answers that were paid for are found by it."""
+    fingerprint = load(write_files(tmp_path), {}).policy.fingerprint
+    assert fingerprint == "c3d8d0482776c79f114fca1693724d8c08509661636183f8ff67b13bcf53c0c5"
+
+
 def test_the_order_of_columns_does_not(tmp_path: Path) -> None:
     """Columns are known by name."""
     before = load(write_files(tmp_path / "before"), {}).policy.fingerprint

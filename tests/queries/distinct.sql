@@ -20,8 +20,12 @@ SELECT count(DISTINCT payment_type), count(DISTINCT passenger_count) FROM trips;
 SELECT count(DISTINCT driver) FROM rides;
 
 -- pairs
---> refused 0A000
+--> answered, 1 measurement
 SELECT count(DISTINCT (fare, tip)) FROM trips;
+
+-- pairs in groups, NULL among them
+--> answered, 2 measurements
+SELECT shared, count(DISTINCT (number, paid)), count(DISTINCT ROW(note)) FROM rides GROUP BY shared;
 
 -- of nothing
 --> answered, 1 measurement

@@ -148,6 +148,7 @@ OTHERS = (
     "SELECT paid, count(DISTINCT rider), count(*) FROM rides GROUP BY paid",
     "SELECT count(DISTINCT fare), count(DISTINCT late) FROM rides WHERE seats > 0",
     "SELECT from_zone, count(DISTINCT number), count(DISTINCT note) FROM rides GROUP BY from_zone",
+    "SELECT late, count(DISTINCT (number, tip)), count(DISTINCT ROW(note)) FROM rides GROUP BY late",
     "SELECT sum(DISTINCT fare), avg(DISTINCT fare) FROM rides",
     "SELECT paid, sum(DISTINCT tip) FROM rides GROUP BY paid",
     "SELECT shared, stddev(DISTINCT age), avg(DISTINCT weight) FROM rides WHERE seats > 0 GROUP BY shared",

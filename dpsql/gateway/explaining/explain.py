@@ -7,6 +7,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.engines.base import Edition
+from dpsql.gateway.explaining.foreseen import foreseen_bounds
 from dpsql.gateway.explaining.plan_formats import as_json, as_xml, as_yaml
 from dpsql.gateway.explaining.plan_values import clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
@@ -73,7 +74,8 @@ def explain(
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
     """
     options = prefix.lower()
-    lines = [*_lines(priced, edition, statements="verbose" in options), *_known(priced, profile), *_free(priced, free)]
+    lines = _lines(priced, edition, profile, statements="verbose" in options)
+    lines += (*_known(priced, profile), *_free(priced, free))
     lines += further
     copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
     node = {"Node Type": _NODE, **copy, **plan_values(priced), **_left(priced, free), "Details": lines}
@@ -88,7 +90,7 @@ def explain(
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
 
 
-def _lines(priced: PricedPlan, edition: Edition | None, *, statements: bool) -> list[str]:
+def _lines(priced: PricedPlan, edition: Edition | None, profile: Profile, *, statements: bool) -> list[str]:
     """Return the lines of the explanation; `statements` adds the engine's SQL."""
     cost = compose(part.cost for part in priced.measurements)
     lines = [
@@ -104,7 +106,7 @@ def _lines(priced: PricedPlan, edition: Edition | None, *, statements: bool) -> 
             what = "the statement" if stage is priced else "an inner answer, released before the next"
             lines.append(f"  Stage {number} of {len(stages)}: {what}")
         for scope in stage.scopes:
-            lines += _scope(scope.plan, scope.parts, statements=statements)
+            lines += _scope(scope.plan, scope.parts, profile, statements=statements)
             lines += _at_most(scope.plan, priced)
     return lines
 
@@ -162,10 +164,12 @@ def _at_most(plan: MeasurementPlan, priced: PricedPlan) -> Iterator[str]:
         share = (
             "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} % of {line.compared}"
         )
-        yield f"     Output {line.output} with all of it: ±{line.margin:.6g}{line.unit} with 95 %{share}"
+        yield f"     Output {line.output} with all of it: ±{line.margin:.6g}{line.unit} with 95 %{share}{line.given}"
 
 
-def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, statements: bool) -> Iterator[str]:
+def _scope(
+    plan: MeasurementPlan, scope: Sequence[PricedMeasurement], profile: Profile, *, statements: bool
+) -> Iterator[str]:
     if not scope:
         yield f"  -> Public rows: {len(plan.groups.shown):,}, nothing is measured"
     for part in scope:
@@ -178,9 +182,9 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
         most = max(map(len, plan.added_up.lines), default=0)
         yield f"     Added up: each of the {len(plan.groups.shown):,} groups is made of at most {most:,} that are measured"
     yield from _left_out(plan)
-    for line in expected(plan):
+    for line in expected(plan, foreseen_bounds(plan, profile)):
         share = "" if line.relative is None else f", about {100 * line.relative:.3g} % of {line.compared}"
-        yield f"     Output {line.output}: ±{line.margin:.6g}{line.unit} with 95 %{share}"
+        yield f"     Output {line.output}: ±{line.margin:.6g}{line.unit} with 95 %{share}{line.given}"
 
 
 def _left_out(plan: MeasurementPlan) -> Iterator[str]:
@@ -220,6 +224,8 @@ def _counted(m: Sums) -> str:
             return "Distinct units"
         case CountOf.VALUES:
             return "Distinct values"
+        case CountOf.TUPLES:
+            return "Distinct tuples of values"
         case CountOf.EACH_VALUE:
             return f"{len(m.features)} noisy sums of distinct values"
 
@@ -245,7 +251,10 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         if m.margin:
             yield "Margin: chosen together with the point, which is about 1.5 times as far off for it"
         return
-    yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
+    if bound.up_to is None:
+        yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
+    else:
+        yield f"Noise: each sum is within ±{first_width(m) / bound.rows:,.4g} rows times C with 95 %"
     if m.block_conditions:
         yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
     for x in clamped(m):

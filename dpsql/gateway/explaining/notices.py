@@ -19,7 +19,9 @@ from dpsql.privacy.release.doubtful import empty_groups, hidden
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows, too_few
 from dpsql.privacy.release.target import is_aimed, is_met, lasting
+from dpsql.rewrite.analysis.whose.unit_numbers import unit_numbers
 from dpsql.rewrite.functions.table import describe
+from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _MUCH = 0.1
@@ -48,6 +50,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from _too_few(scope.plan, draws, possible)
     yield from _empty(scope.plan, draws, possible)
     yield from (text for draw in draws if (text := _cut(draw)) is not None)
+    yield from (text for part in scope.parts for text in _numbers_of_a_unit(part.measurement.relation))
     yield from (_unknown(draw) for draw in draws if draw.unseen and draw.profile is None)
     yield from _weighed_apart(scope.plan, draws)
     if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
@@ -104,6 +107,15 @@ def _cut(draws: Draws) -> str | None:
         f"each ({unit}) with more rows counts as that many; margins of counts and sums cover it; "
         "max_rows: auto chooses for each statement"
     )
+
+
+def _numbers_of_a_unit(relation: Relation) -> Iterator[str]:
+    """Yield that a unit's rows count up to a number where it has not been declared, if a number of them is read."""
+    for unit, most in unit_numbers(relation, (*relation.needed, relation.where)):
+        yield (
+            f"numbers and sums of a {unit}'s own rows are of {most:,} at most, which max_rows: auto stands for there: "
+            f"where units have more, the owner of the data may declare a number, or {{auto: N}}"
+        )
 
 
 def _unknown(draws: Draws) -> str:

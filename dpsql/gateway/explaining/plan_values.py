@@ -6,7 +6,7 @@ from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Privacy
-from dpsql.privacy.accuracy.expected_error import expected
+from dpsql.privacy.accuracy.expected_error import Expected, expected
 from dpsql.privacy.features.feature import Scaled, Shape
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
@@ -35,7 +35,13 @@ def plan_values(priced: PricedPlan) -> PlanValues:
         **target,
         "Measurements": [_measurement(part) for part in priced.measurements],
         "Outputs": [
-            {"Output": o.output, "Margin": o.margin, "Unit": o.unit.strip() or None, "Relative": o.relative}
+            {
+                "Output": o.output,
+                "Margin": o.margin,
+                "Unit": o.unit.strip() or None,
+                "Relative": o.relative,
+                **_given(o),
+            }
             for o in outputs
         ],
     }
@@ -64,6 +70,10 @@ def _measurement(part: PricedMeasurement) -> PlanValues:
 
 def _range(x: Scaled) -> PlanValues:
     return {"Expression": describe(x.expr), "Low": float(x.interval.low), "High": float(x.interval.high)}
+
+
+def _given(line: Expected) -> PlanValues:
+    return {"Given": line.given.removeprefix(", if ")} if line.given else {}
 
 
 def _cost(cost: Privacy) -> PlanValues:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dpsql.errors import InternalError
+from dpsql.errors import InternalError, MissingBounds, Unsupported
+from dpsql.gateway.plans.counted_groups import group_count, refuse_to_count
 from dpsql.gateway.plans.declared_lists import follows_from_the_policy, refuse_to_compare
 from dpsql.gateway.plans.inner_queries import asked, awaited, released
 from dpsql.gateway.plans.placeholders import placeholder
@@ -25,6 +26,7 @@ from dpsql.policy.choices import EmptyGroups
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
+from dpsql.rewrite.analysis.keys import are_not_listed
 from dpsql.rewrite.bind.binder import Binder, PlanningShadow
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import Expr
@@ -48,7 +50,7 @@ from dpsql.rewrite.syntax.whole.undefined import without_failing
 from dpsql.rewrite.syntax.whole.views import in_words
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.public.public_queries import with_ctes_in_place
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, aggregate
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, DistinctTuples, aggregate
 from dpsql.rewrite.translate.rows.granted import require_views
 from dpsql.rewrite.translate.rows.inner_answers import value_of_several_rows
 from dpsql.rewrite.translate.rows.matching import matcher
@@ -224,13 +226,12 @@ class Planner:
             context = replace(context, ranked=True)  # nobody can tell what is done with the groups
         for resolved, scopes in tracked.queries:
             places = [placeholder(resolved.query, index) for index, _ in enumerate(scopes)]
-            plans = [_scope_plan(scope, context) for scope in scopes]
-            pairs = zip(scopes, plans, strict=True)
+            pairs = [_planned(scope, context) for scope in scopes]
             declared = {
                 id(tracked_scope.scope.select) for tracked_scope, plan in pairs if follows_from_the_policy(plan)
             }
             refuse_to_compare(resolved.tree, declared)
-            for scope, place in zip(scopes, places, strict=True):
+            for (scope, _), place in zip(pairs, places, strict=True):
                 names = [output_name(output) for output in scope.scope.select.expressions]
                 for quotient in scope.quotients():
                     quotient.keep_possible(context.declared)
@@ -238,7 +239,7 @@ class Planner:
             in_words(resolved.nodes)
             drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)
-            named_plans += zip(places, plans, strict=True)
+            named_plans += zip(places, (plan for _, plan in pairs), strict=True)
             trees.append(resolved.tree)
         return named_plans, trees
 
@@ -263,6 +264,28 @@ def _of_scope(context: PlanningContext, tracked: TrackedScope) -> PlanningContex
         return context
     lists = not aggregates_of(select)  # of which nothing would be measured
     return replace(context, empty=EmptyGroups.HIDE) if lists and is_counted(select) else replace(context, ranked=True)
+
+
+def _planned(tracked: TrackedScope, context: PlanningContext) -> tuple[TrackedScope, ScopePlan]:
+    """Return the plan of a scope, or of what counts its groups, where they are selected or can't be listed.
+
+    Raises:
+        Unsupported: groups that are selected are counted otherwise.
+    """
+    counted = group_count(tracked.scope) if tracked.keys else None
+    try:
+        plan = _scope_plan(tracked, context)
+    except (MissingBounds, Unsupported) as refusal:
+        if counted is None or not are_not_listed(refusal):
+            raise
+    else:
+        if counted is None and plan.plan.finder is not None:
+            refuse_to_count(tracked.scope.select)
+        if counted is None or plan.plan.finder is None:
+            return tracked, plan
+    of = (DistinctTuples(tracked.keys),)
+    tracked = TrackedScope(counted.scope, counted.columns, tracked.relation, (), of, counted.match)
+    return tracked, _scope_plan(tracked, context)
 
 
 def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:

@@ -1,8 +1,9 @@
 """How noisy an answer will be, before anything is measured: from the plan and the expected number of rows alone."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.features.feature import Shape
@@ -10,6 +11,7 @@ from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, Output, QuantileOutput, StatisticOutput
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.expr import TRUE
@@ -30,25 +32,42 @@ class Expected:
     told."""
     compared: str = ""
     """The quantity of which the expected value is a share."""
+    given: str = ""
+    """The C for which it is told, where that will be chosen."""
 
 
-def expected(plan: MeasurementPlan) -> list[Expected]:
+_Bounds = Mapping[int, ChosenBound]
+"""By the place of a part the C that will be chosen for it, as it seems."""
+
+
+def expected(plan: MeasurementPlan, bounds: _Bounds = MappingProxyType({})) -> list[Expected]:
     """Return the expected errors of the outputs that are read off sums, and of quantiles by their ranks."""
     return [
-        expected_error
+        replace(expected_error, given=_given(plan, output, bounds))
         for output in plan.outputs
-        for expected_error in (_of(plan, output), *_ranks(plan, output))
+        for expected_error in (_of(plan, output, bounds), *_ranks(plan, output, bounds))
         if expected_error is not None
     ]
 
 
-def _ranks(plan: MeasurementPlan, output: Output) -> Iterator[Expected]:
+def _given(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> str:
+    """Return for which C an error is told; nothing where it is declared."""
+    place = getattr(output, "part", None)
+    if isinstance(place, int) and place in bounds:
+        return f", if C is {bounds[place].rows:,}, as the profile tells"
+    bound = plan.parts[place].bound if isinstance(place, int) and plan.parts else None
+    return f", if C is {bound.rows:,}" if bound is not None and bound.up_to is not None else ""
+
+
+def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[Expected]:
     """Give by how many ranks chosen points may be off; by how much in value depends on where the values lie."""
     if not isinstance(output, QuantileOutput) or output.part is None or not plan.parts:
         return
     buckets = plan.parts[output.part]
     if not isinstance(buckets, Histogram):
         return
+    if output.part in bounds:
+        buckets = buckets.settled(bounds[output.part].rows)
     for q in buckets.points:
         ranks = buckets.ranks(q)
         if ranks is not None:
@@ -56,12 +75,12 @@ def _ranks(plan: MeasurementPlan, output: Output) -> Iterator[Expected]:
             yield Expected(f"{name}({describe(buckets.x.expr)})", ranks, None, " ranks")
 
 
-def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
+def _of(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Expected | None:
     match output:
         case StatisticOutput(part=part, readout=readout, margin=False) if part is not None and plan.parts:
             sums = plan.parts[part]
             noise = 1.0 if plan.added_up is None else plan.added_up.noise
-            return _statistic(sums, readout, noise) if isinstance(sums, Sums) else None
+            return _statistic(sums, readout, noise, bounds.get(part)) if isinstance(sums, Sums) else None
         case DistinctCountOutput(part=part) if part is not None and plan.parts:
             sums = plan.parts[part]
             if not isinstance(sums, Sums):
@@ -70,12 +89,16 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
     return None
 
 
-def _statistic(sums: Sums, readout: Readout, noise: float) -> Expected | None:
+def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | None) -> Expected | None:
+    cut = 0
+    if bound is not None:
+        sums, cut = sums.settled(bound.rows), bound.cut
     rows, kind = _rows(sums, readout), statistic(readout.moment.name)
     estimates = dict.fromkeys(readout.features, 0.0) | {
         f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE
     }
-    margin = Margins.of(sums).times(Fraction(noise)).shown(readout, estimates)
+    margins = Margins.of(sums, cut, groups=max(len(sums.groups.grouped), 1), chosen=True)
+    margin = margins.times(Fraction(noise)).shown(readout, estimates)
     if margin is None:
         return None
     name = f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"
@@ -86,7 +109,9 @@ def _statistic(sums: Sums, readout: Readout, noise: float) -> Expected | None:
         fixed = kind.counts or kind.adds_up  # whose noise is the same, however many rows there are
         return Expected(name, margin, None, "" if fixed else f" of {number}, which are all that there may be,")
     middle = number if kind.counts else f"{number} with values in the middle of their bounds"
-    return Expected(name, margin, _relative(readout, margin, rows), compared=middle)
+    relative = _relative(readout, margin, rows)
+    unit = f" of {middle}" if relative is None and not (kind.counts or kind.adds_up) else ""
+    return Expected(name, margin, relative, unit, compared=middle)
 
 
 def _keeps_all(sums: Sums, readout: Readout) -> bool:

@@ -22,7 +22,7 @@ from dpsql.privacy.mechanisms.law import Law
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _COUNT = Moment("count", ())
-_DOUBTED = 1.5
+DOUBTED = 1.5
 """How many times what a C seems to take off it may take."""
 _LARGER = 4
 """How many times as many rows as on average a group has, in which most rows are."""
@@ -96,7 +96,7 @@ class Margins:
         width, kind = self.half_width(readout, estimates), statistic(readout.moment.name)
         if width is None:
             return None
-        return math.hypot(width, _DOUBTED * self.cut_off(readout, estimates)) + kind.rounding(readout)
+        return math.hypot(width, DOUBTED * self.cut_off(readout, estimates)) + kind.rounding(readout)
 
     def cut_off(self, readout: Readout, estimates: Estimates) -> float:
         """Return by how much a statistic is off for what its C takes off, as it seems."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeGuard
 
-from dpsql.errors import MissingBounds, Unsupported
+from dpsql.errors import Unsupported
 from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.features.blocks import MOST_FEATURES
 from dpsql.privacy.features.design import Prediction, design, of_one_value
@@ -34,7 +34,7 @@ from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import bounded as interval_of
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.analysis.keys import domain
+from dpsql.rewrite.analysis.keys import domain, number_of_tuples, number_of_values
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
@@ -69,7 +69,7 @@ class Builder:
         self._parts: list[Measurement] = [] if finder is None else [finder]
         self._margins: set[tuple[object, ...]] = set()
         """The quantiles whose margins are asked."""
-        self._distinct_values: list[asked.OfDistinct] = []
+        self._of_distinct_values: list[asked.OfDistinct] = []
 
     def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> MeasurementPlan:
         """Return the whole plan."""
@@ -77,7 +77,7 @@ class Builder:
             _place(a.of) for a in aggregates if isinstance(a, asked.Margin) and isinstance(a.of, asked.Quantile)
         }
         summed = [(i, a) for i, a in enumerate(aggregates) if _is_summed(a)]
-        self._distinct_values = [of for a in aggregates if isinstance(of := _measured(a), asked.OfDistinct)]
+        self._of_distinct_values = [of for a in aggregates if isinstance(of := _measured(a), asked.OfDistinct)]
         outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
         if self._delta and not self._parts:
             finding = self._counting(TRUE)
@@ -170,7 +170,7 @@ class Builder:
 
     def _other(self, aggregate: Aggregate, keys: Sequence[Expr]) -> Output:
         match aggregate:
-            case asked.Margin(of=asked.Distinct() as distinct):
+            case asked.Margin(of=asked.Distinct() | asked.DistinctTuples() as distinct):
                 return DistinctMarginOutput(self._add(self._distinct(distinct)))
             case asked.Margin(of=asked.Quantile() | asked.Extreme() as of):
                 return PointMarginOutput(self._point(of).part)
@@ -178,8 +178,8 @@ class Builder:
                 return self._point(aggregate)
             case asked.OfDistinct() | asked.Margin(of=asked.OfDistinct()):
                 return self._of_distinct(aggregate)
-            case asked.Distinct():
-                return DistinctCountOutput(self._add(self._distinct(aggregate)), self._number(aggregate.arg))
+            case asked.Distinct() | asked.DistinctTuples():
+                return DistinctCountOutput(self._add(self._distinct(aggregate)), self._number(aggregate))
             case asked.GroupingCall():
                 return GroupingOutput(tuple(keys.index(key) for key in aggregate.keys))
             case asked.Moment() | asked.Margin() | asked.Vote():
@@ -210,34 +210,34 @@ class Builder:
             self._relation, both(where, present), self._groups, x, points, extremes, self._bound, Fraction(0)
         )
 
-    def _distinct(self, aggregate: asked.Distinct) -> Sums:
+    def _distinct(self, aggregate: asked.Distinct | asked.DistinctTuples) -> Sums:
         """Return the measurement of COUNT(DISTINCT x); of units, each counts once a group.
 
         Of declared values in declared groups a unit has no more pairs than there are, fewer perhaps than C: then that is C.
         """
-        counting = replace(self._counting(both(aggregate.where, _not_null(aggregate.arg))), delta=Fraction(0))
-        if aggregate.arg == self._bound.unit:
+        single = isinstance(aggregate, asked.Distinct)
+        present = _not_null(aggregate.arg) if isinstance(aggregate, asked.Distinct) else TRUE
+        counting = replace(self._counting(both(aggregate.where, present)), delta=Fraction(0))
+        if single and aggregate.args == (self._bound.unit,):
             return replace(counting, bound=self._unit_bound(), distinct=CountOf.UNITS)
+        counting = replace(counting, distinct=CountOf.VALUES if single else CountOf.TUPLES, values=aggregate.args)
         if self._bound.form is Form.UNIQUE:
-            return replace(counting, distinct=CountOf.VALUES, value=aggregate.arg)
-        values, bound = self._number(aggregate.arg), replace(self._bound, form=Form.TRUNCATE)
+            return counting
+        values, bound = self._number(aggregate), replace(self._bound, form=Form.TRUNCATE)
         if values is not None and (self._groups.grouped or not self._groups.keys):
             bound = bound.at_most(max(values * max(len(self._groups.grouped), 1), 1))
-        return replace(counting, bound=bound, distinct=CountOf.VALUES, value=aggregate.arg)
+        return replace(counting, bound=bound)
 
-    def _number(self, arg: Expr) -> int | None:
-        """Return how many values an expression can have, NULL not counted; None where they are not declared, or many."""
-        env: Env = {ref: self._known(ref) for ref in refs(arg)}
-        try:
-            return sum(value is not None for value in domain(arg, env, _MANY))
-        except (MissingBounds, Unsupported):
-            return None
+    def _number(self, aggregate: asked.Distinct | asked.DistinctTuples) -> int | None:
+        """Return how many values or tuples of them there can be; None where they are not declared, or many."""
+        of = number_of_values if isinstance(aggregate, asked.Distinct) else number_of_tuples
+        return of(aggregate.args, self._known, _MANY)
 
     def _of_distinct(self, aggregate: asked.OfDistinct | asked.Margin) -> StatisticOutput:
         """Return a statistic of distinct values; all that are asked of the same values are one measurement."""
         of = _measured(aggregate)
         assert isinstance(of, asked.OfDistinct)
-        alike = [other for other in self._distinct_values if (other.arg, other.where) == (of.arg, of.where)]
+        alike = [other for other in self._of_distinct_values if (other.arg, other.where) == (of.arg, of.where)]
         moments = [asked.Moment(name, (of.arg,)) for name in dict.fromkeys(other.name for other in alike)]
 
         def facts_of(expr: Expr) -> Facts:
@@ -245,7 +245,7 @@ class Builder:
 
         chosen = of_one_value(moments, facts_of, Prediction(self._role.mechanism))
         counting = self._distinct(asked.Distinct(of.arg, of.where))
-        part = self._add(replace(counting, distinct=CountOf.EACH_VALUE, value=of.arg, features=chosen.features))
+        part = self._add(replace(counting, distinct=CountOf.EACH_VALUE, values=(of.arg,), features=chosen.features))
         readout = chosen.readouts[[moment.name for moment in moments].index(of.name)]
         return StatisticOutput(part, readout, isinstance(aggregate, asked.Margin))
 

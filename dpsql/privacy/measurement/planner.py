@@ -24,6 +24,7 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
+from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers
 from dpsql.rewrite.functions.domains import lists_too_many
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts
@@ -33,6 +34,7 @@ from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
 from dpsql.rewrite.translate.rows.profiled import as_counted, computes, inputs, is_possible, profiled_without_bounds
 
+_Build = Callable[[Fraction, Role, Known], Builder]
 _ROWS = asked.Moment("count", ())
 """COUNT(*)."""
 
@@ -136,6 +138,7 @@ def _measured(
     check_not_of_units(relation, [e for a in aggregates if computes(a) for e in inputs(a)[1:]], exprs)
     env = narrowed(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
+        check_numbers(relation, [relation.where])
         return _impossible(relation, keys, sets, aggregates, bound, context)
     facts_of = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
@@ -149,6 +152,7 @@ def _measured(
     plan = _planned(build, delta, keys, possible, facts_of, context)
     if len(possible) < len(aggregates):
         never = [a for a in aggregates if a not in possible]
+        check_numbers(relation, [inputs(a)[0] for a in never])
         read = dict(zip(possible, plan.outputs, strict=True))
         read |= zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True)
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))
@@ -161,11 +165,7 @@ def _measured(
 
 
 def _of_no_rows(
-    aggregates: Sequence[Aggregate],
-    keys: Sequence[Expr],
-    build: Callable[[Fraction, Role, Known], Builder],
-    facts_of: Known,
-    role: Role,
+    aggregates: Sequence[Aggregate], keys: Sequence[Expr], build: _Build, facts_of: Known, role: Role
 ) -> tuple[Output, ...]:
     """Return how aggregates of no rows are read: of nothing."""
     outputs = build(Fraction(0), role, facts_of).plan(aggregates, keys).outputs
@@ -173,7 +173,7 @@ def _of_no_rows(
 
 
 def _planned(
-    builder: Callable[[Fraction, Role, Known], Builder],
+    builder: _Build,
     delta: Fraction,
     keys: Sequence[Expr],
     aggregates: Sequence[Aggregate],

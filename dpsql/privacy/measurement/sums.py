@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import MechanismName
 from dpsql.privacy.features.blocks import blocks, weighed_by_value
@@ -36,11 +35,12 @@ from dpsql.rewrite.ir.relation import Relation
 
 
 class CountOf(Enum):
-    """The things that are counted: rows, each unit once a group, each value once a group, or the features of each value."""
+    """The things that are counted: rows, each unit, value or tuple of values once a group, or the features of each value."""
 
     ROWS = "rows"
     UNITS = "units"
     VALUES = "values"
+    TUPLES = "tuples"
     EACH_VALUE = "each value"
 
 
@@ -61,8 +61,8 @@ class Sums:
     delta: Fraction = Fraction(0)
     """Above 0: the groups are not declared, and only those whose noisy count passes a threshold are shown."""
     distinct: CountOf = CountOf.ROWS
-    value: Expr | None = None
-    """For `CountOf.VALUES` and `EACH_VALUE`, what is counted once."""
+    values: tuple[Expr, ...] = ()
+    """The value that is counted once, or those of `CountOf.TUPLES`."""
     block_conditions: tuple[Expr, ...] = ()
     """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
     of_ratios: bool = False
@@ -119,6 +119,8 @@ class Sums:
                 return self._of_units(emitter)
             case CountOf.VALUES:
                 return self._of_values(emitter)
+            case CountOf.TUPLES:
+                return self._of_tuples(emitter)
             case CountOf.EACH_VALUE:
                 return self._of_each_value(emitter)
 
@@ -152,9 +154,12 @@ class Sums:
 
     def rows_of_units(self, emitter: Emitter) -> UnitNumbers:
         """Return each unit `u` and what it has of what is bounded, `n`: rows, their norms, pairs or values."""
-        values = [] if self.value is None else [self.value]
         columns = self.columns() if self.row_norm_of_units > 1 else ()
-        used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))] if columns else values
+        used = (
+            [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))]
+            if columns
+            else self.values
+        )
         keys = () if self.distinct is CountOf.ROWS else self.groups.keys
         scan = BoundedScan.of_units(self.relation, self.where, keys, used, self.bound, emitter)
         if columns:
@@ -166,8 +171,8 @@ class Sums:
                 return scan.per_unit()
             case CountOf.UNITS:
                 return scan.per_unit(scan.rows((), distinct=True))
-            case CountOf.VALUES | CountOf.EACH_VALUE:
-                read = [f"{emitter.one_text(emitter.sql(value), value.type)} AS x" for value in values]
+            case CountOf.VALUES | CountOf.TUPLES | CountOf.EACH_VALUE:
+                read = [f"{text} AS {name}" for text, name in self._named_values(emitter).items()]
                 return scan.per_unit(scan.rows(read, distinct=True))
 
     def settled(self, rows: int) -> "Sums":
@@ -211,12 +216,24 @@ class Sums:
 
     def _of_values(self, emitter: Emitter) -> str:
         """Count each value once a group, after keeping at most C pairs of group and value for each unit."""
-        value = self.value
-        if value is None:
-            raise InternalError
-        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
-        rows = scan.rows([f"{emitter.one_text(emitter.sql(value), value.type)} AS x"], distinct=True)
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, self.values, self.bound, emitter)
+        rows = scan.rows([f"{text} AS x" for text in self._named_values(emitter)], distinct=True)
         return scan.grouped(rows, ["count(DISTINCT x)"], ["x"])
+
+    def _of_tuples(self, emitter: Emitter) -> str:
+        """Count each tuple of values once a group, after keeping at most C pairs of group and tuple for each unit.
+
+        Taking a unit away takes at most C of these pairs from all that are kept, as it does of single values.
+        """
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, self.values, self.bound, emitter)
+        named = self._named_values(emitter)
+        rows = scan.rows([f"{text} AS {name}" for text, name in named.items()], distinct=True)
+        return scan.each_once(rows, ["count(*)"], list(named.values()))
+
+    def _named_values(self, emitter: Emitter) -> dict[str, str]:
+        """Return the names of the values that are counted once, by their texts."""
+        texts = dict.fromkeys(emitter.one_text(emitter.sql(value), value.type) for value in self.values)
+        return {text: f"x{i}" if self.distinct is CountOf.TUPLES else "x" for i, text in enumerate(texts)}
 
     def _of_each_value(self, emitter: Emitter) -> str:
         """Sum each value's features once a group, after keeping at most C pairs of group and value for each unit.
@@ -225,13 +242,10 @@ class Sums:
         however many units keep it: at most C rows of features come or go. That a value has one row of features is no
         part of the argument: pairs are told apart by both.
         """
-        value = self.value
-        if value is None:
-            raise InternalError
-        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, self.values, self.bound, emitter)
         values = LatticeValues(emitter, self.bound, self.lattice, ())
         sums = [values.summed(column, weighted=False) for column in self.columns()]
-        named = {emitter.one_text(emitter.sql(value), value.type): "x", **values.named}
+        named = {**self._named_values(emitter), **values.named}
         rows = scan.rows([f"{text} AS {name}" for text, name in named.items()], distinct=True)
         return scan.each_once(rows, sums, list(named.values()))
 

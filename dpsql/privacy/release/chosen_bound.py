@@ -21,13 +21,18 @@ from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.release.noisy_ladder import FOR_CHOICE, FOR_MARGINS, FOR_TARGETS, NoisyLadder, Tail
 
 
-def chosen_bound(ladder: NoisyLadder, measurement: Sums | Histogram, group_count: int = 1) -> ChosenBound:
-    """Return the C for a measurement of `group_count` groups, by what was released of the rows that units have."""
-    paid = ladder.epsilon * SHARE
+def chosen_bound(
+    ladder: NoisyLadder, measurement: Sums | Histogram, group_count: int = 1, *, paid: float | None = None
+) -> ChosenBound:
+    """Return the C for a measurement of `group_count` groups, by what was released of the rows that units have.
+
+    It pays `paid`, or what goes with the ladder's own ε.
+    """
+    paid = float(ladder.epsilon * SHARE) if paid is None else paid
     cuts, doubted, likely = (_cuts(ladder, tail) for tail in (FOR_CHOICE, FOR_MARGINS, FOR_TARGETS))
     groups = largest_share(group_count)
     matters = 1.0 if isinstance(measurement, Sums) and not measurement.of_ratios else LITTLE
-    noise = _noise(measurement) / float(paid)
+    noise = _noise(measurement) / paid
     errors = [hypot(cut / groups * matters, rung * noise) for rung, cut in zip(ladder.rungs, cuts, strict=True)]
     place = errors.index(min(errors))
     return ChosenBound(ladder.rungs[place], math.ceil(max(cuts[place], doubted[place])), math.ceil(likely[place]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.privacy.accuracy.margin import Margins, first_width
+from dpsql.privacy.accuracy.margin import Margins, first_width, largest_share
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measured, Measurement, Searched, as_chosen
@@ -87,6 +87,11 @@ class Draws:
         if chosen is None or chosen.likely is None or not self.cut:
             return 1.0
         return chosen.likely / max(chosen.cut, 1)
+
+    @property
+    def cut_of_group(self) -> float:
+        """Return how many rows C takes off a group of the usual size, as it seems."""
+        return self.cut / largest_share(len(self.best[0].groups.grouped))
 
     @property
     def missing(self) -> float | None:

@@ -52,6 +52,8 @@ class _Line:
     """The buckets of quantiles."""
     margins: Mapping[int, Margins]
     """The common part of the margins of all lines, by part."""
+    cut: Sequence[float] = ()
+    """How many rows of a group the C of each part takes off, as it seems."""
 
 
 def rows(
@@ -112,6 +114,7 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
     read, chosen = [added_up(sums, draw.reader()) for draw in draws], [draw.chosen() for draw in draws]
     cut = {o.part for o in plan.outputs if isinstance(o, StatisticOutput) and o.cut}  # for which all groups are read
     of_parts = [draw.margins_by_place(missing=i in cut) for i, draw in enumerate(draws)]
+    cut_off = [draw.cut_of_group for draw in draws]
     widest = {i: part_margins for i, of in enumerate(of_parts) if (part_margins := of(None)) is not None}
 
     def margins(place: int) -> Mapping[int, Margins]:
@@ -124,7 +127,7 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
             if possible is not None and not possible(keys):
                 continue
             buckets = [] if sums is not None else [chosen_buckets[i] for chosen_buckets in chosen]
-            yield _Line(keys, every, [estimates_of(i) for estimates_of in read], buckets, margins(i))
+            yield _Line(keys, every, [estimates_of(i) for estimates_of in read], buckets, margins(i), cut_off)
 
     may_be_empty = emptiness(plan, len(groups), widest) if plan.hides_empty else _never
     if plan.sets is None:
@@ -221,7 +224,7 @@ def _margin(
         case PointMarginOutput(part=part):
             if part is None or not plan.parts:
                 return None
-            return format_number(point_half_width(_buckets(plan, part), line.chosen[part]), type_)
+            return format_number(point_half_width(_buckets(plan, part), line.chosen[part], line.cut[part]), type_)
 
 
 def _of_no_rows(output: StatisticOutput) -> CellText:

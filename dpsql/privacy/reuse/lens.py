@@ -130,9 +130,10 @@ def _rows(measurement: Sums | Histogram) -> ReadRows:
     keys = [key.expr for key in measurement.groups.keys]
     if isinstance(measurement, Histogram):
         return ReadRows(measurement.relation, measurement.where, [*keys, measurement.x.expr])
-    values = [] if measurement.value is None else [measurement.value]
     features = [e for f in measurement.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))]
-    return ReadRows(measurement.relation, measurement.where, [*keys, *values, *features, *measurement.block_conditions])
+    return ReadRows(
+        measurement.relation, measurement.where, [*keys, *measurement.values, *features, *measurement.block_conditions]
+    )
 
 
 def _renamed_unit(among: AmongRows, wanted: Sums | Histogram) -> Expr:
@@ -147,9 +148,9 @@ def _as_it_is(groups: GroupLines, wanted: Sums | Histogram, told: Sums | Histogr
     if isinstance(wanted, Histogram) or isinstance(told, Histogram):
         alike = isinstance(wanted, Histogram) and isinstance(told, Histogram) and _is_same(groups, wanted.x, told.x)
         return Lens((of_rows[0],), {}) if alike and all(of_rows[0]) else None
-    value = None if wanted.value is None else groups.among.renamed(wanted.value)
+    values = tuple(map(groups.among.renamed, wanted.values))
     features = {f: _renamed(groups, f) for f in readable_features(wanted.features)}
-    if value != told.value or not set(features.values()) <= readable_features(told.features).keys():
+    if values != told.values or not set(features.values()) <= readable_features(told.features).keys():
         return None
     return Lens((of_rows[0],), {f: (Term(Fraction(1), 0, of),) for f, of in features.items()})
 

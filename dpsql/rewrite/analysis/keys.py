@@ -15,7 +15,7 @@ from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.images import decimal_image, image
 from dpsql.rewrite.analysis.peeling import around, core, is_rounded, shown_as, within
 from dpsql.rewrite.analysis.predicates import assumed
-from dpsql.rewrite.functions.domains import Cell, order_of, too_many
+from dpsql.rewrite.functions.domains import Cell, lists_too_many, order_of, too_many
 from dpsql.rewrite.functions.table import describe, function_of, integral
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.facts import Env, Facts
@@ -250,6 +250,27 @@ def unknown_domain(expr: Expr) -> MissingBounds:
         hint=f'The owner of the data can declare `values: […]` (or, for whole numbers and times, `bounds`) for "{name}"; '
         "or group by something coarser, such as floor(x / 10) or date_trunc('day', t).",
     )
+
+
+def number_of_values(exprs: Sequence[Expr], facts_of: Callable[[Expr], Facts], limit: int) -> int | None:
+    """Return how many values an expression can have, NULL not counted; None where they are not declared, or many."""
+    (expr,) = exprs
+    env: Env = {ref: facts_of(ref) for ref in refs(expr)}
+    try:
+        return sum(value is not None for value in domain(expr, env, limit))
+    except (MissingBounds, Unsupported):
+        return None
+
+
+def number_of_tuples(exprs: Sequence[Expr], facts_of: Callable[[Expr], Facts], limit: int) -> int | None:
+    """Return how many tuples of values, or NULL, there can be; None where values are not declared, or many."""
+    numbers = [number_of_values((expr,), facts_of, limit) for expr in exprs]
+    return None if None in numbers else math.prod(number + 1 for number in numbers if number is not None)
+
+
+def are_not_listed(refusal: MissingBounds | Unsupported) -> bool:
+    """Return whether what was refused are keys whose values can't be listed, and which may be counted."""
+    return refusal.because == "key-without-domain" or (isinstance(refusal, Unsupported) and lists_too_many(refusal))
 
 
 def _whole_numbers(interval: Interval, limit: int) -> Sequence[Cell]:

@@ -1,5 +1,6 @@
 """Margins of medians, extremes and distinct counts, as a client asks for them."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import pytest
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
+from dpsql.privacy.accuracy.point_margin import point_half_width
 from dpsql.privacy.measurement.histogram import Histogram
 from tests.support.exactness import measurements
 from tests.support.fix_policy import with_epsilon, with_rows
@@ -97,3 +99,15 @@ def test_explain_says_by_how_many_ranks_a_median_is_off(new_client: NewClient, p
     client = new_client(Memory(policy), policy=with_epsilon(policy, Fraction(1)))
     lines = [str(line) for (line,) in client.ask("EXPLAIN SELECT median(fare) FROM rides").rows]
     assert any("Output median(fare): ±" in line and "ranks with 95 %" in line for line in lines)
+
+
+def test_a_median_may_be_off_by_what_is_cut_off(policy: Policy, world: World) -> None:
+    """As many rows as noise may reach, all on one side, are half as many ranks, and half as much again is allowed for."""
+    engine = Memory(policy)
+    (part,) = measurements("SELECT median(fare), dpsql.margin(median(fare)) FROM rides", policy, world, engine)
+    assert isinstance(part, Histogram)
+    priced = part.paying(Fraction(1))
+    ranks, alone = priced.ranks(Fraction(1, 2)), point_half_width(priced, (500, 3))
+    assert ranks is not None
+    assert alone is not None
+    assert point_half_width(priced, (500, 3), ranks) == pytest.approx(alone * math.hypot(1, 0.75))

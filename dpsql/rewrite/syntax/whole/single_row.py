@@ -38,7 +38,7 @@ def _is_single(query: exp.Expr, released: Released, named: _Names = frozenset())
         case exp.Values():
             return len(query.expressions) == 1
         case exp.Select():
-            return not _has_more_rows(query) and (_is_total(query) or _is_picked(query, released, named))
+            return not has_more_rows(query) and (_is_total(query) or _is_picked(query, released, named))
         case _:
             return False
 
@@ -55,7 +55,7 @@ def _is_limited(query: exp.Expr) -> bool:
     return not more and (count is None or count.name == "1")
 
 
-def _has_more_rows(select: exp.Select) -> bool:
+def has_more_rows(select: exp.Select) -> bool:
     """Return whether one row may become several: by grouping sets, or functions with rows."""
     group = select.args.get("group")
     if group is not None and group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is not None:

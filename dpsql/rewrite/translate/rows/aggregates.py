@@ -74,6 +74,19 @@ class Distinct:
     arg: Expr
     where: Expr = TRUE
 
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        """Return what is counted, alone."""
+        return (self.arg,)
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctTuples:
+    """COUNT(DISTINCT (x, y)): of tuples, in which NULL is a value like any other."""
+
+    args: tuple[Expr, ...]
+    where: Expr = TRUE
+
 
 @dataclass(frozen=True, slots=True)
 class OfDistinct:
@@ -88,7 +101,7 @@ class OfDistinct:
 class Margin:
     """The half-width of the 95 % interval of another aggregate."""
 
-    of: Moment | Quantile | Extreme | Distinct | OfDistinct
+    of: Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct
     cut: bool = False
     """Whether the question is about the share of a count or a sum that its C takes off, and not about the aggregate."""
 
@@ -109,7 +122,7 @@ class Vote:
     where: Expr = TRUE
 
 
-Aggregate = Moment | Quantile | Extreme | Distinct | OfDistinct | Margin | GroupingCall | Vote
+Aggregate = Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Margin | GroupingCall | Vote
 
 
 def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
@@ -139,7 +152,7 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
     if name in OF_SINGLE_ROWS:
         raise of_single_rows(name)
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
-        return _distinct(t, name, args[0], node)
+        return _distinct(t, name, args[0])
     if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
         return Moment("count", ())
     exprs = tuple(_argument(t, arg) for arg in args)
@@ -194,18 +207,25 @@ def _placed(t: Translator, name: str, arg: Expr) -> tuple[Expr, tuple[Value, ...
     return in_order(arg, ordered), tuple(str(value).ljust(length) for value in ordered)
 
 
-def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
+def _distinct(t: Translator, name: str, node: exp.Distinct) -> Aggregate:
     if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
         return _of_values(t, name, (_argument(t, node.expressions[0]),))  # as of all rows
-    tuples = any(isinstance(value.unnest(), exp.Tuple) or function_name(value) == "row" for value in node.expressions)
-    if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1 or tuples:
-        raise of_distinct(name, call)
+    if name == "count" and (values := _tuple_of(node)):
+        return DistinctTuples(tuple(_argument(t, value) for value in values))
+    if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1 or _tuple_of(node):
+        raise of_distinct(name)
     arg = _argument(t, node.expressions[0])
     if name == "count":
         return Distinct(arg)
     if not arg.type.is_number:
         raise _no_number(name)
     return OfDistinct(STATISTICS[name], arg)
+
+
+def _tuple_of(node: exp.Distinct) -> list[exp.Expr]:
+    """Return the values of the tuple that DISTINCT is of: (a, b) or ROW(a); nothing for anything else."""
+    values = node.expressions[0].unnest() if len(node.expressions) == 1 else None
+    return values.expressions if isinstance(values, exp.Tuple) or (values and function_name(values) == "row") else []
 
 
 _ADDED_UP = frozenset({"count", "sum", "regr_count"})
@@ -228,7 +248,7 @@ def _margin(t: Translator, node: exp.Expr, *, cut: bool) -> Margin:
         )
     several = isinstance(inner, Quantile) and inner.array
     of_text = isinstance(inner, (Quantile, Extreme)) and inner.ordered is not None
-    if several or of_text or not isinstance(inner, (Moment, Quantile, Extreme, Distinct, OfDistinct)):
+    if several or of_text or isinstance(inner, (Margin, GroupingCall, Vote)):
         raise Unsupported(
             "dpsql.margin() takes one number that an aggregate estimates: no array, text, mode or boolean",
             because="margin-of-number",

@@ -48,7 +48,7 @@ def computes(aggregate: Aggregate) -> bool:
             return name != "count"
         case asked.Quantile() | asked.Extreme() | asked.OfDistinct():
             return True
-        case asked.Margin() | asked.Distinct() | asked.Vote() | asked.GroupingCall():
+        case asked.Margin() | asked.Distinct() | asked.DistinctTuples() | asked.Vote() | asked.GroupingCall():
             return False
 
 
@@ -61,6 +61,8 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return inputs(aggregate.of)
         case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.OfDistinct() | asked.Vote():
             return (aggregate.where, aggregate.arg)
+        case asked.DistinctTuples():
+            return (aggregate.where, *aggregate.args)
         case asked.GroupingCall():
             return aggregate.keys
 

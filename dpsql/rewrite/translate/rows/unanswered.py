@@ -31,20 +31,8 @@ def of_a_place(name: str) -> Unsupported:
     )
 
 
-def of_distinct(name: str, node: exp.Expr) -> Unsupported:
-    """Return the refusal of DISTINCT pairs, and of what has no DISTINCT."""
-    rows = (
-        part
-        for part in node.find_all(exp.Anonymous, exp.Tuple)
-        if isinstance(part, exp.Tuple) or part.name.lower() == "row"
-    )
-    if name == "count" and next(rows, None) is not None:
-        return Unsupported(
-            "count(DISTINCT (…)) would count pairs, which many rows have once",
-            because="distinct-pairs",
-            hint="Count groups by how many rows they have: SELECT count(*) FROM (SELECT a, b FROM … GROUP BY a, b "
-            "HAVING count(*) > 5) AS v",
-        )
+def of_distinct(name: str) -> Unsupported:
+    """Return the refusal of what has no DISTINCT."""
     return Unsupported(
         f"{name}(DISTINCT …) would count what many rows have once, which is done for one value by count, sum, avg and "
         "variances alone",

@@ -16,7 +16,6 @@ DISTINCT = (
     "corr(DISTINCT fare, tip)",
     "regr_slope(DISTINCT fare, tip)",
     "covar_pop(DISTINCT fare, tip)",
-    "count(DISTINCT (paid, stars))",
     "median(DISTINCT fare)",
 )
 SINGLE = (

@@ -1,0 +1,40 @@
+"""Numbers of a unit's own rows, which count up to a number that is taken for `max_rows: auto` before anything is measured.
+
+SELECT avg(n) FROM (SELECT passenger_id, count(*) AS n FROM trips GROUP BY 1) AS t   →  n is clamped to 20
+"""
+
+from collections.abc import Iterator, Sequence
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.ir.expr import Expr, refs
+from dpsql.rewrite.ir.relation import Relation, UnitRows
+
+_NUMBERS = frozenset({"count", "count_distinct", "sum"})
+"""Numbers of a unit that are larger the more rows it has."""
+
+
+def check_numbers(relation: Relation, impossible: Sequence[Expr]) -> None:
+    """Refuse conditions that no row can satisfy for a number that nobody has declared: HAVING count(*) > 30, where 20 count.
+
+    Raises:
+        Unsupported: there is one.
+    """
+    for unit, most in unit_numbers(relation, impossible):
+        raise Unsupported(
+            f"of a {unit}'s own rows at most {most:,} count here, so that none has so many",
+            because="number-beyond-auto",
+            hint="`max_rows: auto` stands for that number; the owner of the data can declare another, or `{auto: N}`.",
+        )
+
+
+def unit_numbers(relation: Relation, exprs: Sequence[Expr]) -> Iterator[tuple[str, int]]:
+    """Yield the units of whose own rows some expressions read a number, and the most that count, if that is not declared."""
+    read = {(ref.source, ref.name) for ref in refs(*exprs)}
+    made_of = ((place, source.made) for place, source in enumerate(relation.sources))
+    for place, made in made_of:
+        if isinstance(made, UnitRows) and any(
+            (place, v.column.name) in read for v in made.values if v.function in _NUMBERS
+        ):
+            bounds = [bound for source in made.relation.sources for bound in source.table.units.values()]
+            if any(bound.up_to is not None for bound in bounds):
+                yield made.unit.name, max(bound.max_rows for bound in bounds if bound.up_to is not None)
