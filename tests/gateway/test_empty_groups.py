@@ -212,11 +212,11 @@ def test_another_word_is_refused(rides: Memory, new_client: NewClient) -> None:
     [
         "SELECT note, count(*) FROM rides GROUP BY note",
         "SELECT note FROM rides GROUP BY note",
-        "SELECT count(*) FROM (SELECT DISTINCT note FROM rides) AS n",
+        "SELECT coalesce(max(n), 0) FROM (SELECT note, count(*) AS n FROM rides GROUP BY note) AS n",
     ],
 )
 def test_who_finds_groups_is_told_which_are_not_shown(sql: str, rides: Memory, new_client: NewClient) -> None:
-    """Also where none is found, and where only their number is shown: it looks like that of all."""
+    """Also where none is found, and where only what is computed of them is shown: it looks like that of all."""
     client = new_client(rides, "eve")
     question = client.gateway.examine(sql, client.asker)
     assert question is not None
