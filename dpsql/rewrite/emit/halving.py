@@ -5,7 +5,7 @@ least part in halves. So buckets are about as wide as values are large: of [0, 1
 what is in it, from 31 on. They are put together of equal ones, of which there are `fine`. A value's bucket follows from which
 of these it is in, by whole numbers, on every engine in the same way:
 
-j < 2·e: j, j < 4·e: j / 2 + e, j < 8·e: j / 4 + 2·e, …, where e is the number of a part
+j < 2·e  →  j,    j < 4·e  →  j / 2 + e,    j < 8·e  →  j / 4 + 2·e, …, where e is how many buckets a part has
 """
 
 from dataclasses import dataclass, replace
