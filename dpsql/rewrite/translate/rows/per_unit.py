@@ -212,14 +212,14 @@ def _moments(key: Expr, env: Env) -> tuple[int, ...] | None:
 
 
 def fresh_names() -> Callable[[str], str]:
-    """Return a function that gives names, each once."""
+    """Return a function that gives names, each once, in capitals or not: DuckDB and Spark take these for the same."""
     given: set[str] = set()
 
     def fresh(name: str) -> str:
         number = 1
-        while (free := name if number == 1 else f"{name}_{number}") in given:
+        while (free := name if number == 1 else f"{name}_{number}").lower() in given:
             number += 1
-        given.add(free)
+        given.add(free.lower())
         return free
 
     return fresh
