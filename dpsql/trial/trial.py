@@ -128,6 +128,7 @@ class StatementTrial:
 
     def _ask(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> None:
         """Ask the engine for a form's variants, and remember what fails."""
+        self._ready()  # for which the first of all statements waits, and which is no fault of it
         until, places = time.monotonic() + _LONGEST, self.places(kind)
         variants = list(self._variants(part))
         for number, (measurement, sql) in enumerate(variants):

@@ -1,14 +1,10 @@
 """Buckets are read off finer ones that are kept: the very same, whatever is stored."""
 
-from dataclasses import replace
-from functools import partial
-
 import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.emit.binning import bucket
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.halving import Grid
 from dpsql.rewrite.emit.kept import KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 from tests.engines.nasty import DECLARED, REF, Engines
@@ -39,26 +35,6 @@ def test_finer_buckets_say_it_too(engines: Engines, parts: int) -> None:
     assert sum(computed != read for computed, read in pairs) > len(GRIDS) // 2
     computed, read = zip(*pairs, strict=True)
     assert engines.ask(DUCKDB, computed) == engines.ask(DUCKDB, read)
-
-
-def _always(kept: KeptColumns, table: str) -> KeptColumns:
-    """Return what is kept, of any table."""
-    _ = table
-    return kept
-
-
-def test_finer_halves_say_it_too(engines: Engines) -> None:
-    """Buckets that are finer near the lower end are those of twice as many, by twos, and of eight times as many."""
-    usual, grid, ref = Emitter(DUCKDB, DECLARED), Grid.of(Interval.of(0, 7), 2048), REF["x"]
-    assert grid.kept(usual, ref) is None
-    for times in (1, 2, 8):
-        finer = replace(grid, number=grid.number * times).of_column(usual, ref)
-        kept = KeptColumns(texts={finer: "finer"})
-        read = grid.kept(Emitter(DUCKDB, DECLARED, kept=partial(_always, kept)), ref)
-        assert read is not None
-        assert engines.ask(DUCKDB, [grid.of_column(usual, ref)]) == engines.ask(
-            DUCKDB, [read.replace('s0."finer"', finer)]
-        )
 
 
 def test_they_don_t_where_the_ends_are_too_near() -> None:

@@ -11,6 +11,7 @@ from dpsql.errors import TrialFailed
 from dpsql.policy.choices import TrialMode
 from dpsql.trial import trial
 from dpsql.trial.duckdb_ground import DuckDbGround
+from dpsql.trial.subject import TrialSubject
 from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
 from tests.support.tried import Court
@@ -41,3 +42,22 @@ def test_a_trial_ends(
     assert "try again" in str(failed.value.hint)
     monkeypatch.setattr(time, "monotonic", lambda: time.monotonic_ns() / 10**9 + trial._LATE)
     assert trial_court.tried(f"{COUNT} WHERE total > 3", "owner").new
+
+
+def test_making_the_databases_is_no_part_of_a_trial(
+    shop_courts: Mapping[str, Court], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine that takes longer than the trial of any statement; the first one waits for it."""
+    trial_court = shop_courts["duckdb"]
+    passed = 0.0
+
+    def slow(subject: TrialSubject) -> DuckDbGround:
+        nonlocal passed
+        passed = 10 * trial._LONGEST
+        return DuckDbGround(subject)
+
+    monkeypatch.setattr(time, "monotonic", lambda: time.monotonic_ns() / 10**9 + passed)
+    made = StatementTrial(
+        trial_court.trial._subject, slow, "tests", trial_court.emitter, TriedForms(None), TrialMode.FORMS
+    )
+    assert replace(trial_court, trial=made).tried(COUNT, "owner").new

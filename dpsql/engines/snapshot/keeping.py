@@ -75,7 +75,7 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
     for number in usual_counts(Scaled(read, column.bounds), table.expected_rows or USUAL_ROWS):
         grid = Grid.of(column.bounds, number)
         if grid.parts > 1:
-            yield grid.of_column(emitter, read)
+            yield bucket(emitter, read, column.bounds, grid.fine, single=False)
         if grid.parts == 1 or number == BUCKETS:
             yield bucket(emitter, read, column.bounds, number, single=False)
     own = (int(column.bounds.width / column.step),) if column.step else _steps(table, policy)

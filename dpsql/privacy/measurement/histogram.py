@@ -197,8 +197,6 @@ class Histogram:
         grid = self.grid
         if grid.parts == 1:
             return RowValues([f"{self._equal(emitter)} AS b"])
-        if (kept := grid.kept(emitter, self.x.expr)) is not None:
-            return RowValues([f"{kept} AS b"])
         fine = bucket(emitter, self.x.expr, self.x.interval, grid.fine, single=False)
         return RowValues([f"{grid.index(emitter, 'x')} AS b"], [f"{fine} AS x"])
 

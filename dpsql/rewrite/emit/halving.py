@@ -8,18 +8,14 @@ of these it is in, by whole numbers, on every engine in the same way:
 j < 2·e  →  j,    j < 4·e  →  j / 2 + e,    j < 8·e  →  j / 4 + 2·e, …, where e is how many buckets a part has
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.emit.binning import bucket
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.expr import Expr, Ref
 
 _MANY, _FEW = (2048, 16), (1024, 8)
 """From how many buckets on there are how many parts: each has 128 at least."""
-_FINER = (1, 2, 4, 8)
 _NEAR_NOTHING = 16
 """An interval whose ends are nearer to each other, by this factor, has equal buckets: its values are of one size."""
 
@@ -82,21 +78,3 @@ class Grid:
         middle = (first + last) // 2
         below, above = self._index(emitter, fine, first, middle), self._index(emitter, fine, middle, last)
         return f"CASE WHEN {fine} < {self.each << (middle - 1)} THEN {below} ELSE {above} END"
-
-    def of_column(self, emitter: Emitter, column: Ref) -> str:
-        """Return the text of a column's bucket."""
-        return self.index(emitter, bucket(emitter, column, self.interval, self.fine, single=False))
-
-    def kept(self, emitter: Emitter, expr: Expr) -> str | None:
-        """Return the column in which the engine keeps the bucket, or one of twice as many, and so on; None if there is none.
-
-        A bucket is one of twice as many, halved: as equal ones are, of which these are parts.
-        """
-        if not isinstance(expr, Ref):
-            return None
-        for times in _FINER:
-            finer = replace(self, number=self.number * times)
-            text = emitter.as_kept(expr, partial(finer.of_column, emitter), "halved", finer)
-            if text.startswith(f"s{expr.source}."):
-                return text if times == 1 else emitter.dialect.integer_quotient(text, str(times))
-        return None
