@@ -18,6 +18,8 @@ _MANY, _FEW = (2048, 16), (1024, 8)
 """From how many buckets on there are how many parts: each has 128 at least."""
 _NEAR_NOTHING = 16
 """An interval whose ends are nearer to each other, by this factor, has equal buckets: its values are of one size."""
+_FINE_ENOUGH = Fraction(1, 4)
+"""So have those whose equal buckets are no wider: finer ones take an engine twice as long, and would hardly be nearer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Grid:
     @classmethod
     def of(cls, interval: Interval, number: int) -> "Grid":
         """Return the usual grid of so many buckets: with parts where values may be of many sizes."""
-        if interval.low < 0 or interval.low * _NEAR_NOTHING > interval.high or number & (number - 1):
+        of_one_size = interval.low < 0 or interval.low * _NEAR_NOTHING > interval.high
+        if of_one_size or number & (number - 1) or interval.width <= number * _FINE_ENOUGH:
             return cls(interval, number)
         return cls(interval, number, next((parts for least, parts in (_MANY, _FEW) if number >= least), 1))
 
