@@ -1,6 +1,6 @@
 """Where answers are about no fewer units than a role's policy says: groups of few are left out, as far as noise lets tell."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -34,16 +34,18 @@ def _units(rides: Memory, key: str, where: str = "TRUE") -> Mapping[object, int]
     return {key: int(str(number)) for key, number in rows}
 
 
+def _told_apart(numbers: Iterable[int]) -> list[int]:
+    """Return the numbers of which no other is less by one: noise decides whether a group with a unit less is shown."""
+    every = set(numbers)
+    return [number for number in every if number - 1 not in every]
+
+
 @pytest.mark.parametrize("key", ["paid", "shared", "late"])
 @pytest.mark.parametrize("asked", ["count(*)", "sum(tip)", "median(tip)", "count(DISTINCT rider)", "max(seats)"])
 def test_groups_of_few_are_left_out(key: str, asked: str, of_few: NewOf, rides: Memory) -> None:
-    """All that have fewer units, and no others; whatever is asked of them. Dirty values are in the group of NULL.
-
-    Of one that has a unit less noise decides.
-    """
+    """All that have fewer units, and no others; whatever is asked of them. Dirty values are in the group of NULL."""
     units = _units(rides, key, f"{key}::text <> 'dispute'")
-    numbers = {*units.values(), max(units.values()) + 2}
-    for least in sorted(number for number in numbers if number - 1 not in numbers):
+    for least in _told_apart((*units.values(), max(units.values()) + 2)):
         rows = of_few(least).ask(f"SELECT {key}, {asked} FROM rides GROUP BY 1").rows
         shown = {row[0] for row in rows} - {None}
         assert shown & units.keys() == {key for key, number in units.items() if number >= least}
@@ -67,7 +69,7 @@ def test_one_group_of_all_is_null(of_few: NewOf, rides: Memory) -> None:
 def test_what_is_computed_of_groups_lacks_those_of_few(of_few: NewOf, rides: Memory) -> None:
     """An outer query sees the groups that are shown, and no others."""
     units = _units(rides, "paid", "paid IS NOT NULL")
-    least = max(units.values())
+    least = max(_told_apart(units.values()))
     each = "SELECT paid, avg(tip) FROM rides WHERE paid IS NOT NULL GROUP BY 1"
     rows = of_few(least).ask(f"SELECT count(*) FROM ({each}) AS t").rows
     assert rows == [(sum(number >= least for number in units.values()),)]
