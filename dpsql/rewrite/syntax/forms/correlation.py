@@ -22,6 +22,10 @@ class Correlated:
     own: tuple[exp.Expr, ...]
     private: bool
 
+    def where(self) -> exp.Where | None:
+        """Return what it says by itself, as its WHERE."""
+        return exp.Where(this=exp.and_(*(part.copy() for part in self.own), copy=False)) if self.own else None
+
 
 @dataclass(frozen=True, slots=True)
 class Offered:

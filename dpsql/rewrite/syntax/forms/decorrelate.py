@@ -11,7 +11,7 @@ A group is there once at most, so no row is multiplied or lost. Claim: the state
 and their claims are where joins are followed: a joined row is one individual's, or its other part is not private.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -23,6 +23,7 @@ from dpsql.rewrite.syntax.forms.group_values import (
     has_columns_outside,
     is_null_of_nothing,
     present,
+    put_out,
     value_of,
     with_values,
 )
@@ -35,7 +36,7 @@ from dpsql.rewrite.syntax.named.columns import Ctes, from_items, tables_in_from
 from dpsql.rewrite.syntax.named.existence import as_list, conjuncts_of, existences
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.made_names import columns_of_subquery, fresh
+from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
@@ -55,7 +56,7 @@ def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: boo
     for part in _parts(select):
         for query in list(queries_below(part)):
             work.replace(query)
-    return work.joined
+    return [*work.made.values()]
 
 
 def _parts(select: exp.Select) -> list[exp.Expr]:
@@ -66,18 +67,19 @@ def _parts(select: exp.Select) -> list[exp.Expr]:
         return [part for part in (where, *select.expressions, order) if part is not None]
     keys = grouping_in(select, aggregates).keys
     texts, group = {render(key) for key in keys}, select.args.get("group")
-    shown = [output for output in select.expressions if render(output.unalias()) in texts]
     places = [*select.expressions, select.args.get("having"), select.args.get("order")]
     calls = [call for place in places if place is not None for call in top_aggregates(place)]
+    shown = [key for place in places if place is not None for key in _keys_with_queries(place, texts)]
     return [*([where] if where else []), *calls, *keys, *shown, *(group.expressions if group else ())]
 
 
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """The columns of groups in FROM: the first of those that they are found by, and their values."""
-
-    key: exp.Expr
-    values: Sequence[exp.Expr]
+def _keys_with_queries(place: exp.Expr, keys: Collection[str]) -> Iterator[exp.Expr]:
+    for query in queries_below(place):
+        node = query
+        while node is not place and render(node) not in keys and node.parent is not None:
+            node = node.parent
+        if render(node.unalias()) in keys:
+            yield node
 
 
 @dataclass(slots=True)
@@ -86,8 +88,8 @@ class _Select:
     ctes: Ctes
     policy: Policy
     of_rows: bool
-    joined: list[exp.Expr] = field(default_factory=list)
-    substitutes: dict[str, exp.Expr] = field(default_factory=dict)
+    made: dict[str, exp.Expr] = field(default_factory=dict)
+    """Joined subqueries, by the words of what each stands for."""
 
     def replace(self, query: exp.Expr) -> None:
         """Put one subquery into FROM, where that is known to mean the same."""
@@ -96,13 +98,9 @@ class _Select:
         holder = query.parent if isinstance(query.parent, (exp.Exists, exp.In)) else value
         if holder is None or holder.parent is None:
             return
-        text = render(holder)
-        if text not in self.substitutes:
-            substitute = self._instead(query, holder)
-            if substitute is None:
-                return
-            self.substitutes[text] = substitute
-        new: exp.Expr = self.substitutes[text].copy()
+        new = self._instead(query, holder)
+        if new is None:
+            return
         if isinstance(holder.parent, exp.Select):  # an output without a name has that of the subquery
             new = exp.alias_(new, output_name(holder), quoted=True)
         holder.replace(new)
@@ -132,15 +130,16 @@ class _Select:
 
     def _first(self, inner: exp.Select, query: exp.Expr, holder: exp.Expr) -> exp.Expr | None:
         """Return what stands for one value of the first of a row's own rows."""
-        name = fresh("subquery", tables_in_from(self.select))
         if isinstance(holder, (exp.Exists, exp.In)) or not reads_rows(inner, self.ctes, self.policy):
             return None
-        self._without_commas()
-        item = first_beside(self.select, inner, name, self.ctes, self.policy)
-        if item is None:
-            return None
-        self.joined.append(item)
-        column = exp.column(output_name(inner.expressions[0]), name, quoted=True)
+        text = render(inner)
+        if text not in self.made:
+            self._without_commas()
+            item = first_beside(self.select, inner, self._name(), self.ctes, self.policy)
+            if item is None:
+                return None
+            self.made[text] = item
+        column = exp.column(output_name(inner.expressions[0]), self.made[text].alias, quoted=True)
         return column if holder is query else _around(holder, column)
 
     def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
@@ -153,7 +152,7 @@ class _Select:
         keys = [inside for inside, _ in parts.pairs]
         if not self._by_unit(inner, keys) or not _groups_only_by(inner, keys):
             return None
-        return present(self._join(inner, parts, ()).key)
+        return present(self._join(inner, parts, ())[0])
 
     def _among(self, inner: exp.Select, parts: Correlated, holder: exp.In) -> exp.Expr | None:
         """Return what stands for `x IN (…)` of individuals: of them none is NULL.
@@ -179,13 +178,13 @@ class _Select:
             or (outs and plain)
         ):
             return None
-        made = self._join(inner, Correlated(((out, left),), parts.own, private=True), [*calls.values()])
-        values = dict(zip(calls, made.values, strict=True))
+        key, columns = self._join(inner, Correlated(((out, left),), parts.own, private=True), [*calls.values()])
+        values = dict(zip(calls, columns, strict=True))
         equal = [
             exp.EQ(this=exp.Paren(this=with_values(v.copy(), values)), expression=o.copy())
             for v, o in zip(outs, others, strict=True)
         ]
-        return exp.Paren(this=exp.and_(present(made.key), *equal, copy=False)) if equal else present(made.key)
+        return exp.Paren(this=exp.and_(present(key), *equal, copy=False)) if equal else present(key)
 
     def _value(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
         """Return what stands for one value: aggregates, or what is looked up by a public table's key."""
@@ -198,9 +197,9 @@ class _Select:
             return None
         if not self._by_unit(inner, [inside for inside, _ in parts.pairs]):
             # It is computed where it is released: here, what is released has no bounds.
-            made = self._join(inner, parts, (output,))
-            return made.values[0] if is_null_of_nothing(output, calls) else _or_of_nothing(made, output, calls)
-        columns = self._join(inner, parts, calls).values
+            key, (column,) = self._join(inner, parts, (output,))
+            return column if is_null_of_nothing(output, calls) else _or_of_nothing(key, column, output, calls)
+        _, columns = self._join(inner, parts, calls)
         values = {render(call): value_of(column, call) for column, call in zip(columns, calls, strict=True)}
         return exp.Paren(this=with_values(output.copy(), values))
 
@@ -211,29 +210,30 @@ class _Select:
         plain = isinstance(inside, exp.Column) and table is not None and fold(inside.this) == table.key
         if parts.private or more or len(items) > 1 or not plain or (items and fold(items[0].this) in self.ctes):
             return None
-        return self._join(inner, parts, (output,), grouped=False).values[0]
+        return self._join(inner, parts, (output,), grouped=False)[1][0]
 
     def _join(
         self, inner: exp.Select, parts: Correlated, values: Sequence[exp.Expr], *, grouped: bool = True
-    ) -> "_Joined":
-        """Put the groups of a subquery's rows into FROM; return the columns that they have there."""
-        name = fresh("subquery", tables_in_from(self.select))
-        table, outputs = inner.copy(), [*(inside for inside, _ in parts.pairs), *values]
-        names = columns_of_subquery(outputs)
-        named = [exp.alias_(node.copy(), as_, quoted=True) for node, as_ in zip(outputs, names, strict=True)]
-        table.set("expressions", named)
-        own = [part.copy() for part in parts.own]
-        table.set("where", exp.Where(this=exp.and_(*own, copy=False)) if own else None)
+    ) -> tuple[exp.Column, list[exp.Column]]:
+        """Put the groups of a subquery's rows into FROM, once; return the first of their keys there, and their values."""
+        table, keys = inner.copy(), [inside for inside, _ in parts.pairs]
+        table.set("expressions", [key.copy() for key in keys])
+        table.set("where", parts.where())
         if grouped:
-            table.set("group", exp.Group(expressions=[inside.copy() for inside, _ in parts.pairs]))
-        columns = [exp.column(as_, name, quoted=True) for as_ in names]
-        pairs = zip(columns, parts.pairs, strict=False)
-        on = [exp.EQ(this=column.copy(), expression=out.copy()) for column, (_, out) in pairs]
-        item = exp.Subquery(this=table, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-        self._without_commas()
-        self.select.append("joins", exp.Join(this=item, side="LEFT", on=exp.and_(*on, copy=False)))
-        self.joined.append(item)
-        return _Joined(columns[0], columns[len(parts.pairs) :])
+            table.set("group", exp.Group(expressions=[key.copy() for key in keys]))
+        text = " = ".join(map(render, (table, *(outside for _, outside in parts.pairs))))
+        item = self.made.get(text)
+        if item is None:
+            table.set("expressions", [])
+            name = exp.TableAlias(this=exp.to_identifier(self._name(), quoted=True))
+            item = self.made[text] = exp.Subquery(this=table, alias=name)
+            on = [exp.EQ(this=put_out(item, inside), expression=outside.copy()) for inside, outside in parts.pairs]
+            self._without_commas()
+            self.select.append("joins", exp.Join(this=item, side="LEFT", on=exp.and_(*on, copy=False)))
+        return put_out(item, keys[0]), [put_out(item, value) for value in values]
+
+    def _name(self) -> str:
+        return fresh("subquery", tables_in_from(self.select))
 
     def _without_commas(self) -> None:
         for join in self.select.args.get("joins") or ():
@@ -266,10 +266,10 @@ def _groups_only_by(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
     return group is None or all(render(element) in texts for element in group.expressions)
 
 
-def _or_of_nothing(made: _Joined, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:
+def _or_of_nothing(key: exp.Expr, value: exp.Expr, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:
     """Return the value of a group, and where there is none what its counts of 0 come to."""
     of_none = {render(call): exp.Literal.number(0) if is_count(call) else exp.Null() for call in calls}
-    there = exp.If(this=present(made.key.copy()), true=made.values[0])
+    there = exp.If(this=present(key), true=value)
     return exp.Case(ifs=[there], default=with_values(exp.Paren(this=output.copy()), of_none))
 
 
@@ -295,6 +295,6 @@ def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
         return None
     query = inner.copy()
     query.set("expressions", [inside.copy()])
-    query.set("where", exp.Where(this=exp.and_(*(own.copy() for own in parts.own), copy=False)) if parts.own else None)
+    query.set("where", parts.where())
     among = exp.In(this=outside.copy(), query=exp.Subquery(this=query))
     return exp.Anonymous(this="coalesce", expressions=[among, exp.false()])

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.named.aggregate_names import is_count
+from dpsql.rewrite.syntax.named.made_names import columns_of_subquery
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
@@ -61,3 +62,17 @@ def with_values(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
 def present(column: exp.Expr) -> exp.Expr:
     """Return the condition that a column has a value: where groups are joined, that there is one."""
     return exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))
+
+
+def put_out(item: exp.Expr, node: exp.Expr) -> exp.Column:
+    """Return the column of a subquery in FROM that has an expression, which it puts out from now on.
+
+    (SELECT rider AS k FROM trips GROUP BY rider) AS c   →  c.v of (SELECT rider AS k, avg(fare) AS v FROM …) AS c
+    """
+    outputs = item.this.expressions
+    texts = [render(output.unalias()) for output in outputs]
+    if render(node) not in texts:
+        texts.append(render(node))
+        name = columns_of_subquery([*(output.unalias() for output in outputs), node])[-1]
+        item.this.append("expressions", exp.alias_(node.copy(), name, quoted=True))
+    return exp.column(item.this.expressions[texts.index(render(node))].alias, item.alias, quoted=True)

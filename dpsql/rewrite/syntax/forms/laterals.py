@@ -161,7 +161,7 @@ def _alone(inner: exp.Select, parts: Correlated, made: Sequence[exp.Expr]) -> ex
     table = inner.copy()
     named = [exp.alias_(output.unalias().copy(), output_name(output), quoted=True) for output in inner.expressions]
     table.set("expressions", [*named, *made])
-    table.set("where", exp.Where(this=exp.and_(*(own.copy() for own in parts.own), copy=False)) if parts.own else None)
+    table.set("where", parts.where())
     table.set("order", None)
     table.set("limit", None)
     if inner.args.get("group"):

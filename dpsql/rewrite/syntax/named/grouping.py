@@ -110,7 +110,8 @@ def _columns(select: exp.Select, node: exp.Expr) -> tuple[exp.Expr, ...]:
     """Return the keys in one element: `(a, b)` groups by both at once, `()` by nothing."""
     if isinstance(node, exp.Tuple):
         return tuple(_resolved(select, part) for part in node.expressions)
-    if isinstance(node, exp.Paren):
+    in_brackets = isinstance(node, exp.Subquery) and isinstance(node.this, (exp.Subquery, exp.Column))
+    if isinstance(node, exp.Paren) or in_brackets:
         return _columns(select, node.this)
     return (_resolved(select, node),)
 
