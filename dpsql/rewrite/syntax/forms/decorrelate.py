@@ -11,7 +11,7 @@ A group is there once at most, so no row is multiplied or lost. Claim: the state
 and their claims are where joins are followed: a joined row is one individual's, or its other part is not private.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -20,16 +20,16 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import Correlated, reads_rows, taken_apart
 from dpsql.rewrite.syntax.forms.group_values import (
     STRICT,
+    Joined,
     has_columns_outside,
     is_null_of_nothing,
     present,
-    put_out,
     value_of,
     with_values,
 )
 from dpsql.rewrite.syntax.forms.inner import with_all_public
 from dpsql.rewrite.syntax.forms.laterals import first_beside
-from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below
+from dpsql.rewrite.syntax.forms.nested import aggregates_of, keys_with_queries, queries_below
 from dpsql.rewrite.syntax.forms.set_operations import put_lists_below
 from dpsql.rewrite.syntax.named.aggregate_names import is_count, top_aggregates
 from dpsql.rewrite.syntax.named.columns import Ctes, from_items, tables_in_from
@@ -56,7 +56,7 @@ def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: boo
     for part in _parts(select):
         for query in list(queries_below(part)):
             work.replace(query)
-    return [*work.made.values()]
+    return [joined.item for joined in work.made.values()]
 
 
 def _parts(select: exp.Select) -> list[exp.Expr]:
@@ -66,20 +66,11 @@ def _parts(select: exp.Select) -> list[exp.Expr]:
         order = select.args.get("order")
         return [part for part in (where, *select.expressions, order) if part is not None]
     keys = grouping_in(select, aggregates).keys
-    texts, group = {render(key) for key in keys}, select.args.get("group")
     places = [*select.expressions, select.args.get("having"), select.args.get("order")]
     calls = [call for place in places if place is not None for call in top_aggregates(place)]
-    shown = [key for place in places if place is not None for key in _keys_with_queries(place, texts)]
+    shown = keys_with_queries([place for place in places if place is not None], keys)
+    group = select.args.get("group")
     return [*([where] if where else []), *calls, *keys, *shown, *(group.expressions if group else ())]
-
-
-def _keys_with_queries(place: exp.Expr, keys: Collection[str]) -> Iterator[exp.Expr]:
-    for query in queries_below(place):
-        node = query
-        while node is not place and render(node) not in keys and node.parent is not None:
-            node = node.parent
-        if render(node.unalias()) in keys:
-            yield node
 
 
 @dataclass(slots=True)
@@ -88,7 +79,7 @@ class _Select:
     ctes: Ctes
     policy: Policy
     of_rows: bool
-    made: dict[str, exp.Expr] = field(default_factory=dict)
+    made: dict[str, Joined] = field(default_factory=dict)
     """Joined subqueries, by the words of what each stands for."""
 
     def replace(self, query: exp.Expr) -> None:
@@ -138,8 +129,8 @@ class _Select:
             item = first_beside(self.select, inner, self._name(), self.ctes, self.policy)
             if item is None:
                 return None
-            self.made[text] = item
-        column = exp.column(output_name(inner.expressions[0]), self.made[text].alias, quoted=True)
+            self.made[text] = Joined(item)
+        column = exp.column(output_name(inner.expressions[0]), self.made[text].item.alias, quoted=True)
         return column if holder is query else _around(holder, column)
 
     def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
@@ -222,15 +213,15 @@ class _Select:
         if grouped:
             table.set("group", exp.Group(expressions=[key.copy() for key in keys]))
         text = " = ".join(map(render, (table, *(outside for _, outside in parts.pairs))))
-        item = self.made.get(text)
-        if item is None:
+        joined = self.made.get(text)
+        if joined is None:
             table.set("expressions", [])
             name = exp.TableAlias(this=exp.to_identifier(self._name(), quoted=True))
-            item = self.made[text] = exp.Subquery(this=table, alias=name)
-            on = [exp.EQ(this=put_out(item, inside), expression=outside.copy()) for inside, outside in parts.pairs]
+            joined = self.made[text] = Joined(exp.Subquery(this=table, alias=name))
+            on = [exp.EQ(this=joined.column(inside), expression=outside.copy()) for inside, outside in parts.pairs]
             self._without_commas()
-            self.select.append("joins", exp.Join(this=item, side="LEFT", on=exp.and_(*on, copy=False)))
-        return put_out(item, keys[0]), [put_out(item, value) for value in values]
+            self.select.append("joins", exp.Join(this=joined.item, side="LEFT", on=exp.and_(*on, copy=False)))
+        return joined.column(keys[0]), [joined.column(value) for value in values]
 
     def _name(self) -> str:
         return fresh("subquery", tables_in_from(self.select))

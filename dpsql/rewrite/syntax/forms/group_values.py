@@ -4,11 +4,12 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.named.aggregate_names import is_count
-from dpsql.rewrite.syntax.named.made_names import columns_of_subquery
+from dpsql.rewrite.syntax.named.made_names import column_of_subquery
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
@@ -64,15 +65,20 @@ def present(column: exp.Expr) -> exp.Expr:
     return exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))
 
 
-def put_out(item: exp.Expr, node: exp.Expr) -> exp.Column:
-    """Return the column of a subquery in FROM that has an expression, which it puts out from now on.
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A subquery in FROM, and the names of its columns by their text."""
 
-    (SELECT rider AS k FROM trips GROUP BY rider) AS c   →  c.v of (SELECT rider AS k, avg(fare) AS v FROM …) AS c
-    """
-    outputs = item.this.expressions
-    texts = [render(output.unalias()) for output in outputs]
-    if render(node) not in texts:
-        texts.append(render(node))
-        name = columns_of_subquery([*(output.unalias() for output in outputs), node])[-1]
-        item.this.append("expressions", exp.alias_(node.copy(), name, quoted=True))
-    return exp.column(item.this.expressions[texts.index(render(node))].alias, item.alias, quoted=True)
+    item: exp.Expr
+    names: dict[str, str] = field(default_factory=dict)
+
+    def column(self, node: exp.Expr) -> exp.Column:
+        """Return the column that has an expression, which the subquery puts out from now on.
+
+        (SELECT rider AS k FROM trips GROUP BY rider) AS c   →  c.v of (SELECT rider AS k, avg(fare) AS v FROM …) AS c
+        """
+        text = render(node)
+        if text not in self.names:
+            self.names[text] = column_of_subquery(text, self.names.values())
+            self.item.this.append("expressions", exp.alias_(node.copy(), self.names[text], quoted=True))
+        return exp.column(self.names[text], self.item.alias, quoted=True)

@@ -68,6 +68,7 @@ def _as_values(select: exp.Select, join: exp.Join, inner: exp.Select) -> None:
     columns = _columns(select, join)
     if columns is None:
         return
+    inner.set("expressions", [])
     for column in columns:
         query = inner.copy()
         query.set("expressions", [exp.alias_(values[fold(column.this)].copy(), fold(column.this), quoted=True)])

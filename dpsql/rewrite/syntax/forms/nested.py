@@ -1,6 +1,6 @@
 """The contents of one SELECT's expressions: the queries nested in them, and its aggregate calls."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from sqlglot import exp
 
@@ -51,3 +51,21 @@ def aggregates_of(node: exp.Select) -> tuple[exp.Expr, ...]:
     if len({function_name(call) for call in calls}) == len(calls):
         return tuple(calls)  # which spares writing them to see that they differ
     return tuple({render(call): call for call in reversed(calls)}.values())[::-1]
+
+
+def keys_with_queries(places: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """Return where outputs and conditions of groups have keys that are made of queries.
+
+    SELECT upper((SELECT kind …)) … GROUP BY (SELECT kind …)   →  (SELECT kind …) in upper(…)
+    """
+    nodes = {render(key): len(every(key, exp.Expr)) for key in keys if next(queries_below(key), None) is not None}
+    matching = []
+    for place in places if nodes else ():
+        for query in queries_below(place):
+            node = query
+            for _ in range(max(nodes.values())):  # what is further around has more in it than any key
+                if node is place or node.parent is None or render(node) in nodes:
+                    break
+                node = node.parent
+            matching += [node] if render(node.unalias()) in nodes else []
+    return matching

@@ -22,8 +22,13 @@ def columns_of_subquery(nodes: Iterable[exp.Expr]) -> list[str]:
     """Return a name for each of the outputs of a subquery, such as `avg(fare) of the subquery`."""
     names: list[str] = []
     for node in nodes:
-        names.append(fresh(f"{_start(render(node))} of the subquery", names))
+        names.append(column_of_subquery(render(node), names))
     return names
+
+
+def column_of_subquery(text: str, taken: Collection[str]) -> str:
+    """Return a name for an output that is written so, and that is not taken."""
+    return fresh(f"{_start(text)} of the subquery", taken)
 
 
 def _start(text: str) -> str:

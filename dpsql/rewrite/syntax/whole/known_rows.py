@@ -9,6 +9,7 @@ SELECT id, count(*) OVER (PARTITION BY id) FROM t   →  SELECT id, 1::bigint FR
 By the first tools find out whether a table can be read; by the others tests of data ask whether a column is unique.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -30,6 +31,8 @@ _GROUPED = {"expressions", "from_", "where", "group", "having", "order", "limit"
 def put_known_rows(tree: exp.Query, policy: Policy) -> dict[str, str]:
     """Change the queries in a tree whose rows are known; return the tables that they read, and what is said of each."""
     ctes = {fold(cte.args["alias"].this): cte for cte in every(tree, exp.CTE)}
+    read = Counter(fold(table.this) for table in every(tree, exp.Table) if not table.args.get("db")) if ctes else {}
+    once = {name: cte for name, cte in ctes.items() if read[name] == 1 and not cte.args["alias"].args.get("columns")}
     told = {}
     for select in every(tree, exp.Select):
         for window in tuple(every(select, exp.Window)):
@@ -39,7 +42,7 @@ def put_known_rows(tree: exp.Query, policy: Policy) -> dict[str, str]:
                     exp.Cast(this=exp.Literal.number(1), to=exp.DataType.build("bigint", dialect="postgres"))
                 )
                 told[counted.name] = _unique(counted)
-        for inner, outer in _looked_at(select, ctes):
+        for inner, outer in _looked_at(select, once):
             table = _only_table(inner, policy, ctes)
             if table is None:
                 continue
@@ -102,20 +105,14 @@ def _has_key(names: AbstractSet[str], table: Table) -> bool:
     return any(key <= names and not any(table.columns[name].nullable for name in key) for key in table.keys)
 
 
-def _looked_at(select: exp.Select, ctes: Mapping[str, exp.CTE]) -> Iterator[tuple[exp.Select, exp.Select | None]]:
-    """Yield a SELECT by itself, and the one that it alone reads with itself around that."""
+def _looked_at(select: exp.Select, once: Mapping[str, exp.CTE]) -> Iterator[tuple[exp.Select, exp.Select | None]]:
+    """Yield a SELECT by itself, and the one that it alone reads with itself around that; CTEs are those read `once`."""
     yield select, None
     item = select.args["from_"].this if select.args.get("from_") and not select.args.get("joins") else None
     if isinstance(item, exp.Table) and not item.args.get("db"):
-        cte = ctes.get(fold(item.this))
-        item = cte if cte is not None and not cte.args["alias"].args.get("columns") and _is_read_once(cte) else None
+        item = once.get(fold(item.this))
     if isinstance(item, (exp.Subquery, exp.CTE)) and isinstance(item.this, exp.Select):
         yield item.this, select
-
-
-def _is_read_once(cte: exp.CTE) -> bool:
-    name, root = fold(cte.args["alias"].this), cte.root()
-    return sum(fold(table.this) == name and not table.args.get("db") for table in every(root, exp.Table)) == 1
 
 
 def _only_table(select: exp.Select, policy: Policy, ctes: Mapping[str, exp.CTE]) -> Table | None:

@@ -86,23 +86,25 @@ def _replace(table: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
 
 def is_plain(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
     """Return whether an element of FROM is a plain declared table, or a query that names its columns and filters it."""
-    if isinstance(item, exp.Table) and not item.args.get("db") and fold(item.this) in ctes:
-        name = fold(item.this)
-        if names_itself(ctes[name]) is not False:
+    passed = set[str]()
+    while True:
+        if isinstance(item, exp.Table):
+            name = fold(item.this)
+            if item.args.get("db") or name not in ctes or name in passed:
+                return declared(item, policy) is not None
+            if names_itself(ctes[name]) is not False:
+                return False
+            passed.add(name)
+            item = ctes[name]
+        query = item.this if isinstance(item, (exp.Subquery, exp.CTE)) else None
+        while isinstance(query, exp.Subquery):
+            query = query.this
+        if not isinstance(query, exp.Select) or any(v for k, v in query.args.items() if k not in _PLAIN):
             return False
-        return is_plain(
-            ctes[name], {other_name: other for other_name, other in ctes.items() if other_name != name}, policy
-        )
-    if isinstance(item, exp.Table):
-        return declared(item, policy) is not None
-    query = item.this if isinstance(item, (exp.Subquery, exp.CTE)) else None
-    while isinstance(query, exp.Subquery):
-        query = query.this
-    if not isinstance(query, exp.Select) or any(v for k, v in query.args.items() if k not in _PLAIN):
-        return False
-    outputs, from_ = (output.unalias() for output in query.expressions), query.args.get("from_")
-    named = all(isinstance(output, (exp.Column, exp.Star)) for output in outputs)
-    return named and from_ is not None and is_plain(from_.this, ctes, policy)
+        outputs, from_ = (output.unalias() for output in query.expressions), query.args.get("from_")
+        if from_ is None or not all(isinstance(output, (exp.Column, exp.Star)) for output in outputs):
+            return False
+        item = from_.this
 
 
 def function_named(item: exp.Expr) -> str:

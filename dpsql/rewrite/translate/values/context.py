@@ -80,6 +80,8 @@ class Translator:
     """Inner queries among these expressions, and tests of their values, by their nodes."""
     by_value: bool = True
     """Whether the shadow may be asked what a function makes of each of few values."""
+    zoned: dict[int, tuple[exp.Expr, bool]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """By nodes that were looked at, whether they are times with a zone."""
 
     def expression(self, node: exp.Expr) -> Expr:
         """Return the expression.

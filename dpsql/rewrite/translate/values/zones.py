@@ -37,6 +37,12 @@ _UTC = frozenset({"utc", "etc/utc", "etc/uct", "uct", "z", "zulu", "gmt", "etc/g
 
 def is_zoned(t: Translator, node: exp.Expr) -> bool:
     """Return whether an expression has the type `timestamptz`."""
+    if id(node) not in t.zoned:
+        t.zoned[id(node)] = node, _is_zoned(t, node)
+    return t.zoned[id(node)][1]
+
+
+def _is_zoned(t: Translator, node: exp.Expr) -> bool:
     if id(node) in t.inner:
         return t.inner[id(node)].type is SqlType.TIMESTAMPTZ
     match node:
