@@ -55,8 +55,9 @@ def _given(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> str:
     place = getattr(output, "part", None)
     if isinstance(place, int) and place in bounds:
         return f", if C is {bounds[place].rows:,}, as the profile tells"
-    bound = plan.parts[place].bound if isinstance(place, int) and plan.parts else None
-    return f", if C is {bound.rows:,}" if bound is not None and bound.up_to is not None else ""
+    part = plan.parts[place] if isinstance(place, int) and plan.parts else None
+    rows = part.worth if isinstance(part, Sums) else part.bound.rows if part is not None else 0
+    return f", if C is {rows:,}" if part is not None and part.bound.up_to is not None else ""
 
 
 def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[Expected]:
@@ -93,6 +94,8 @@ def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | 
     cut = 0
     if bound is not None:
         sums, cut = sums.settled(bound.rows), bound.cut
+    if sums.end is not None:
+        readout, sums = sums.end.within(readout), replace(sums, end=None)
     rows, kind = _rows(sums, readout), statistic(readout.moment.name)
     estimates = dict.fromkeys(readout.features, 0.0) | {
         f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE

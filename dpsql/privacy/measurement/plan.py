@@ -3,15 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
+from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.limits import check_extremes
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
@@ -139,6 +142,14 @@ class LeastUnits:
     """Rows are counted where each unit has one."""
 
 
+def _with_end(sums: Sums, end: ChosenEnd) -> Sums:
+    """Return sums with the end of the bounds of a number, if they are of it."""
+    if not any(scaled.expr == end.number for f in sums.features for scaled in (f.x, f.y) if scaled is not None):
+        return sums
+    narrow = replace(sums, features=end.narrowed(sums.features), end=end)
+    return replace(narrow, bound=replace(sums.bound, up_to=end.up_to))
+
+
 @dataclass(frozen=True, slots=True)
 class MeasurementPlan:
     """The plan of one scope: its groups, its measurements, and how each aggregate is read off them."""
@@ -184,6 +195,16 @@ class MeasurementPlan:
         by_units = None if self.by_units is None else self.by_units.told_by_last(least)
         return replace(self, outputs=tuple(outputs), units=LeastUnits(least, counted), by_units=by_units)
 
+    def with_end(self, end: ChosenEnd) -> "MeasurementPlan | None":
+        """Return the plan in which the end of a number's bounds is chosen; None where it can't be, since keys are selected.
+
+        Until then it is what the number is clamped to elsewhere.
+        """
+        if self.finder is not None or self.by_units is not None:
+            return None
+        parts = tuple(_with_end(part, end) if isinstance(part, Sums) else part for part in self.parts)
+        return replace(self, parts=parts)
+
     @property
     def finder(self) -> Sums | KeySearch | None:
         """Return the measurement that finds the groups, None if they are declared."""
@@ -192,3 +213,18 @@ class MeasurementPlan:
                 return first
             case _:
                 return None
+
+
+def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
+    """Return the plan whose every part pays `epsilon`.
+
+    Raises:
+        Unsupported: that is too little for a part to say anything.
+    """
+    parts = tuple(
+        part.paying(epsilon) if isinstance(part, Histogram) else replace(part, epsilon=epsilon) for part in plan.parts
+    )
+    for part in parts:
+        if isinstance(part, Histogram):
+            check_extremes(part, part.relation.expected_rows)
+    return replace(plan, parts=parts)

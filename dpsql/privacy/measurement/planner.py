@@ -8,12 +8,12 @@ from functools import cache, partial
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.choices import EmptyGroups
 from dpsql.policy.model import MechanismName, Role, Table, UniqueKey
+from dpsql.privacy.features.chosen_end import wide_number
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.limits import check_extremes, check_not_of_units, check_scope, unit_computed
+from dpsql.privacy.measurement.limits import check_not_of_units, check_scope, unit_computed
 from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
@@ -131,6 +131,19 @@ def _measured(
     aggregates: Sequence[Aggregate],
     sets: tuple[Set, ...] | None = None,
 ) -> MeasurementPlan:
+    """Return the plan in which the end of the bounds of a unit's number is chosen, if there is one, and it can be."""
+    wide = wide_number(relation, keys, aggregates)
+    plan = wide and _bounded(context, wide.relation, keys, wide.aggregates, sets).with_end(wide.end)
+    return plan or _bounded(context, relation, keys, aggregates, sets)
+
+
+def _bounded(
+    context: PlanningContext,
+    relation: Relation,
+    keys: Sequence[Expr],
+    aggregates: Sequence[Aggregate],
+    sets: tuple[Set, ...] | None,
+) -> MeasurementPlan:
     aggregates = [as_counted(aggregate, relation, context.declared) for aggregate in aggregates]
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
@@ -234,21 +247,6 @@ def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
             hint="Ask for the other aggregates with a plain GROUP BY.",
         )
     return replace(plan, sets=sets)
-
-
-def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
-    """Return the plan whose every part pays `epsilon`.
-
-    Raises:
-        Unsupported: that is too little for a part to say anything.
-    """
-    parts = tuple(
-        part.paying(epsilon) if isinstance(part, Histogram) else replace(part, epsilon=epsilon) for part in plan.parts
-    )
-    for part in parts:
-        if isinstance(part, Histogram):
-            check_extremes(part, part.relation.expected_rows)
-    return replace(plan, parts=parts)
 
 
 def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Relation, Bound]:

@@ -66,6 +66,10 @@ class UnitRows:
     keys: tuple[tuple[str, Expr], ...]
     """The further keys by the names of their columns."""
     values: tuple[UnitValue, ...]
+    rows: int
+    """How many rows' worth the values are clamped to."""
+    up_to: int | None = None
+    """The most that this may be where it is chosen for each statement; None where the policy says what it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ class _Rows:
         columns = (unit, *further.values(), *(value.column for value in named))
         table = self._table({column.name: column for column in columns}, unit, further)
         keys = tuple((column.name, key) for key, column in further.items())
-        made = UnitRows(self.owned.relation, own, keys, named)
+        made = UnitRows(self.owned.relation, own, keys, named, self.owned.rows, self.owned.up_to)
         every = {column.name: ref(0, table, column.name) for column in columns}
         relation = Relation((Source(table, made=made),), TRUE if self.possible else FALSE, every)
         names = {f"g{i}": every[further.get(key, unit).name] for i, key in enumerate(self.keys)}
