@@ -143,6 +143,38 @@ def test_no_unit_moves_statistics_of_its_number_further_than_claimed(
         assert rung is not None or (set(moved) <= {0, each.claim} and max(moved) == each.claim)
 
 
+WIDE = [
+    f"SELECT {asked} FROM {_OF_EACH}FROM rides GROUP BY rider HAVING count(*) > 0) AS t {rest}"
+    for asked, rest in (
+        ("count(*), sum(m)", "WHERE n > 2"),
+        ("count(*) FILTER (WHERE n > 2), count(*) FILTER (WHERE s < 9)", ""),
+        ("median(n), avg(m)", ""),
+        ("least(n, 3), count(*), avg(m)", "GROUP BY 1"),
+        ("n > 1, count(*), sum(s)", "GROUP BY 1"),
+        ("n, count(*)", "WHERE n BETWEEN 2 AND 5 GROUP BY n"),
+        ("avg(n), count(*)", "WHERE n > 3"),
+        ("count(DISTINCT n)", "WHERE s > 1"),
+    )
+]
+"""Statements that read numbers of units in wide bounds, by conditions, keys and ranks; in some an end is chosen, too."""
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("rung", [1, 3, 2**20])
+def test_no_unit_moves_what_depends_on_its_number_further_than_claimed(
+    rung: int, dialect: str, world: World, tiny: Engines, planned: Planned
+) -> None:
+    """Whatever the number is, it decides in which group, block or bucket the unit's one row is."""
+    parts = [planned(sql, 2**20) for sql in WIDE]
+    assert {type(part).__name__ for each in parts for part in each} == {"Sums", "Histogram"}
+    assert {part.relation.sources[0].made.wide for each in parts for part in each} == {True}  # type: ignore[union-attr] # all have
+    asked = [as_chosen(part, rung) if part.bound.up_to is not None else part for each in parts for part in each]
+    measured = [Measured.of(measurement, tiny[dialect], world) for measurement in asked]
+    moves = [moved for rows in _rows(world, "wide") for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for each, moved in zip(measured, zip(*moves, strict=True), strict=True):
+        assert max(moved) <= each.claim
+
+
 FOUND = [
     f"SELECT {asked} FROM rides GROUP BY {key}"
     for key, asked in itertools.product(

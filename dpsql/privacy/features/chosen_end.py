@@ -9,7 +9,7 @@ of those in u: 2v² − 1 = a²(2u² − 1) + 4ab·u + (a² + 2b² − 1). Value
 are made of wide ones in the same way.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -21,12 +21,8 @@ from dpsql.privacy.features.gradient import Weights, added, times
 from dpsql.privacy.features.readout import Estimates, Readout
 from dpsql.privacy.features.variance import combined
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, refs
-from dpsql.rewrite.ir.relation import Relation, UnitRows
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, Margin, Moment
-from dpsql.rewrite.translate.rows.profiled import inputs
+from dpsql.rewrite.ir.relation import Relation, UnitRows, relations_inside
 
-_LARGEST = 2**20
-"""The most that C may be: squares in bounds so much wider than the narrow ones are told apart in double precision."""
 _PARTS = 64
 """How many steps what one row adds has there; of counts one."""
 _BEYOND = 3
@@ -55,14 +51,14 @@ class ChosenEnd:
     @property
     def told(self) -> Scaled:
         """Return the number that the ladder is told: in `parts` of what one row adds, from 0 to the ladder's end."""
-        interval = Interval(Fraction(0), self.wide.high)
+        interval = Interval(Fraction(0), self.each * self.up_to)
         column = replace(self.number.column, bounds=interval)  # within which it need not be clamped twice
         return Scaled(replace(self.number, column=column), interval)
 
     @property
     def narrow(self) -> Interval:
         """Return the bounds for C."""
-        return Interval(self.wide.low, self.each * self.rows)
+        return Interval(self.wide.low, min(max(self.each * self.rows, self.wide.low), self.wide.high))
 
     def narrowed(self, features: Sequence[Feature]) -> tuple[Feature, ...]:
         """Return features in the bounds for C."""
@@ -119,6 +115,8 @@ class ChosenEnd:
 
     def with_cut(self, estimates: Estimates, cut: float) -> Estimates:
         """Return the wide sums if `cut` rows counted that C takes off, of units that have twice as many."""
+        if not self.wide.width:
+            return estimates
         more, half, middle = cut * float(self.each), float(self.wide.half), float(self.wide.middle)
         by_shape = {
             Shape.SIGNED: more / float(self.wide.magnitude),
@@ -166,56 +164,36 @@ def _count(feature: Feature) -> Weights:
     return {one: _HALF, Feature(Shape.SIGN, feature.where, block=feature.block): _HALF}
 
 
-@dataclass(frozen=True, slots=True)
-class WideNumber:
-    """The rows and aggregates of a scope in which one number of each unit's has the wide bounds."""
-
-    relation: Relation
-    aggregates: tuple[Aggregate, ...]
-    end: ChosenEnd
-
-
-def wide_number(relation: Relation, keys: Sequence[Expr], aggregates: Sequence[Aggregate]) -> WideNumber | None:
-    """Return a scope with the number whose end is to be chosen; None where there is none, or where C does not fit all.
-
-    It is the only number of the unit's that is read, by statistics of it alone: no group, condition or bucket depends on it.
-    """
+def wide_rows(relation: Relation) -> UnitRows | None:
+    """Return the rows of single units that a relation is, if C is chosen for their numbers, or could be."""
     made = relation.sources[0].made
     if len(relation.sources) > 1 or not isinstance(made, UnitRows) or made.keys or made.up_to is None:
         return None
-    grows = {value.column.name: value for value in made.values if value.grows}
-    told = refs(*keys, relation.where)
-    read = {ref for ref in (*told, *refs(*(e for a in aggregates for e in inputs(a)))) if ref.name in grows}
-    if len(read) != 1:
+    if not made.growing:
         return None
-    (number,) = read
-    bounds = number.column.bounds
-    alone = number not in told and all(_is_alone(number, aggregate) for aggregate in aggregates)
-    if not alone or bounds is None or bounds.low < 0 or bounds.high <= bounds.low:
+    return None if _has_unit_rows(made.relation) else made
+
+
+def _has_unit_rows(relation: Relation) -> bool:
+    inside = (below for source in relation.sources for below in relations_inside(source))
+    return any(isinstance(source.made, UnitRows) for source in relation.sources) or any(map(_has_unit_rows, inside))
+
+
+def chosen_end(made: UnitRows, features: Sequence[Feature]) -> ChosenEnd | None:
+    """Return the number of which features are, with the end of its bounds that is to be chosen.
+
+    None where there are two, or features are of a value that is computed of one, or of one that may be below 0.
+    """
+    every = [scaled for feature in features for scaled in (feature.x, feature.y) if scaled is not None]
+    values = [scaled for scaled in every if reads(made.growing, scaled.expr)]
+    (number, wide), bounds = (values[0].expr, values[0].interval), None
+    if isinstance(number, Ref) and all((scaled.expr, scaled.interval) == (number, wide) for scaled in values):
+        bounds = number.column.bounds
+    if bounds is None or not isinstance(number, Ref) or bounds.low < 0 or not bounds.high or made.up_to is None:
         return None
-    each, up_to = bounds.high / made.rows, min(made.up_to, _LARGEST)
-    wide = Interval(bounds.low, each * up_to)
-    ref = replace(number, column=replace(number.column, bounds=wide))
-    values = tuple(replace(v, column=ref.column) if v.column.name == ref.name else v for v in made.values)
-    source = replace(relation.sources[0], made=replace(made, values=values, up_to=None))
-    about = tuple(_about(ref, aggregate) for aggregate in aggregates)
-    return WideNumber(replace(relation, sources=(source,)), about, ChosenEnd(ref, wide, each, made.rows, up_to))
+    return ChosenEnd(number, wide, bounds.high / made.up_to, made.rows, made.up_to)
 
 
-def _is_alone(number: Ref, aggregate: Aggregate) -> bool:
-    """Return whether an aggregate reads a number as the argument of a statistic, or not at all."""
-    where, *args = inputs(aggregate)
-    if number not in refs(where, *args):
-        return True
-    of = aggregate.of if isinstance(aggregate, Margin) else aggregate
-    others = [arg for arg in args if arg != number]
-    return isinstance(of, Moment) and number not in refs(where, *others)
-
-
-def _about(number: Ref, aggregate: Aggregate) -> Aggregate:
-    """Return an aggregate of the number in its wide bounds."""
-    of = aggregate.of if isinstance(aggregate, Margin) else aggregate
-    if not isinstance(of, Moment):
-        return aggregate
-    of = replace(of, args=tuple(number if arg == number else arg for arg in of.args))
-    return replace(aggregate, of=of) if isinstance(aggregate, Margin) else of
+def reads(names: Collection[str], *exprs: Expr) -> bool:
+    """Return whether expressions read some columns of rows of single units."""
+    return any(ref.name in names for ref in refs(*exprs))

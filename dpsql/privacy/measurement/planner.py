@@ -8,7 +8,6 @@ from functools import cache, partial
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.choices import EmptyGroups
 from dpsql.policy.model import MechanismName, Role, Table, UniqueKey
-from dpsql.privacy.features.chosen_end import wide_number
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
@@ -130,19 +129,6 @@ def _measured(
     keys: Sequence[Expr],
     aggregates: Sequence[Aggregate],
     sets: tuple[Set, ...] | None = None,
-) -> MeasurementPlan:
-    """Return the plan in which the end of the bounds of a unit's number is chosen, if there is one, and it can be."""
-    wide = wide_number(relation, keys, aggregates)
-    plan = wide and _bounded(context, wide.relation, keys, wide.aggregates, sets).with_end(wide.end)
-    return plan or _bounded(context, relation, keys, aggregates, sets)
-
-
-def _bounded(
-    context: PlanningContext,
-    relation: Relation,
-    keys: Sequence[Expr],
-    aggregates: Sequence[Aggregate],
-    sets: tuple[Set, ...] | None,
 ) -> MeasurementPlan:
     aggregates = [as_counted(aggregate, relation, context.declared) for aggregate in aggregates]
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role

@@ -29,7 +29,7 @@ def unit_numbers(relation: Relation, exprs: Sequence[Expr]) -> Iterator[tuple[st
     read = {(ref.source, ref.name) for ref in refs(*exprs)}
     made_of = ((place, source.made) for place, source in enumerate(relation.sources))
     for place, made in made_of:
-        if not isinstance(made, UnitRows) or made.up_to is None:
+        if not isinstance(made, UnitRows) or made.up_to is None or made.wide:
             continue
-        if any((place, value.column.name) in read for value in made.values if value.grows):
+        if any((place, name) in read for name in made.growing):
             yield made.unit.name, made.rows
