@@ -279,6 +279,9 @@ def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     scope, fields = tracked.scope, tracked.columns
     sets = None if scope.grouping.plain else scope.grouping.sets
     plan = measure(tracked.relation, tracked.keys, sets, tracked.aggregates, _of_scope(context, tracked))
+    places = {aggregate: place for place, aggregate in enumerate(tracked.aggregates)}
+    divided = ((places[quotient.numerator], places[quotient.divisor]) for quotient in tracked.quotients())
+    plan = replace(plan, quotients=tuple(dict.fromkeys(divided)))
     columns = [f"g{i}" for i in range(len(scope.keys))] + [f"a{i}" for i in range(len(scope.aggregates))]
     if columns and len(fields) != len(columns):
         raise InternalError

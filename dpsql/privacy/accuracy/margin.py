@@ -75,17 +75,18 @@ class Margins:
         It covers the clamped, bounded relation, not the bias of clamping.
         """
         readout, estimates = self._own(readout, estimates)
-        return statistic(readout.moment.name).half_width(readout, estimates, self._reached(estimates, level))
+        return statistic(readout.moment.name).half_width(readout, estimates, self.reached(estimates, level))
 
     def spread(self, readout: Readout, estimates: Estimates, level: float) -> float | None:
         """Return how far noise moves the statistic with `level`, also where part of that is outside of what is possible."""
         readout, estimates = self._own(readout, estimates)
-        return statistic(readout.moment.name).spread(readout, estimates, self._reached(estimates, level))
+        return statistic(readout.moment.name).spread(readout, estimates, self.reached(estimates, level))
 
     def _own(self, readout: Readout, estimates: Estimates) -> tuple[Readout, Estimates]:
         return (readout, estimates) if self.end is None else self.end.own(readout, estimates)
 
-    def _reached(self, estimates: Estimates, level: float) -> Reach:
+    def reached(self, estimates: Estimates, level: float = LEVEL) -> Reach:
+        """Return the function to how far noise, and rounding where it is seen, moves a weighted sum of features."""
         rows = max(estimates.get(ONE, 0.0), 0.0) if ONE in estimates else self.rows
 
         def reached(weighted: Weights) -> float:

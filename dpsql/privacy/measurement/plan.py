@@ -187,6 +187,8 @@ class MeasurementPlan:
     """The columns without bounds that were to be profiled beside others: what is computed of them is NULL, too."""
     added_up: AddedUp | None = None
     """How `groups` are made of those that the parts measure, if they are not the same."""
+    quotients: tuple[tuple[int, int], ...] = ()
+    """Outputs that are divided by others, by their places: how far off that is EXPLAIN says, too."""
     by_units: "MeasurementPlan | None" = None
     """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
     on what the statement pays."""
