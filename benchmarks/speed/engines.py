@@ -23,7 +23,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, UnitBound
-from dpsql.privacy.measurement.planner import priced
+from dpsql.privacy.measurement.plan import priced
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.exactness import plans
 from tests.support.fix_world import World, running

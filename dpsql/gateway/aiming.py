@@ -7,21 +7,27 @@ The first look pays what public numbers promise to be enough. Each measurement i
 released of it is read together. How many there are, and what they pay, depends on data through released values only.
 """
 
+import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
-from dpsql.privacy.release.draws import Draws, together
+from dpsql.privacy.release.draws import Draw, Draws, together
+from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.target import further, is_aimed
 
 Drawn = Mapping[str, Draws]
 """The releases of each measurement, by its identity."""
+PaidReleases = Mapping[str, tuple[PricedMeasurement, bytes]]
+"""Releases by what they are stored under, as they are stored."""
 Following = Callable[[PricedScope, int, Draws | None, AimedPrice | None], Fraction | None]
 """Returns what a part of a scope is to pay next, if anything."""
+_MOST = 64
+"""Combinations of inner answers by which it is looked what was paid earlier."""
 
 
 def following(priced: PricedPlan, drawn: Drawn, *, inner: bool = False) -> PricedPlan | None:
@@ -32,7 +38,8 @@ def following(priced: PricedPlan, drawn: Drawn, *, inner: bool = False) -> Price
     if priced.inner and priced.aim is None:  # all of it is paid for at once
         return None if all(part.identity in drawn for part in priced.measurements) else priced
     for inner_plan in priced.inner:
-        if (step := following(inner_plan, drawn, inner=True)) is not None:
+        step = following(inner_plan, drawn, inner=True)
+        if step is not None and (any(p.identity not in drawn for p in step.measurements) or _can_begin(priced, drawn)):
             return step
     wanted = _wanted(priced, drawn, _better if inner else _next)
     if not wanted:
@@ -82,15 +89,73 @@ def by_best(priced: PricedPlan, drawn: Drawn) -> tuple[PricedPlan, Drawn]:
     return of(priced), {**drawn, **best}
 
 
-def with_drawn(priced: PricedPlan, drawn: Drawn, more: Drawn) -> Drawn:
-    """Return all that is drawn, but what was measured with an inner answer that is a better one now: of another question."""
+def by_each(priced: PricedPlan, drawn: Drawn) -> Iterator[PricedPlan]:
+    """Yield a plan with each release of its inner queries that there is, the best first."""
+    inner = {identity: drawn[identity].drawn for identity in sorted(_inner_parts(priced)) if identity in drawn}
+    releases = (sorted(each, key=lambda draw: draw[0].epsilon, reverse=True) for each in inner.values())
+    for chosen in itertools.islice(itertools.product(*releases), _MOST):
+        yield by_best(priced, {name: Draws((draw,)) for name, draw in zip(inner, chosen, strict=True)})[0]
+
+
+def spent(priced: PricedPlan, drawn: Drawn) -> Fraction:
+    """Return what was paid for measurements that wait for an inner answer, and would be others with another."""
+    waiting = (drawn[part.identity].drawn for part in priced.measurements if part.awaits and part.identity in drawn)
+    return sum((measurement.epsilon for draws in waiting for measurement, _ in draws), Fraction(0))
+
+
+def having_spent(priced: PricedPlan, before: Fraction) -> PricedPlan:
+    """Return a plan that may pay so much less for each measurement: all together pay no more than the statement may."""
+    aim = None if priced.aim is None else priced.aim.less(before)
+    return replace(priced, aim=aim, inner=tuple(having_spent(plan, before) for plan in priced.inner))
+
+
+def _can_begin(priced: PricedPlan, drawn: Drawn, before: Fraction = Fraction(0)) -> bool:
+    """Return whether what waits for inner answers could be measured with others: if enough is left for first looks."""
+    if priced.aim is None:
+        return True
+    first = max((part.cost.epsilon for part in priced.measurements if part.awaits), default=Fraction(0))
+    return first + before + spent(priced, drawn) <= priced.aim.steps[-1]
+
+
+def affordable(priced: PricedPlan, inner: Sequence[Drawn], drawn_of: Callable[[PricedPlan], Drawn]) -> PricedPlan:
+    """Return a plan with the best inner answers with which it has been measured, or can pay for that.
+
+    `inner` has the releases of its inner queries; `drawn_of` returns those of a plan that waits for some of them.
+    """
+    every = {identity: draws for drawn in inner for identity, draws in drawn.items()}
+    plans = [(plan, drawn_of(plan)) for plan in by_each(priced, every)]
+    whole = sum((spent(plan, drawn) for plan, drawn in plans), Fraction(0))
+    for plan, drawn in plans:
+        before = whole - spent(plan, drawn)
+        if _can_begin(plan, {}, before) or all(part.identity in drawn for part in plan.measurements):
+            return having_spent(plan, before)
+    return plans[0][0]
+
+
+def as_awaited(priced: PricedPlan, releases: PaidReleases) -> PaidReleases:
+    """Return releases but those of inner queries that are better than what a plan waits for."""
+    awaited = {inner.identity: inner.cost.epsilon for part in priced.measurements for inner in part.awaits}
+    return {
+        key: (part, release)
+        for key, (part, release) in releases.items()
+        if part.cost.epsilon <= awaited.get(part.identity, part.cost.epsilon)
+    }
+
+
+def with_drawn(priced: PricedPlan, drawn: Drawn, more: Drawn) -> tuple[PricedPlan, Drawn]:
+    """Return all that is drawn, but what was measured with an inner answer that is a better one now: of another question.
+
+    It was paid for, so that there is less to pay with.
+    """
     better = {
         identity
         for identity, draws in more.items()
         if identity in drawn and draws.best[0].epsilon > drawn[identity].best[0].epsilon
     }
     past = {part.identity for part in priced.measurements if any(inner.identity in better for inner in part.awaits)}
-    return {**{identity: draws for identity, draws in drawn.items() if identity not in past}, **more}
+    gone = spent(priced, {identity: draws for identity, draws in drawn.items() if identity in past})
+    kept = {identity: draws for identity, draws in drawn.items() if identity not in past}
+    return having_spent(priced, gone) if gone else priced, {**kept, **more}
 
 
 def _inner_parts(priced: PricedPlan) -> frozenset[str]:
@@ -123,3 +188,12 @@ def _better(scope: PricedScope, place: int, draws: Draws | None, aim: AimedPrice
     if step is None or not free:
         return None
     return free[min(bisect_left(free, together((step, now))), len(free) - 1)]
+
+
+def read_draws(paid_releases: PaidReleases) -> Drawn:
+    """Return what was released of each measurement."""
+    draws: dict[str, tuple[Draw, ...]] = {}
+    for part, release in paid_releases.values():
+        draw = (part.measurement, Release.from_bytes(release))
+        draws[part.identity] = (*draws.get(part.identity, ()), draw)
+    return {identity: Draws.of(*made) for identity, made in draws.items()}

@@ -14,7 +14,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
-from dpsql.gateway.aiming import Drawn, by_best, following, with_drawn
+from dpsql.gateway.aiming import Drawn, PaidReleases, affordable, as_awaited, by_best, following, read_draws, with_drawn
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import (
     AccountsStatement,
@@ -26,7 +26,7 @@ from dpsql.gateway.explaining.explain import Free, explain
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.explaining.rights import rights
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.measuring import Measuring, PaidReleases, Releases, account, read_draws
+from dpsql.gateway.measuring import Measuring, Releases, account
 from dpsql.gateway.planned_questions import PlannedQuestions
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.profiling import Profiles, with_profile
@@ -108,10 +108,10 @@ class Gateway(PlannedQuestions):
 
     def _found(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[PricedPlan, PaidReleases]:
         """Return what is stored of a plan: of an aimed one by what its inner queries' releases say, which are found first."""
-        if priced.aim is not None:
-            inner = [self._measuring.paid_releases(inner_plan, request, epoch) for inner_plan in priced.inner]
-            priced, _ = by_best(priced, read_draws({key: paid for releases in inner for key, paid in releases.items()}))
-        return priced, self._measuring.paid_releases(priced, request, epoch)
+        if priced.aim is not None and priced.inner:
+            drawn_of = partial(self._measuring.drawn, request, epoch)
+            priced = affordable(priced, [drawn_of(plan) for plan in priced.inner], drawn_of)
+        return priced, as_awaited(priced, self._measuring.paid_releases(priced, request, epoch))
 
     def _read(
         self,
@@ -213,7 +213,7 @@ class Gateway(PlannedQuestions):
                 part.identity: draws.get(part.identity, Draws(())).with_draw(part.measurement, releases[part.identity])
                 for part in step.measurements
             }
-            draws = with_drawn(priced, draws, more)
+            priced, draws = with_drawn(priced, draws, more)
             priced, _ = by_best(priced, draws)
         together = self._reading_off.together(priced, request, epoch)
         request.receipt.note(together.releases)

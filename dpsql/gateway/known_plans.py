@@ -4,7 +4,7 @@ import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
-from dpsql.gateway.measuring import PaidReleases
+from dpsql.gateway.aiming import PaidReleases
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Question, Reply, Request

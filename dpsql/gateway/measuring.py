@@ -19,7 +19,7 @@ from dpsql.accounting.sliding import READ_WITHIN
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Engine, PreparedMeasurements
 from dpsql.errors import EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
-from dpsql.gateway.aiming import Drawn, is_declared
+from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared, read_draws
 from dpsql.gateway.failing import failure_of
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
@@ -28,7 +28,7 @@ from dpsql.interrupt import interruptible, stop_if_cancelled
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.release.draws import Draw, Draws
+from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.released import release_of
@@ -41,8 +41,6 @@ _MARGIN = 120.0
 Releases = Mapping[str, Release]
 """A release for each measurement, by its identity."""
 
-PaidReleases = Mapping[str, tuple[PricedMeasurement, bytes]]
-"""Releases by what they are stored under, as they are stored."""
 _Keys = dict[int, tuple[PricedMeasurement, str]]
 
 
@@ -206,6 +204,11 @@ class Measuring:
         kept_keys = _Keys()
         return {self._key(paid, request.asker, epoch, kept_keys): paid for parts in paying for paid in parts}
 
+    def drawn(self, request: Request, epoch: int, plan: PricedPlan) -> Drawn:
+        """Return what is paid for and stored of a plan that aims at an error."""
+        parts = self.by_key(plan, request, epoch)
+        return read_draws({key: (parts[key], release) for key, release in self.paid(parts, request).items()})
+
     def paid(self, keys: Iterable[str], request: Request) -> Mapping[str, bytes]:
         """Return those releases that are stored under some keys, and paid for."""
         return self.ledger.paid(account(self.policy, request.asker), keys, request.cancellation)
@@ -281,15 +284,6 @@ class Measuring:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         kept_keys[id(part)] = part, hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
         return kept_keys[id(part)][1]
-
-
-def read_draws(paid_releases: PaidReleases) -> Drawn:
-    """Return what was released of each measurement."""
-    draws: dict[str, tuple[Draw, ...]] = {}
-    for part, release in paid_releases.values():
-        draw = (part.measurement, Release.from_bytes(release))
-        draws[part.identity] = (*draws.get(part.identity, ()), draw)
-    return {identity: Draws.of(*made) for identity, made in draws.items()}
 
 
 def account(policy: Policy, asker: Asker) -> Account:

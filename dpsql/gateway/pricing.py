@@ -1,7 +1,7 @@
 """The stage price: what a planned statement pays, for the ε that its session has set."""
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -43,6 +43,11 @@ class AimedPrice:
     def amounts(self) -> frozenset[Fraction]:
         """Return all that anybody may have paid: what was released for one target is found again for another."""
         return self.looks | frozenset(self.steps)
+
+    def less(self, spent: Fraction) -> "AimedPrice":
+        """Return what may be paid where so much was, for the same question with other inner answers."""
+        left = max(bisect_right(self.steps, self.steps[-1] - spent), 1)
+        return self if left == len(self.steps) else replace(self, steps=self.steps[:left], looks=self.amounts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ def with_profile(drawn: Mapping[str, Draws], priced: PricedPlan, profile: Profil
     for scope in priced.scopes:
         for part in scope.parts:
             bound, draws = part.measurement.bound, drawn.get(part.identity)
-            if draws is None or bound.form is not Form.REWEIGHT:
+            if draws is None or (bound.form is not Form.REWEIGHT and part.bound_by is None):
                 continue
             searched = None if part.bound_by is None else drawn.get(part.bound_by.identity)
             if searched is not None and draws.best[1].chosen is not None:

@@ -141,3 +141,33 @@ def test_no_more_is_paid_than_the_most(level: NoiseLevel, rides: Memory, policy:
     client = new_client(rides, policy=replace(policy, roles=roles))
     for sql in (ABOVE, FIRST, FEW):
         assert 0 < _paid(client, sql, Settings()) <= Fraction(1, 2)
+
+
+TARGETS = ("50 %", "20 %", "10 %", "5 %", "2 %", "1 %", "0.5 %", "0.2 %", "0.1 %")
+
+
+@pytest.mark.parametrize("sql", [ABOVE, FIRST.replace("age", "stars"), NESTED])
+@pytest.mark.parametrize("targets", [TARGETS, ("20 %", "2 %"), ("5 %", "0.5 %", "0.1 %")])
+def test_more_exact_targets_pay_the_difference(sql: str, targets: tuple[str, ...], aimed: Client) -> None:
+    """All together no more than the most, though a better inner answer asks what waits for it anew; each is answered."""
+    for epoch in range(3):
+        aimed.ledger.advance(f"epoch {epoch}")
+        paid = [_paid(aimed, sql, Settings(error=error)) for error in targets]
+        assert 0 < sum(paid) <= 1
+        for error in targets:
+            assert _paid(aimed, sql, Settings(error=error)) == 0
+
+
+def test_nor_where_the_inner_answer_becomes_better_elsewhere(aimed: Client) -> None:
+    """What waits for it may pay what it has left; where that is nothing, the earlier inner answer is told."""
+    inner = "SELECT avg(fare) FROM rides"
+    for epoch in range(3):
+        aimed.ledger.advance(f"epoch {epoch}")
+        paid = Fraction(0)
+        for error in TARGETS[1:]:
+            paid += _paid(aimed, ABOVE, Settings(error=error))
+            paid += _paid(aimed, inner, Settings(error=error))
+            told = aimed.ask(ABOVE, Settings(error=error)).rows
+            paid += _paid(aimed, ABOVE, Settings(error=error))
+            assert aimed.ask(ABOVE, Settings(error=error)).rows == told
+        assert paid <= Fraction(3, 2)  # of which the inner query by itself may have paid half

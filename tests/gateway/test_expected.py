@@ -44,6 +44,35 @@ def test_nobody_says_how_many_rows_a_condition_keeps(rest: str, client: Client) 
     assert "about" not in count + mean
 
 
+def _margin(line: str) -> float:
+    """Return the margin that a line tells."""
+    found = re.search(r"±([0-9.e+-]+)", line)
+    assert found is not None
+    return float(found[1])
+
+
+def test_a_quotient_of_a_sum_and_a_count_is_as_far_off_as_the_mean(client: Client) -> None:
+    """Their noise is of the same coordinates, so that it is not that of the two by themselves."""
+    *_, mean, quotient = _lines(client, "SELECT sum(fare) / count(*), avg(fare) FROM rides")
+    assert quotient.startswith("Output sum(fare) / count(*): ±")
+    assert _margin(quotient) == pytest.approx(_margin(mean), rel=0.01)
+    assert quotient.endswith("rows with values in the middle of their bounds")
+
+
+def test_a_quotient_is_told_once_and_of_sums_alone(client: Client) -> None:
+    """Whichever constants are around it."""
+    told = _lines(client, "SELECT 100.0 * sum(tip) / nullif(sum(fare), 0), sum(tip) / sum(fare) + 1 FROM rides")
+    assert [" / sum(fare): ±" in line for line in told] == [False, False, True]
+    assert len(_lines(client, "SELECT avg(fare) / count(*) FROM rides")) == 2
+
+
+def test_a_quotient_of_some_rows_is_of_all_that_there_may_be(client: Client) -> None:
+    """Nobody says how many a condition keeps."""
+    *_, quotient = _lines(client, "SELECT count(*) FILTER (WHERE late) / count(*)::numeric FROM rides")
+    assert quotient.startswith("Output count(*) / count(*): ±")
+    assert "which are all that there may be" in quotient
+
+
 def test_a_filter_is_a_condition(client: Client) -> None:
     """Of one aggregate."""
     (line,) = _lines(client, "SELECT count(*) FILTER (WHERE late) FROM rides")

@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 
 from dpsql.policy.model import Policy
+from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.heavy_units import UnitNumbers
 from dpsql.privacy.measurement.histogram import Histogram
@@ -19,6 +20,7 @@ from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measurement, as_chosen
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit, rungs
 from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.rewrite.emit.emitter import Emitter
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements, moves_of_each, plans
 from tests.support.fix_engines import ENGINES, Engines
@@ -98,10 +100,79 @@ def test_no_unit_moves_what_is_measured_with_the_chosen_bound(
         if part.bound.up_to is not None
     ]
     measured = [Measured.of(part, tiny[dialect], world) for _, part in asked]
-    assert {part.measurement.bound.rows for part in measured} == {rung}
+    settled = {p.worth if isinstance(p, Sums) else p.bound.rows for p in (each.measurement for each in measured)}
+    assert settled == {rung}
     moves = [moved for rows in _rows(world, "chosen") for moved in moves_of_each(measured, "rides", rows, "rider")]
     for (sql, _), each, moved in zip(asked, measured, zip(*moves, strict=True), strict=True):
         assert max(moved) <= each.claim, sql
+
+
+_OF_EACH = (
+    "(SELECT rider, count(*) AS n, sum(fare) AS s, count(DISTINCT seats) AS d, bool_or(late) AS late, max(tip) AS m "
+)
+NUMBERS = [
+    f"SELECT {asked} FROM {_OF_EACH}FROM rides {where}GROUP BY rider) AS t{key}"
+    for where in ("", "WHERE fare > 2 ")
+    for asked, key in (
+        ("avg(n)", ""),
+        ("sum(n), count(*)", ""),
+        ("sum(s)", ""),
+        ("avg(s), variance(s)", ""),
+        ("late, avg(n), sum(n)", " GROUP BY late"),
+        ("covar_pop(s, m), avg(s)", ""),
+        ("avg(d) FILTER (WHERE late), avg(d) FILTER (WHERE NOT late)", ""),
+    )
+]
+"""Statements of a number of each unit's, in which the end of its bounds is chosen."""
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("rung", [None, 1, 2, 3, 2**20])
+@pytest.mark.parametrize("up_to", ENDS)
+def test_no_unit_moves_statistics_of_its_number_further_than_claimed(
+    up_to: int, rung: int | None, dialect: str, world: World, tiny: Engines, planned: Planned
+) -> None:
+    """Nor what chooses (None), with the end that was chosen, whatever it is; a unit has one row."""
+    parts = [part for sql in NUMBERS for part in planned(sql, up_to) if isinstance(part, Sums) and part.end is not None]
+    assert len(parts) == len(NUMBERS)
+    asked = _searches(parts) if rung is None else [as_chosen(part, rung) for part in parts]
+    measured = [Measured.of(measurement, tiny[dialect], world) for measurement in asked]
+    moves = [moved for rows in _rows(world, "numbers") for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for each, moved in zip(measured, zip(*moves, strict=True), strict=True):
+        assert max(moved) <= each.claim
+        assert rung is not None or (set(moved) <= {0, each.claim} and max(moved) == each.claim)
+
+
+WIDE = [
+    f"SELECT {asked} FROM {_OF_EACH}FROM rides GROUP BY rider HAVING count(*) > 0) AS t {rest}"
+    for asked, rest in (
+        ("count(*), sum(m)", "WHERE n > 2"),
+        ("count(*) FILTER (WHERE n > 2), count(*) FILTER (WHERE s < 9)", ""),
+        ("median(n), avg(m)", ""),
+        ("least(n, 3), count(*), avg(m)", "GROUP BY 1"),
+        ("n > 1, count(*), sum(s)", "GROUP BY 1"),
+        ("n, count(*)", "WHERE n BETWEEN 2 AND 5 GROUP BY n"),
+        ("avg(n), count(*)", "WHERE n > 3"),
+        ("count(DISTINCT n)", "WHERE s > 1"),
+    )
+]
+"""Statements that read numbers of units in wide bounds, by conditions, keys and ranks; in some an end is chosen, too."""
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("rung", [1, 3, 2**20])
+def test_no_unit_moves_what_depends_on_its_number_further_than_claimed(
+    rung: int, dialect: str, world: World, tiny: Engines, planned: Planned
+) -> None:
+    """Whatever the number is, it decides in which group, block or bucket the unit's one row is."""
+    parts = [planned(sql, 2**20) for sql in WIDE]
+    assert {type(part).__name__ for each in parts for part in each} == {"Sums", "Histogram"}
+    assert {part.relation.sources[0].made.wide for each in parts for part in each} == {True}  # type: ignore[union-attr] # all have
+    asked = [as_chosen(part, rung) if part.bound.up_to is not None else part for each in parts for part in each]
+    measured = [Measured.of(measurement, tiny[dialect], world) for measurement in asked]
+    moves = [moved for rows in _rows(world, "wide") for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for each, moved in zip(measured, zip(*moves, strict=True), strict=True):
+        assert max(moved) <= each.claim
 
 
 FOUND = [
@@ -218,6 +289,41 @@ def _gaps_missed(patch: pytest.MonkeyPatch) -> None:
     """Place units by another ladder than they are split by."""
     right = RowsPerUnit.sql
     patch.setattr(RowsPerUnit, "sql", lambda search, emitter: right(search, emitter).replace("n <= 3", "n <= 9"))
+
+
+def _twice(patch: pytest.MonkeyPatch) -> None:
+    """Tell of each unit's number twice."""
+    right = Sums._numbers
+
+    def numbers(sums: Sums, end: ChosenEnd, emitter: Emitter) -> UnitNumbers:
+        told = right(sums, end, emitter)
+        return replace(told, select=f"{told.select} UNION ALL {told.select}")
+
+    patch.setattr(Sums, "_numbers", numbers)
+
+
+def _of_rows(patch: pytest.MonkeyPatch) -> None:
+    """Let a number reach as far as it is read, and not as it was chosen."""
+    patch.setattr(ChosenEnd, "narrowed", lambda end, features: tuple(map(end.widened, features)))
+    patch.setattr(Sums, "sensitivity", property(lambda sums: sums.row_norm // sums.end.up_to if sums.end else 0))
+
+
+@pytest.mark.parametrize(("mistake", "searching"), [(_twice, True), (_of_rows, False)])
+def test_mistakes_with_numbers_are_caught(
+    mistake: Callable[[pytest.MonkeyPatch], None],
+    searching: bool,
+    world: World,
+    tiny: Engines,
+    planned: Planned,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Likewise."""
+    (averaged,) = planned(NUMBERS[0], 2**20)
+    mistake(monkeypatch)
+    assert isinstance(averaged, Sums)
+    measured = Measured.of(RowsPerUnit(averaged) if searching else as_chosen(averaged, 3), tiny["duckdb"], world)
+    moves = {move for rows in _rows(world, "mistakes") for move in measured.moves("rides", rows, "rider")}
+    assert max(moves) > measured.claim
 
 
 _cells = RowsPerUnit.cells

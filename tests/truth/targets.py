@@ -129,7 +129,8 @@ def answered(repeated: Repeated) -> Answer:
                 spent += waiting.cost.epsilon
             now[waiting.identity] = Draws.of((waiting.measurement, paid[key]))
             more[waiting.identity] = draws.get(waiting.identity, Draws(())).with_draw(waiting.measurement, paid[key])
-        draws = dict(with_drawn(priced, draws, more))
+        priced, kept = with_drawn(priced, draws, more)
+        draws = dict(kept)
         priced, _ = by_best(priced, draws)
     drawn = by_best(priced, draws)[1]
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.engines.base import Edition
+from dpsql.errors import InternalError
 from dpsql.gateway.explaining.foreseen import foreseen_bounds
 from dpsql.gateway.explaining.plan_formats import as_json, as_xml, as_yaml
 from dpsql.gateway.explaining.plan_values import clamped, plan_values
@@ -251,14 +252,15 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         if m.margin:
             yield "Margin: chosen together with the point, which is about 1.5 times as far off for it"
         return
-    if bound.up_to is None:
+    if bound.up_to is None or m.end is not None:
         yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
     else:
         yield f"Noise: each sum is within ±{first_width(m) / bound.rows:,.4g} rows times C with 95 %"
     if m.block_conditions:
         yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
     for x in clamped(m):
-        yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
+        until = "" if m.end is None or x.expr != m.end.number else f": {_chosen(part)} = {m.worth:,}"
+        yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}{until}"
     if m.valued and part.bound_by is None:
         yield "Weights: in sums by what is added up, in counts by rows; a quotient of the two is no average"
     if isinstance(part.rule, FromCount):
@@ -266,11 +268,19 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
 
 
 def _worth(part: PricedMeasurement) -> str:
-    rows, search = f"{part.measurement.bound.rows:,}", part.bound_by
-    if search is None or not isinstance(search.measurement, RowsPerUnit):
+    rows, of_number = f"{part.measurement.bound.rows:,}", isinstance(part.measurement, Sums) and part.measurement.end
+    if part.bound_by is None or of_number:
         return f"at most {rows} rows' worth"
+    return f"at most {_chosen(part)} = {rows}"
+
+
+def _chosen(part: PricedMeasurement) -> str:
+    """Return among which numbers C is chosen, for how much, and what it is taken for until then."""
+    search = part.bound_by
+    if search is None or not isinstance(search.measurement, RowsPerUnit):
+        raise InternalError
     cost = show_down(search.cost.epsilon)
-    return f"at most C rows' worth, chosen from 1 to {search.measurement.rungs[-1]:,} for ε = {cost}, below C = {rows}"
+    return f"C rows' worth, chosen from 1 to {search.measurement.rungs[-1]:,} for ε = {cost}, below C"
 
 
 def _search(m: KeySearch, rule: SelectionRule | None) -> Iterator[str]:

@@ -13,8 +13,8 @@ from dpsql.gateway.plans.counted_groups import group_count, refuse_to_count
 from dpsql.gateway.plans.declared_lists import follows_from_the_policy, refuse_to_compare
 from dpsql.gateway.plans.inner_queries import asked, awaited, released
 from dpsql.gateway.plans.placeholders import placeholder
-from dpsql.gateway.plans.shares import Quotient, quotients
 from dpsql.gateway.plans.statement_plan import ScopePlan, StatementPlan, in_pieces
+from dpsql.gateway.plans.tracked_scopes import TrackedScope, tracked_scope
 from dpsql.gateway.plans.values_of_one_row import (
     in_parentheses,
     known_rows,
@@ -29,8 +29,7 @@ from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.analysis.keys import are_not_listed
 from dpsql.rewrite.bind.binder import Binder, PlanningShadow
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
-from dpsql.rewrite.ir.expr import Expr
-from dpsql.rewrite.ir.relation import Relation, awaiting
+from dpsql.rewrite.ir.relation import awaiting
 from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
@@ -45,15 +44,14 @@ from dpsql.rewrite.syntax.whole.scope_probe import probe
 from dpsql.rewrite.syntax.whole.scopes import find
 from dpsql.rewrite.syntax.whole.single_row import several_rows
 from dpsql.rewrite.syntax.whole.single_values import values_of_several_rows
-from dpsql.rewrite.syntax.whole.splice import Match, drop_private_ctes, replace_scope
+from dpsql.rewrite.syntax.whole.splice import drop_private_ctes, replace_scope
 from dpsql.rewrite.syntax.whole.undefined import without_failing
 from dpsql.rewrite.syntax.whole.views import in_words
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.public.public_queries import with_ctes_in_place
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, DistinctTuples, aggregate
+from dpsql.rewrite.translate.rows.aggregates import DistinctTuples
 from dpsql.rewrite.translate.rows.granted import require_views
 from dpsql.rewrite.translate.rows.inner_answers import value_of_several_rows
-from dpsql.rewrite.translate.rows.matching import matcher
 from dpsql.rewrite.translate.rows.relations import Tracker
 from dpsql.shadow.splice import table
 
@@ -99,23 +97,6 @@ class ResolvedStatement:
     statement: Statement
     queries: tuple[ResolvedQuery, ...]
     described: Described
-
-
-@dataclass(frozen=True, slots=True)
-class TrackedScope:
-    """One scope's relation and aggregates: the rows, the keys of their groups, and the aggregates of each group."""
-
-    scope: Scope
-    columns: Sequence[ColumnDescription]
-    relation: Relation
-    keys: tuple[Expr, ...]
-    aggregates: tuple[Aggregate, ...]
-    match: Match
-    """The column of the answer that a node of the scope is."""
-
-    def quotients(self) -> Sequence[Quotient]:
-        """Return the quotients of its aggregates."""
-        return tuple(quotients(self.scope, self.aggregates, self.match))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +148,7 @@ class Planner:
                 answers[id(answer.node)] = table
                 inner.append(plan)
             tracker = self._tracker(constants, answers)
-            queries.append((query, tuple(_tracked(scope, fields, tracker) for scope, fields in query.scopes)))
+            queries.append((query, tuple(tracked_scope(scope, fields, tracker) for scope, fields in query.scopes)))
         return TrackedStatement(resolved.statement, tuple(queries), tuple(inner))
 
     def _tracker(self, constants: Constants, answers: Mapping[int, AwaitedTable]) -> Tracker:
@@ -249,13 +230,6 @@ def _has_subquery(resolved: ResolvedQuery) -> bool:
     return any(isinstance(node, exp.Subquery) for node in resolved.nodes)
 
 
-def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracker) -> TrackedScope:
-    relation, t = tracker.scope(scope.select, scope.ctes)
-    keys = tuple(t.expression(key) for key in scope.keys)
-    aggregates = tuple(aggregate(t, node) for node in scope.aggregates)
-    return TrackedScope(scope, columns, relation, keys, aggregates, matcher(scope.keys, keys, scope.aggregates, t))
-
-
 def _of_scope(context: PlanningContext, tracked: TrackedScope) -> PlanningContext:
     """Return what is public with what a scope decides: what becomes of groups that may be empty, and what is divided."""
     select = tracked.scope.select
@@ -267,6 +241,19 @@ def _of_scope(context: PlanningContext, tracked: TrackedScope) -> PlanningContex
 
 
 def _planned(tracked: TrackedScope, context: PlanningContext) -> tuple[TrackedScope, ScopePlan]:
+    """Return the plan of a scope: where that can be, with numbers of units in bounds that are wide, or chosen."""
+    if tracked.wide is not None:
+        try:
+            wide, scope_plan = _bounded(tracked.wide, context)
+        except (MissingBounds, Unsupported):
+            return _bounded(tracked, context)
+        plan = scope_plan.plan.with_chosen_ends()
+        if plan is not None:
+            return wide, replace(scope_plan, plan=plan)
+    return _bounded(tracked, context)
+
+
+def _bounded(tracked: TrackedScope, context: PlanningContext) -> tuple[TrackedScope, ScopePlan]:
     """Return the plan of a scope, or of what counts its groups, where they are selected or can't be listed.
 
     Raises:
@@ -292,6 +279,9 @@ def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     scope, fields = tracked.scope, tracked.columns
     sets = None if scope.grouping.plain else scope.grouping.sets
     plan = measure(tracked.relation, tracked.keys, sets, tracked.aggregates, _of_scope(context, tracked))
+    places = {aggregate: place for place, aggregate in enumerate(tracked.aggregates)}
+    divided = ((places[quotient.numerator], places[quotient.divisor]) for quotient in tracked.quotients())
+    plan = replace(plan, quotients=tuple(dict.fromkeys(divided)))
     columns = [f"g{i}" for i in range(len(scope.keys))] + [f"a{i}" for i in range(len(scope.aggregates))]
     if columns and len(fields) != len(columns):
         raise InternalError

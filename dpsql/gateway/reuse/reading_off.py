@@ -10,7 +10,8 @@ from fractions import Fraction
 from functools import partial
 from itertools import islice
 
-from dpsql.gateway.measuring import Measuring, PaidReleases
+from dpsql.gateway.aiming import PaidReleases
+from dpsql.gateway.measuring import Measuring
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.agreeing import Agreeing, Agreement

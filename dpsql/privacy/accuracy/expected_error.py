@@ -6,7 +6,8 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
-from dpsql.privacy.features.feature import Shape
+from dpsql.privacy.features.feature import ONE, Shape
+from dpsql.privacy.features.gradient import MeanAndVariance, Values, added, times
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
@@ -36,18 +37,21 @@ class Expected:
     """The C for which it is told, where that will be chosen."""
 
 
+_ANYWHERE = Values.alike(MeanAndVariance(0, 0))
+"""Sums and counts are as noisy wherever their values lie."""
 _Bounds = Mapping[int, ChosenBound]
 """By the place of a part the C that will be chosen for it, as it seems."""
 
 
 def expected(plan: MeasurementPlan, bounds: _Bounds = MappingProxyType({})) -> list[Expected]:
     """Return the expected errors of the outputs that are read off sums, and of quantiles by their ranks."""
-    return [
-        replace(expected_error, given=_given(plan, output, bounds))
+    found = [
+        (output, expected_error)
         for output in plan.outputs
         for expected_error in (_of(plan, output, bounds), *_ranks(plan, output, bounds))
-        if expected_error is not None
     ]
+    found += [(plan.outputs[whole], _quotient(plan, part, whole, bounds)) for part, whole in plan.quotients]
+    return [replace(error, given=_given(plan, output, bounds)) for output, error in found if error is not None]
 
 
 def _given(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> str:
@@ -55,8 +59,9 @@ def _given(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> str:
     place = getattr(output, "part", None)
     if isinstance(place, int) and place in bounds:
         return f", if C is {bounds[place].rows:,}, as the profile tells"
-    bound = plan.parts[place].bound if isinstance(place, int) and plan.parts else None
-    return f", if C is {bound.rows:,}" if bound is not None and bound.up_to is not None else ""
+    part = plan.parts[place] if isinstance(place, int) and plan.parts else None
+    rows = part.worth if isinstance(part, Sums) else part.bound.rows if part is not None else 0
+    return f", if C is {rows:,}" if part is not None and part.bound.up_to is not None else ""
 
 
 def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[Expected]:
@@ -89,10 +94,53 @@ def _of(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Expected | No
     return None
 
 
-def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | None) -> Expected | None:
+def _quotient(plan: MeasurementPlan, part: int, whole: int, bounds: _Bounds) -> Expected | None:
+    """Return how far a quotient is off, of values in the middle of their bounds: its derivative says.
+
+    A/B moves by (dA − (A/B)·dB)/B, where both are sums of the same coordinates.
+    """
+    match plan.outputs[part], plan.outputs[whole]:
+        case StatisticOutput(part=place, readout=over), StatisticOutput(part=other, readout=under) if place == other:
+            sums = plan.parts[place] if place is not None and plan.parts else None
+        case _:
+            return None
+    if not isinstance(sums, Sums) or place is None:
+        return None
+    sums, _, both = _settled(sums, bounds.get(place), over, under)
+    rows, kinds = _rows(sums, under), [statistic(readout.moment.name) for readout in both]
+    a, b = (kind.typical(readout, rows or 0.0) or 0.0 for kind, readout in zip(kinds, both, strict=True))
+    if rows is None or not a or not b or any(kind.located for kind in kinds):
+        return None
+    weights = [kind.gradient(readout, _ANYWHERE) for kind, readout in zip(kinds, both, strict=True)]
+    margins = Margins.of(sums).times(Fraction(1.0 if plan.added_up is None else plan.added_up.noise))
+    moved = added(times(weights[0], 1 / b), times(weights[1], -a / b**2))
+    margin, number = margins.reached({ONE: rows})(moved), _number(rows)
+    name = " / ".join(map(_name, both))
+    if not all(_keeps_all(sums, readout) for readout in both):
+        return Expected(name, margin, None, f" of {number}, which are all that there may be,")
+    return Expected(name, margin, margin * b / a, compared=f"{number} with values in the middle of their bounds")
+
+
+def _settled(sums: Sums, bound: ChosenBound | None, *readouts: Readout) -> tuple[Sums, int, tuple[Readout, ...]]:
+    """Return sums with the C that will be chosen, as it seems, what that takes off, and how outputs are read then."""
     cut = 0
     if bound is not None:
         sums, cut = sums.settled(bound.rows), bound.cut
+    if sums.end is not None:
+        return replace(sums, end=None), cut, tuple(map(sums.end.within, readouts))
+    return sums, cut, readouts
+
+
+def _name(readout: Readout) -> str:
+    return f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"
+
+
+def _number(rows: float) -> str:
+    return f"{rows:,.0f} {'row' if rows == 1 else 'rows'}"
+
+
+def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | None) -> Expected | None:
+    sums, cut, (readout,) = _settled(sums, bound, readout)
     rows, kind = _rows(sums, readout), statistic(readout.moment.name)
     estimates = dict.fromkeys(readout.features, 0.0) | {
         f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE
@@ -101,10 +149,10 @@ def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | 
     margin = margins.times(Fraction(noise)).shown(readout, estimates)
     if margin is None:
         return None
-    name = f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"
+    name = _name(readout)
     if rows is None:
         return Expected(name, margin, None)
-    number = f"{rows:,.0f} {'row' if rows == 1 else 'rows'}"
+    number = _number(rows)
     if not _keeps_all(sums, readout):
         fixed = kind.counts or kind.adds_up  # whose noise is the same, however many rows there are
         return Expected(name, margin, None, "" if fixed else f" of {number}, which are all that there may be,")

@@ -1,13 +1,14 @@
 """The half-width of the 95 % interval of one released statistic, for `dpsql.margin()`: from noisy values alone."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.privacy.accuracy.convolution import Piece, reach
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
 from dpsql.privacy.features.blocks import readable_features
+from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.features.feature import ONE, Feature, Shape
 from dpsql.privacy.features.gradient import Number, Weights
 from dpsql.privacy.features.known_statistics import statistic
@@ -50,6 +51,8 @@ class Margins:
     """The share of all rows that C takes off; None where C was declared, since nobody says it then."""
     chosen: bool = False
     """Whether the C was chosen: for means by what is thought to matter little to them; a profile tells of counts."""
+    end: ChosenEnd | None = None
+    """The end of the bounds of a unit's number, if C was chosen for that."""
 
     @classmethod
     def of(
@@ -57,10 +60,10 @@ class Margins:
     ) -> "Margins":
         """Build from a measurement, and what its C takes off all of so many groups together."""
         laws = tuple(law for block in measurement.blocks for law in mechanism(measurement.mechanism).laws(block))
-        unit, readable = measurement.scale / measurement.steps_per_row, readable_features(measurement.features)
+        unit, readable = measurement.scale / measurement.steps_per_row, measurement.readable
         rows = foreseen(measurement.relation.expected_rows)
         of_group = cut / largest_share(groups)
-        return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows, of_group, missing, chosen)
+        return cls(laws, unit, readable, _rounded(measurement), rows, of_group, missing, chosen, measurement.end)
 
     def times(self, factor: Fraction) -> "Margins":
         """Return those of so many times the noise."""
@@ -71,18 +74,26 @@ class Margins:
 
         It covers the clamped, bounded relation, not the bias of clamping.
         """
-        return statistic(readout.moment.name).half_width(readout, estimates, self._reached(estimates, level))
+        readout, estimates = self._own(readout, estimates)
+        return statistic(readout.moment.name).half_width(readout, estimates, self.reached(estimates, level))
 
     def spread(self, readout: Readout, estimates: Estimates, level: float) -> float | None:
         """Return how far noise moves the statistic with `level`, also where part of that is outside of what is possible."""
-        return statistic(readout.moment.name).spread(readout, estimates, self._reached(estimates, level))
+        readout, estimates = self._own(readout, estimates)
+        return statistic(readout.moment.name).spread(readout, estimates, self.reached(estimates, level))
 
-    def _reached(self, estimates: Estimates, level: float) -> Reach:
+    def _own(self, readout: Readout, estimates: Estimates) -> tuple[Readout, Estimates]:
+        return (readout, estimates) if self.end is None else self.end.own(readout, estimates)
+
+    def reached(self, estimates: Estimates, level: float = LEVEL) -> Reach:
+        """Return the function to how far noise, and rounding where it is seen, moves a weighted sum of features."""
         rows = max(estimates.get(ONE, 0.0), 0.0) if ONE in estimates else self.rows
 
         def reached(weighted: Weights) -> float:
-            noise = self.reach(combined(weighted, self.readable), level)
-            rounding = rows * sum(abs(float(w)) * self.rounded[f] for f, w in weighted.items() if f in self.rounded)
+            wide = weighted if self.end is None else self.end.onto_wide(weighted)
+            noise = self.reach(combined(wide, self.readable), level)
+            each = weighted if self.end is None else {self.end.widened(f): w for f, w in weighted.items()}
+            rounding = rows * sum(abs(float(w)) * self.rounded[f] for f, w in each.items() if f in self.rounded)
             return noise + rounding if rounding > noise * _SEEN else noise
 
         return reached
@@ -101,6 +112,9 @@ class Margins:
     def cut_off(self, readout: Readout, estimates: Estimates) -> float:
         """Return by how much a statistic is off for what its C takes off, as it seems."""
         kind = statistic(readout.moment.name)
+        if self.end is not None:
+            values = [kind.estimate(readout, found) for found in (estimates, self.end.with_cut(estimates, self.cut))]
+            return 0.0 if None in values else abs((values[1] or 0.0) - (values[0] or 0.0))
         counts = self.cut and (self.chosen or not kind.located)
         return self.cut * abs(kind.worth(readout, estimates)) if counts else 0.0
 
@@ -118,17 +132,18 @@ def largest_share(groups: int) -> float:
     return max(groups / _LARGER, 1.0)
 
 
-def _rounded(features: Iterable[Feature], points: int) -> Mapping[Feature, float]:
+def _rounded(measurement: Sums) -> Mapping[Feature, float]:
     """Return how far a row is off at most in each feature whose values are rounded.
 
     A value that is rounded by half a step of u, 1/2S, is off by that in u and by up to four times that in 2u² and in
     u·v.
     """
-    rounded = {}
-    for feature in features:
+    rounded, points, end = dict[Feature, float](), measurement.lattice, measurement.end
+    for feature in readable_features(measurement.features):
         values = [scaled for scaled in (feature.x, feature.y) if scaled is not None]
         if not all(on_lattice(feature, scaled, points) for scaled in values):
-            rounded[feature] = (1 if feature.shape in {Shape.VALUE, Shape.SIGNED} else 4) / (2 * points)
+            off = (1 if feature.shape in {Shape.VALUE, Shape.SIGNED} else 4) / (2 * points)
+            rounded[feature if end is None else end.widened(feature)] = off
     return rounded
 
 

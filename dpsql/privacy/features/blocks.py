@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.gradient import Number
 from dpsql.privacy.mechanisms.block import Block, Norm
 
-Combination = Mapping[int, int]
+Combination = Mapping[int, Number]
 """Places of coordinates, and how many times each is to be taken."""
 
 MOST_FEATURES, _MOST_IN_BLOCKS = 40, 400

@@ -3,17 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
+from dpsql.privacy.features.chosen_end import chosen_end, reads, wide_rows
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
+from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.limits import check_extremes
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
-from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
@@ -139,6 +143,26 @@ class LeastUnits:
     """Rows are counted where each unit has one."""
 
 
+_MOST_GROUPS = 1_000
+"""Groups that a number of units has in wide bounds; of more most are empty."""
+
+
+def _with_end(part: Measurement) -> Measurement | None:
+    """Return a measurement in which the end of a number's bounds is chosen, if it is of one; None where it can't be."""
+    made = wide_rows(part.relation)
+    if made is None or isinstance(part, KeySearch):
+        return part
+    if isinstance(part, Histogram):
+        sums = {value.column.name for value in made.values if value.function == "sum"}
+        return None if reads(made.growing if part.extremes else sums, part.x.expr) else part
+    if not reads(made.growing, *(scaled.expr for f in part.features for scaled in (f.x, f.y) if scaled is not None)):
+        return part
+    end = chosen_end(made, part.features) if part.distinct is CountOf.ROWS and part.bound.form is Form.UNIQUE else None
+    if end is None:
+        return None
+    return replace(part, features=end.narrowed(part.features), end=end, bound=replace(part.bound, up_to=end.up_to))
+
+
 @dataclass(frozen=True, slots=True)
 class MeasurementPlan:
     """The plan of one scope: its groups, its measurements, and how each aggregate is read off them."""
@@ -163,6 +187,8 @@ class MeasurementPlan:
     """The columns without bounds that were to be profiled beside others: what is computed of them is NULL, too."""
     added_up: AddedUp | None = None
     """How `groups` are made of those that the parts measure, if they are not the same."""
+    quotients: tuple[tuple[int, int], ...] = ()
+    """Outputs that are divided by others, by their places: how far off that is EXPLAIN says, too."""
     by_units: "MeasurementPlan | None" = None
     """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
     on what the statement pays."""
@@ -184,6 +210,19 @@ class MeasurementPlan:
         by_units = None if self.by_units is None else self.by_units.told_by_last(least)
         return replace(self, outputs=tuple(outputs), units=LeastUnits(least, counted), by_units=by_units)
 
+    def with_chosen_ends(self) -> "MeasurementPlan | None":
+        """Return the plan of numbers in wide bounds in which their ends are chosen, where those matter.
+
+        None where they have to be settled before: since keys are selected, or many, or buckets would be too wide.
+        """
+        parts = [_with_end(part) for part in self.parts]
+        if self.finder is not None or self.by_units is not None or any(part is None for part in parts):
+            return None
+        made, keys = wide_rows(self.parts[0].relation) if parts else None, [key.grouped for key in self.groups.keys]
+        if made is not None and len(self.groups.grouped) > _MOST_GROUPS and reads(made.growing, *keys):
+            return None
+        return replace(self, parts=tuple(part for part in parts if part is not None))
+
     @property
     def finder(self) -> Sums | KeySearch | None:
         """Return the measurement that finds the groups, None if they are declared."""
@@ -192,3 +231,18 @@ class MeasurementPlan:
                 return first
             case _:
                 return None
+
+
+def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
+    """Return the plan whose every part pays `epsilon`.
+
+    Raises:
+        Unsupported: that is too little for a part to say anything.
+    """
+    parts = tuple(
+        part.paying(epsilon) if isinstance(part, Histogram) else replace(part, epsilon=epsilon) for part in plan.parts
+    )
+    for part in parts:
+        if isinstance(part, Histogram):
+            check_extremes(part, part.relation.expected_rows)
+    return replace(plan, parts=parts)

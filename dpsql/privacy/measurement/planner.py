@@ -11,9 +11,8 @@ from dpsql.policy.model import MechanismName, Role, Table, UniqueKey
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.limits import check_extremes, check_not_of_units, check_scope, unit_computed
+from dpsql.privacy.measurement.limits import check_not_of_units, check_scope, unit_computed
 from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
@@ -234,21 +233,6 @@ def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
             hint="Ask for the other aggregates with a plain GROUP BY.",
         )
     return replace(plan, sets=sets)
-
-
-def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
-    """Return the plan whose every part pays `epsilon`.
-
-    Raises:
-        Unsupported: that is too little for a part to say anything.
-    """
-    parts = tuple(
-        part.paying(epsilon) if isinstance(part, Histogram) else replace(part, epsilon=epsilon) for part in plan.parts
-    )
-    for part in parts:
-        if isinstance(part, Histogram):
-            check_extremes(part, part.relation.expected_rows)
-    return replace(plan, parts=parts)
 
 
 def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Relation, Bound]:

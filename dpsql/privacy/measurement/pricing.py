@@ -15,8 +15,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_choice import chosen
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import SelectionRule, selection_rule
-from dpsql.privacy.measurement.plan import Measured, Measurement, MeasurementPlan
-from dpsql.privacy.measurement.planner import priced
+from dpsql.privacy.measurement.plan import Measured, Measurement, MeasurementPlan, priced
 from dpsql.privacy.measurement.rows_per_unit import SHARE, ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism

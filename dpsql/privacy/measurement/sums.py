@@ -12,14 +12,15 @@ block, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import MechanismName
-from dpsql.privacy.features.blocks import blocks, weighed_by_value
+from dpsql.privacy.features.blocks import Combination, blocks, readable_features, weighed_by_value
+from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.lattice import FINE, MOST_POINTS, EngineSum, columns, coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import MOST_NORM, Bound, Form, Norms
@@ -29,6 +30,7 @@ from dpsql.privacy.measurement.lattice_values import LatticeValues
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
@@ -67,6 +69,8 @@ class Sums:
     """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
     of_ratios: bool = False
     """Whether nothing but ratios is read off it, which hardly change where each unit's rows count less: a C may be small."""
+    end: ChosenEnd | None = None
+    """The end of the bounds of a number of each unit's, if that is what C is chosen for."""
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -97,6 +101,16 @@ class Sums:
     def scale(self) -> int:
         """Return the noise's t."""
         return mechanism(self.mechanism).scale(self.sensitivity, self.blocks, self.epsilon)
+
+    @property
+    def worth(self) -> int:
+        """Return C: how many rows of a unit count, as such or in a number of its."""
+        return self.bound.rows if self.end is None else self.end.rows
+
+    @property
+    def readable(self) -> Mapping[Feature, Combination]:
+        """Return every feature whose sum is a sum of coordinates."""
+        return readable_features(self.features) if self.end is None else self.end.readable(self.features)
 
     def columns(self) -> tuple["EngineSum", ...]:
         """Return the sums that the engine computes, each once."""
@@ -145,15 +159,19 @@ class Sums:
     @property
     def row_norm_of_units(self) -> int:
         """Return what one whole row is in `rows_of_units`."""
+        if self.end is not None:
+            return self.end.parts
         return self.row_norm if self.weighs_norms and self.distinct is CountOf.ROWS else 1
 
     @property
     def bounds_rows(self) -> bool:
         """Return whether it is the number of a unit's rows that is bounded."""
-        return self.distinct is CountOf.ROWS and not self.weighs_norms
+        return self.distinct is CountOf.ROWS and not self.weighs_norms and self.end is None
 
     def rows_of_units(self, emitter: Emitter) -> UnitNumbers:
         """Return each unit `u` and what it has of what is bounded, `n`: rows, their norms, pairs or values."""
+        if self.end is not None:
+            return self._numbers(self.end, emitter)
         columns = self.columns() if self.row_norm_of_units > 1 else ()
         used = (
             [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))]
@@ -175,8 +193,18 @@ class Sums:
                 read = [f"{text} AS {name}" for text, name in self._named_values(emitter).items()]
                 return scan.per_unit(scan.rows(read, distinct=True))
 
+    def _numbers(self, end: ChosenEnd, emitter: Emitter) -> UnitNumbers:
+        """Return each unit and the number of which the end is chosen; a unit has one row."""
+        scan = BoundedScan.of_units(self.relation, self.where, (), [end.number], self.bound, emitter)
+        number = stepped(emitter, end.told.expr, end.told.interval, end.up_to * end.parts)
+        return UnitNumbers(f"SELECT {scan.unit} AS u, coalesce({number}, 0) AS n {scan.from_where}", scan.others)
+
     def settled(self, rows: int) -> "Sums":
         """Return the measurement with the chosen C. A smaller C has less noise, and its lattice is finer in proportion."""
+        if self.end is not None:
+            end = replace(self.end, rows=rows)
+            bound = replace(self.bound, up_to=None)
+            return replace(self, end=end, features=end.narrowed(self.features), bound=bound)
         finer = (-(-self.bound.rows // rows) - 1).bit_length()
         return replace(self, bound=self.bound.settled(rows), points=min(self.points << finer, MOST_POINTS))
 

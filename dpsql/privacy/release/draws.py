@@ -98,7 +98,8 @@ class Draws:
         """Return which share of all that is summed C takes off, as it seems; None where nothing tells."""
         if self.best[1].chosen is None and self._declared is None:
             return None
-        total = sum(sums[ONE] if ONE in sums else max(map(abs, sums.values()), default=0.0) for sums in self._every())
+        end = self.best[0].end if isinstance(self.best[0], Sums) else None
+        total = sum(map(_size if end is None else end.total, self._every()))
         return self.cut / (max(total, 0.0) + self.cut) if self.cut else 0.0
 
     @property
@@ -128,10 +129,16 @@ class Draws:
     def seen_by(self, ladder: NoisyLadder) -> "Draws":
         """Return them with what the choice of C did not see, if rows are counted: units that are few at each rung."""
         measured, every = self.best[0], self._every()
-        if not isinstance(measured, Sums) or not measured.bounds_rows or not every or ONE not in every[0]:
+        if not isinstance(measured, Sums) or not every:
             return self
-        counted, reach = sum(sums[ONE] for sums in every), first_width(measured) * math.sqrt(len(every))
-        return replace(self, unseen=ladder.unseen(measured.bound.rows, counted, reach))
+        reach = first_width(measured) * math.sqrt(len(every))
+        if measured.end is not None:
+            counted, reach = sum(map(measured.end.total, every)), reach * measured.worth
+        elif measured.bounds_rows and ONE in every[0]:
+            counted = sum(sums[ONE] for sums in every)
+        else:
+            return self
+        return replace(self, unseen=ladder.unseen(measured.worth, counted, reach))
 
     @property
     def groups(self) -> int:
@@ -179,6 +186,11 @@ class Draws:
 
 def _as_chosen(measurement: Measured, release: Release) -> Measured:
     return measurement if release.chosen is None else as_chosen(measurement, release.chosen.rows)
+
+
+def _size(sums: Found) -> float:
+    """Return how many rows there seem to be, or where none are counted how large the largest sum is."""
+    return sums[ONE] if ONE in sums else max(map(abs, sums.values()), default=0.0)
 
 
 def together(epsilons: Iterable[Fraction], less: Fraction = Fraction(0)) -> Fraction:

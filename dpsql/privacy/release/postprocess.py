@@ -202,7 +202,10 @@ def _statistic(output: StatisticOutput, line: _Line, *, clamp: bool) -> float | 
         return line.margins[output.part].missing
     if output.margin:
         return line.margins[output.part].shown(output.readout, estimates)
-    return _estimate(output.readout, estimates, clamp=clamp)
+    margins, readout = line.margins.get(output.part), output.readout
+    if margins is not None and margins.end is not None:
+        readout, estimates = margins.end.own(readout, estimates)
+    return _estimate(readout, estimates, clamp=clamp)
 
 
 def _possible_number(counted: float, most: int | None, *, clamp: bool) -> float:

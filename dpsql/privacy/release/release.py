@@ -11,7 +11,6 @@ from operator import add
 from typing import Any
 
 from dpsql.errors import InternalError
-from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, SelectionRule
@@ -180,5 +179,5 @@ def estimates(measurement: Sums) -> Callable[[Sequence[int]], Mapping[Feature, f
 
     A row adds at most 1 to each.
     """
-    whole, read = measurement.steps_per_row, readable_features(measurement.features)
-    return lambda noisy: {f: sum(n * noisy[i] for i, n in made.items()) / whole for f, made in read.items()}
+    whole, read = measurement.steps_per_row, measurement.readable
+    return lambda noisy: {f: float(sum(n * noisy[i] for i, n in made.items()) / whole) for f, made in read.items()}

@@ -95,7 +95,7 @@ def lasting(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) ->
             readouts = _readouts(plan, place)
             group = _middle(draws, readouts[0]) if readouts and draws.cut else None
             if group is not None and any(_cut_share(sums, readout, group) > float(error) for readout in readouts):
-                return f"max_rows: {sums.bound.rows:,} takes more off it, and a larger one less"
+                return f"max_rows: {sums.worth:,} takes more off it, and a larger one less"
         case KeySearch():
             pass
     return None

@@ -31,9 +31,13 @@ _LEAST = 1e-30
 
 
 def may_agree(measured: Sums) -> bool:
-    """Return whether releases of sums may be put together with others: it is known what a C takes off."""
+    """Return whether releases of sums may be put together with others: it is known what a C takes off.
+
+    Of numbers of units it may be known, but how noisy they are, which depends on the C that was chosen, is no variance of
+    the features that are read.
+    """
     certain = measured.bound.form is Form.UNIQUE or measured.bound.up_to is not None
-    return certain and measured.distinct is CountOf.ROWS and not measured.delta
+    return certain and measured.end is None and measured.distinct is CountOf.ROWS and not measured.delta
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.privacy.accuracy.margin import Margins, largest_share
-from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
@@ -73,7 +72,7 @@ class Derived(Draws):
         """Return for each group the variance of all sums together that are read, and the square of what a C takes off."""
         told, terms = self.measurement, self.lens.terms
         assert isinstance(told, Sums)
-        of_sums, read = coordinate_variances(told.features, told.mechanism), readable_features(told.features)
+        of_sums, read = coordinate_variances(told.features, told.mechanism), told.readable
         unit = float(told.scale / told.steps_per_row) ** 2
         each = {
             term.feature: float(spread({term.feature: Fraction(1)}, read, of_sums)) * unit

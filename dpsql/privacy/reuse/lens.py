@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from dpsql.privacy.features.blocks import Combination, readable_features
+from dpsql.privacy.features.blocks import Combination
 from dpsql.privacy.features.feature import Feature, Scaled
 from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.histogram import Histogram
@@ -41,7 +41,7 @@ class ToldNoise:
         if isinstance(told, Histogram):
             return cls(float(1 / told.epsilon**2), of_histogram=True)
         variances = coordinate_variances(told.features, told.mechanism)
-        return cls((told.scale / told.steps_per_row) ** 2, False, readable_features(told.features), variances)
+        return cls((told.scale / told.steps_per_row) ** 2, False, told.readable, variances)
 
     def variance(self, feature: Feature) -> float:
         """Return the variance of a feature's sum in a group, in units of `unit`."""
@@ -149,8 +149,8 @@ def _as_it_is(groups: GroupLines, wanted: Sums | Histogram, told: Sums | Histogr
         alike = isinstance(wanted, Histogram) and isinstance(told, Histogram) and _is_same(groups, wanted.x, told.x)
         return Lens((of_rows[0],), {}) if alike and all(of_rows[0]) else None
     values = tuple(map(groups.among.renamed, wanted.values))
-    features = {f: _renamed(groups, f) for f in readable_features(wanted.features)}
-    if values != told.values or not set(features.values()) <= readable_features(told.features).keys():
+    features = {f: _renamed(groups, f) for f in wanted.readable}
+    if values != told.values or not set(features.values()) <= told.readable.keys():
         return None
     return Lens((of_rows[0],), {f: (Term(Fraction(1), 0, of),) for f, of in features.items()})
 
@@ -159,7 +159,7 @@ def _of_sums(groups: GroupLines, wanted: Sums, needed: Sequence[Feature], told: 
     """Return the lens for what can be added up."""
     terms = SumTerms(groups, wanted, told, {}, [])
     by_feature: dict[Feature, tuple[Term, ...]] = {}
-    for feature in dict.fromkeys((*needed, *readable_features(wanted.features))):
+    for feature in dict.fromkeys((*needed, *wanted.readable)):
         made = terms.of(feature)
         if made is not None:
             by_feature[feature] = made

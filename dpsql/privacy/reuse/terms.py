@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import Feature, Scaled, Shape
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.reuse.lines import Conditions, GroupLines, Lines
@@ -152,7 +151,7 @@ class SumTerms:
     def _readable(self) -> Iterator[Feature]:
         """Yield the sums that can be read of the release; of blocks together only where each row is in one."""
         every = self._blocks_hold_all()
-        return (feature for feature in readable_features(self.told.features) if every or feature.block is not None)
+        return (feature for feature in self.told.readable if every or feature.block is not None)
 
     def _blocks_hold_all(self) -> bool:
         conditions = self.told.block_conditions

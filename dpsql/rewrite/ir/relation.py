@@ -66,6 +66,17 @@ class UnitRows:
     keys: tuple[tuple[str, Expr], ...]
     """The further keys by the names of their columns."""
     values: tuple[UnitValue, ...]
+    rows: int
+    """How many rows' worth the values are clamped to, or are taken for until that is chosen."""
+    up_to: int | None = None
+    """The most that this may be where it is chosen for each statement; None where the policy says what it is."""
+    wide: bool = False
+    """Whether values are within the bounds for the most, since what they are clamped to does not matter, or is chosen."""
+
+    @property
+    def growing(self) -> frozenset[str]:
+        """Return the columns of numbers that are the larger the more rows the unit has."""
+        return frozenset(value.column.name for value in self.values if value.grows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +174,7 @@ def naming_units(relation: Relation) -> set[tuple[int, str]]:
 def awaiting(relation: Relation) -> tuple[AwaitedTable, ...]:
     """Return the answers to inner queries that a relation waits for."""
     own = (source.table for source in relation.sources if isinstance(source.table, AwaitedTable))
-    below = (table for source in relation.sources for inside in _below(source) for table in awaiting(inside))
+    below = (table for source in relation.sources for inside in relations_inside(source) for table in awaiting(inside))
     return (*own, *below)
 
 
@@ -171,11 +182,11 @@ def tables_below(relation: Relation) -> Iterator[Table]:
     """Yield the tables of the engine's that rows are made of, and constant ones."""
     for source in relation.sources:
         yield from () if source.made is not None else (source.table,)
-        for inside in _below(source):
+        for inside in relations_inside(source):
             yield from tables_below(inside)
 
 
-def _below(source: Source) -> tuple[Relation, ...]:
+def relations_inside(source: Source) -> tuple[Relation, ...]:
     """Return the relations inside a source: those from which its rows are made."""
     match source.made:
         case None:

@@ -35,6 +35,11 @@ class UnitValue:
     point: Fraction = Fraction(0)
     """Of which share of the rows a percentile is."""
 
+    @property
+    def grows(self) -> bool:
+        """Return whether it is larger the more rows the unit has."""
+        return self.function in {"count", "count_distinct", "sum"}
+
 
 WindowFunction = Literal[
     "row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value", "aggregate"

@@ -9,9 +9,6 @@ from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation, UnitRows
 
-_NUMBERS = frozenset({"count", "count_distinct", "sum"})
-"""Numbers of a unit that are larger the more rows it has."""
-
 
 def check_numbers(relation: Relation, impossible: Sequence[Expr]) -> None:
     """Refuse conditions that no row can satisfy for a number that nobody has declared: HAVING count(*) > 30, where 20 count.
@@ -32,9 +29,7 @@ def unit_numbers(relation: Relation, exprs: Sequence[Expr]) -> Iterator[tuple[st
     read = {(ref.source, ref.name) for ref in refs(*exprs)}
     made_of = ((place, source.made) for place, source in enumerate(relation.sources))
     for place, made in made_of:
-        if isinstance(made, UnitRows) and any(
-            (place, v.column.name) in read for v in made.values if v.function in _NUMBERS
-        ):
-            bounds = [bound for source in made.relation.sources for bound in source.table.units.values()]
-            if any(bound.up_to is not None for bound in bounds):
-                yield made.unit.name, max(bound.max_rows for bound in bounds if bound.up_to is not None)
+        if not isinstance(made, UnitRows) or made.up_to is None or made.wide:
+            continue
+        if any((place, name) in read for name in made.growing):
+            yield made.unit.name, made.rows

@@ -49,6 +49,12 @@ class Around:
     kind: str
     declared: Declared
     unique: Unique
+    wide: bool = False
+    """Whether numbers of a unit are within the bounds for the most rows that may be chosen."""
+
+
+_WIDEST = 2**20
+"""The most rows of these: numbers in bounds that are so much wider than others are told apart in double precision."""
 
 
 def is_grouped(select: exp.Select) -> bool:
@@ -129,7 +135,19 @@ class _Rows:
 
     def argument(self, expr: Expr) -> Aggregated:
         """Return the facts about an aggregate's argument, in as many rows of one unit as count."""
-        return Aggregated(expr, facts(expr, self._env(expr)), self.owned.rows)
+        return Aggregated(
+            expr, facts(expr, self._env(expr)), self.up_to if self.wide and self.up_to else self.owned.rows
+        )
+
+    @property
+    def wide(self) -> bool:
+        """Return whether numbers are in wide bounds."""
+        return self.around.wide and self.up_to is not None
+
+    @property
+    def up_to(self) -> int | None:
+        """Return the most rows that may be chosen."""
+        return None if self.owned.up_to is None else min(self.owned.up_to, _WIDEST)
 
     def source(self, values: Sequence[UnitValue]) -> tuple[Relation, Mapping[str, Expr]]:
         """Return the relation of the rows, and its columns as `g0` …, the keys, and `a0` …, the values."""
@@ -140,7 +158,7 @@ class _Rows:
         columns = (unit, *further.values(), *(value.column for value in named))
         table = self._table({column.name: column for column in columns}, unit, further)
         keys = tuple((column.name, key) for key, column in further.items())
-        made = UnitRows(self.owned.relation, own, keys, named)
+        made = UnitRows(self.owned.relation, own, keys, named, self.owned.rows, self.up_to, self.wide)
         every = {column.name: ref(0, table, column.name) for column in columns}
         relation = Relation((Source(table, made=made),), TRUE if self.possible else FALSE, every)
         names = {f"g{i}": every[further.get(key, unit).name] for i, key in enumerate(self.keys)}

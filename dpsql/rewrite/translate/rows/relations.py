@@ -59,6 +59,8 @@ class Tracker:
     unique: Unique
     answers: Mapping[int, AwaitedTable] = field(default_factory=dict)
     """The answers to inner queries, by their nodes."""
+    wide: bool = False
+    """Whether numbers of a unit are within the bounds for the most rows that may be chosen."""
     _facts: dict[Expr, Facts] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Facts about expressions: they are asked again and again."""
 
@@ -202,7 +204,7 @@ class Tracker:
             query = query.this
         own = query.args.get("with_")
         visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
-        around = Around(self.policy, self.role.protects, self.declared, self.unique)
+        around = Around(self.policy, self.role.protects, self.declared, self.unique, self.wide)
         if isinstance(query, exp.Union) and not query.args.get("distinct"):
             parts = (query.this, query.expression)
             widths = [len(list(output_columns(part, visible, self.policy))) for part in parts]
