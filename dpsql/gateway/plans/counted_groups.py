@@ -110,19 +110,23 @@ def _in_from(query: exp.Expr) -> Iterator[exp.Select]:
 
 
 def _readers(query: exp.Expr) -> Iterator[exp.Select]:
-    """Yield the SELECTs that have a query's rows in FROM, alone or among others, and those that have theirs."""
-    parent = query.parent
-    match parent:
-        case exp.Subquery() | exp.SetOperation() | exp.From() | exp.Join() | exp.Lateral():
-            yield from _readers(parent)
-        case exp.CTE():
-            for place in _names(parent):
-                yield from _readers(place)
-        case exp.Select() if not isinstance(query, exp.Query) or isinstance(query, exp.Table):
-            yield parent
-            yield from _readers(parent)
-        case _:
-            pass
+    """Yield the SELECTs that have a query's rows in FROM, alone or among others, and those that have theirs, each once."""
+    seen, waiting = set[int](), [query]
+    while waiting:
+        node = waiting.pop()
+        parent = node.parent
+        match parent:
+            case exp.Subquery() | exp.SetOperation() | exp.From() | exp.Join() | exp.Lateral():
+                waiting.append(parent)
+            case exp.CTE() if id(parent) not in seen:
+                seen.add(id(parent))
+                waiting += _names(parent)
+            case exp.Select() if id(parent) not in seen and not isinstance(node, exp.Query):
+                seen.add(id(parent))
+                yield parent
+                waiting.append(parent)
+            case _:
+                pass
 
 
 def _names(cte: exp.CTE) -> list[exp.Table]:
