@@ -26,7 +26,7 @@ from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
 from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers
 from dpsql.rewrite.functions.domains import lists_too_many
-from dpsql.rewrite.ir.expr import Expr, refs
+from dpsql.rewrite.ir.expr import Expr, both, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
@@ -138,7 +138,7 @@ def _measured(
     check_not_of_units(relation, [e for a in aggregates if computes(a) for e in inputs(a)[1:]], exprs)
     env = narrowed(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
-        check_numbers(relation, [relation.where])
+        check_numbers(relation, relation.condition, context.declared)
         return _impossible(relation, keys, sets, aggregates, bound, context)
     facts_of = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
@@ -152,7 +152,8 @@ def _measured(
     plan = _planned(build, delta, keys, possible, facts_of, context)
     if len(possible) < len(aggregates):
         never = [a for a in aggregates if a not in possible]
-        check_numbers(relation, [inputs(a)[0] for a in never])
+        for a in never:
+            check_numbers(relation, both(relation.condition, inputs(a)[0]), context.declared)
         read = dict(zip(possible, plan.outputs, strict=True))
         read |= zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True)
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))

@@ -70,7 +70,9 @@ def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> _Column
             name = fold(item.this)
             if name in ctes and not item.args.get("db"):
                 columns = list(_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy))
-                return _renamed(columns, [fold(column) for column in ctes[name].args["alias"].args.get("columns") or ()])
+                return _renamed(
+                    columns, [fold(column) for column in ctes[name].args["alias"].args.get("columns") or ()]
+                )
             return _columns_of_table(policy.tables[name]) if name in policy.tables else []
         case exp.Subquery():
             return list(_columns(item.this, ctes, policy))
@@ -90,9 +92,7 @@ def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy)
     return ((name, is_unit()) for name, is_unit in _columns(query, ctes, policy))
 
 
-def _columns(
-    query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy
-) -> Iterator[tuple[str, Callable[[], bool]]]:
+def _columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, Callable[[], bool]]]:
     while isinstance(query, (exp.SetOperation, exp.Subquery)):
         query = query.this
     if isinstance(query, exp.Values):
