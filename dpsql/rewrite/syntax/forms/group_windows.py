@@ -38,6 +38,8 @@ _PLAIN = frozenset({"this", "partition_by", "over"})
 _BELOW = ("from_", "joins", "where", "group", "having")
 """The clauses that say which groups there are."""
 _GROUPS = "groups"
+_LONGEST, _BEGUN = 63, 50
+"""The bytes of a name that PostgreSQL reads, and those of a longer one that are shown."""
 _ROWS = frozenset({"expressions", "from_", "joins", "where", "with_", "windows"})
 """The clauses of a SELECT whose rows are those of its FROM."""
 
@@ -87,7 +89,7 @@ def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     put_windows_in_place(select)
     if select.args.get("windows") or not groups_by_unit(select, grouping.keys, ctes, policy):
         return
-    names = {render(part): render(part) for part in (*grouping.keys, *calls)}  # as messages show them
+    names = _names((*grouping.keys, *calls))
     below = exp.Select(**{key: select.args.get(key) for key in _BELOW})
     below.set(
         "expressions", [exp.alias_(part.copy(), names[render(part)], quoted=True) for part in (*grouping.keys, *calls)]
@@ -103,6 +105,18 @@ def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         select.set(key, None)
     alias = exp.TableAlias(this=exp.to_identifier(_GROUPS, quoted=True))
     select.set("from_", exp.From(this=exp.Subquery(this=below, alias=alias)))
+
+
+def _names(parts: Sequence[exp.Expr]) -> dict[str, str]:
+    """Return names of columns for what groups have, by its text: that itself, as messages show it, where it is short.
+
+    PostgreSQL cuts longer ones off, and two that begin alike would be one.
+    """
+    texts = dict.fromkeys(map(render, parts))
+    return {
+        text: text if len(text.encode()) <= _LONGEST else f"{text.encode()[:_BEGUN].decode(errors='ignore')} … {place}"
+        for place, text in enumerate(texts)
+    }
 
 
 def _of_groups(node: exp.Expr, names: Mapping[str, str], kinds: frozenset[type]) -> None:
