@@ -26,7 +26,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import is_aggregate
 from dpsql.rewrite.syntax.named.columns import Ctes, columns_read_of, from_items, item_name, tables_in_from
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.made_names import fresh
+from dpsql.rewrite.syntax.named.made_names import beginning, fresh
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.units import groups_by_unit
@@ -38,8 +38,8 @@ _PLAIN = frozenset({"this", "partition_by", "over"})
 _BELOW = ("from_", "joins", "where", "group", "having")
 """The clauses that say which groups there are."""
 _GROUPS = "groups"
-_LONGEST, _BEGUN = 63, 50
-"""The bytes of a name that PostgreSQL reads, and those of a longer one that are shown."""
+_LONGEST = 56
+"""Bytes of a text in a name: PostgreSQL cuts off what is longer than 63, and two that begin alike would be one."""
 _ROWS = frozenset({"expressions", "from_", "joins", "where", "with_", "windows"})
 """The clauses of a SELECT whose rows are those of its FROM."""
 
@@ -108,15 +108,12 @@ def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 
 
 def _names(parts: Sequence[exp.Expr]) -> dict[str, str]:
-    """Return names of columns for what groups have, by its text: that itself, as messages show it, where it is short.
-
-    PostgreSQL cuts longer ones off, and two that begin alike would be one.
-    """
-    texts = dict.fromkeys(map(render, parts))
-    return {
-        text: text if len(text.encode()) <= _LONGEST else f"{text.encode()[:_BEGUN].decode(errors='ignore')} … {place}"
-        for place, text in enumerate(texts)
-    }
+    """Return names of columns for what groups have, by its text: that itself, as messages show it, or its beginning."""
+    names: dict[str, str] = {}
+    for part in parts:
+        text = render(part)
+        names.setdefault(text, fresh(beginning(text, _LONGEST), names.values()))
+    return names
 
 
 def _of_groups(node: exp.Expr, names: Mapping[str, str], kinds: frozenset[type]) -> None:

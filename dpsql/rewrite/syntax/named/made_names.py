@@ -22,9 +22,10 @@ def columns_of_subquery(nodes: Iterable[exp.Expr]) -> list[str]:
     """Return a name for each of the outputs of a subquery, such as `avg(fare) of the subquery`."""
     names: list[str] = []
     for node in nodes:
-        names.append(fresh(f"{_start(render(node))} of the subquery", names))
+        names.append(fresh(f"{beginning(render(node))} of the subquery", names))
     return names
 
 
-def _start(text: str) -> str:
-    return text if len(text.encode()) <= _LONGEST else f"{text.encode()[:_LONGEST].decode(errors='ignore')}…"
+def beginning(text: str, longest: int = _LONGEST) -> str:
+    """Return a text as far as it is no longer, in bytes."""
+    return text if len(text.encode()) <= longest else f"{text.encode()[:longest].decode(errors='ignore')}…"
