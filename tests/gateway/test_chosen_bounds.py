@@ -258,6 +258,8 @@ def test_a_number_stays_what_it_was(rides: Memory, policy: Policy, new_client: N
 
 
 _OF_EACH = "(SELECT rider, count(*) AS n, max(fare) AS m FROM rides GROUP BY rider) AS t"
+_SO_MANY = 30
+"""How many riders have so many rides; noise is mostly less."""
 _PLACES = "(SELECT rider, fare, seats, row_number() OVER (PARTITION BY rider ORDER BY fare) AS p FROM rides) AS t"
 _BY_PAID = "FROM rides GROUP BY rider, paid"
 
@@ -288,6 +290,8 @@ def test_numbers_of_a_unit_say_how_many_rows_count(rides: Memory, auto: Policy, 
     [
         f"count(*) FROM {_OF_EACH} WHERE n > 30",
         f"count(*), count(*) FILTER (WHERE n > 30) FROM {_OF_EACH}",
+        f"sum(CASE WHEN n > 30 THEN 1 ELSE 0 END) FROM {_OF_EACH}",
+        f"count(*), avg(m), sum((n > 30)::int) FROM {_OF_EACH}",
         f"count(*) FROM {_PLACES} WHERE p > 30",
         f"count(*) FROM {_PLACES} WHERE p * 2 BETWEEN 50 AND 60 AND fare > 5",
         "count(*) FROM (SELECT count(*) OVER (PARTITION BY rider) AS n FROM rides) AS t WHERE n > 30",
@@ -302,8 +306,8 @@ def test_that_nobody_has_so_many_rows_is_not_said(
     with pytest.raises(Unsupported) as refused:
         new_client(rides, policy=auto).ask(sql)
     assert refused.value.because == "number-beyond-auto"
-    assert int(str(new_client(rides, policy=policy).ask(sql).rows[0][-1] or 0)) == 0
-    assert int(str(new_client(rides, policy=up_to).ask(sql).rows[0][-1] or 0)) == 0
+    for declared in (policy, up_to):
+        assert abs(int(str(new_client(rides, policy=declared).ask(sql).rows[0][-1] or 0))) < _SO_MANY
 
 
 @pytest.mark.parametrize("asked", [f"{_OF_EACH} WHERE n > 2 AND m > 200", f"{_PLACES} WHERE p = 1 AND fare > 200"])

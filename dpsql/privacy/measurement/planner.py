@@ -24,9 +24,9 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
-from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers
+from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers_in, check_numbers
 from dpsql.rewrite.functions.domains import lists_too_many
-from dpsql.rewrite.ir.expr import Expr, both, refs
+from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
@@ -131,6 +131,7 @@ def _measured(
     aggregates: Sequence[Aggregate],
     sets: tuple[Set, ...] | None = None,
 ) -> MeasurementPlan:
+    written = [e for a in aggregates for e in inputs(a)]
     aggregates = [as_counted(aggregate, relation, context.declared) for aggregate in aggregates]
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
@@ -140,6 +141,7 @@ def _measured(
     if env is None:
         check_numbers(relation, relation.condition, context.declared)
         return _impossible(relation, keys, sets, aggregates, bound, context)
+    check_numbers_in(relation, written, context.declared)
     facts_of = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         facts_of(expr)  # refuses what could overflow: an error that depends on data would be a release
@@ -152,8 +154,6 @@ def _measured(
     plan = _planned(build, delta, keys, possible, facts_of, context)
     if len(possible) < len(aggregates):
         never = [a for a in aggregates if a not in possible]
-        for a in never:
-            check_numbers(relation, both(relation.condition, inputs(a)[0]), context.declared)
         read = dict(zip(possible, plan.outputs, strict=True))
         read |= zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True)
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))

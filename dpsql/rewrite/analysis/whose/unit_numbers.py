@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.first_rows import places_left
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.ir.expr import Expr, Ref, refs, with_refs
+from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs, walk, with_refs
 from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, WindowRows, relations_below
 from dpsql.rewrite.ir.unit_value import Window
 
@@ -35,6 +36,22 @@ def check_numbers(relation: Relation, condition: Expr, declared: Declared) -> No
     for below in (inside for source in relation.sources for inside in relations_below(source)):
         if narrowed(refs(below.condition), below.condition, declared) is None:
             check_numbers(below, below.condition, declared)
+
+
+def check_numbers_in(relation: Relation, exprs: Sequence[Expr], declared: Declared) -> None:
+    """Refuse such conditions among what is computed of rows: FILTER (WHERE n > 30), CASE WHEN n > 30 THEN 1 ELSE 0 END.
+
+    Raises:
+        Unsupported: there is one.
+    """
+    numbers = dict(_numbers(relation))
+    if not any(_place(ref) in numbers for ref in refs(*exprs)):
+        return
+    for expr in exprs:
+        for part in walk(expr):
+            condition = both(relation.condition, part) if part.type is SqlType.BOOLEAN else TRUE
+            if condition != TRUE and narrowed(refs(condition), condition, declared) is None:
+                check_numbers(relation, condition, declared)
 
 
 def _can_hold(condition: Expr, declared: Declared) -> bool:
