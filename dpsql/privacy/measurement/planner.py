@@ -24,7 +24,7 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
-from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers_in, check_numbers
+from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers, check_numbers_in
 from dpsql.rewrite.functions.domains import lists_too_many
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts

@@ -26,7 +26,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import is_aggregate
 from dpsql.rewrite.syntax.named.columns import Ctes, columns_read_of, from_items, item_name, tables_in_from
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.made_names import beginning, fresh
+from dpsql.rewrite.syntax.named.made_names import first_bytes, fresh
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.units import groups_by_unit
@@ -39,7 +39,7 @@ _BELOW = ("from_", "joins", "where", "group", "having")
 """The clauses that say which groups there are."""
 _GROUPS = "groups"
 _LONGEST = 56
-"""Bytes of a text in a name: PostgreSQL cuts off what is longer than 63, and two that begin alike would be one."""
+"""Bytes of a text in a name: PostgreSQL cuts off what is longer than 63, and two with the same beginning would be one."""
 _ROWS = frozenset({"expressions", "from_", "joins", "where", "with_", "windows"})
 """The clauses of a SELECT whose rows are those of its FROM."""
 
@@ -112,7 +112,7 @@ def _names(parts: Sequence[exp.Expr]) -> dict[str, str]:
     names: dict[str, str] = {}
     for part in parts:
         text = render(part)
-        names.setdefault(text, fresh(beginning(text, _LONGEST), names.values()))
+        names.setdefault(text, fresh(first_bytes(text, _LONGEST), names.values()))
     return names
 
 

@@ -22,10 +22,10 @@ def columns_of_subquery(nodes: Iterable[exp.Expr]) -> list[str]:
     """Return a name for each of the outputs of a subquery, such as `avg(fare) of the subquery`."""
     names: list[str] = []
     for node in nodes:
-        names.append(fresh(f"{beginning(render(node))} of the subquery", names))
+        names.append(fresh(f"{first_bytes(render(node))} of the subquery", names))
     return names
 
 
-def beginning(text: str, longest: int = _LONGEST) -> str:
-    """Return a text as far as it is no longer, in bytes."""
+def first_bytes(text: str, longest: int = _LONGEST) -> str:
+    """Return the first bytes of a text that is longer, with an ellipsis; any other is returned unchanged."""
     return text if len(text.encode()) <= longest else f"{text.encode()[:longest].decode(errors='ignore')}…"
