@@ -13,7 +13,7 @@ from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from dpsql.wire.intercept.classify import read
-from tests.support.fix_world import Client, World, noon
+from tests.support.fix_world import USERS, Client, World, noon
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_ledger
 
@@ -67,6 +67,40 @@ def test_inner_answers_within_inner_answers_are_planned_quickly(world: World, di
         client = Client(world.gateway(dirty, ledger), ledger, connection, owner, Asker("ana", "owner"))
         start = thread_time()
         assert client.ask(f"EXPLAIN SELECT {inner}").rows
+        assert thread_time() - start < SECONDS
+
+
+_EIGHT = "rider, fare, tip, paid, late, day, seats, age"
+CHAINS = (
+    (
+        "ana",
+        f"SELECT {_EIGHT} FROM rides",
+        f"SELECT {_EIGHT} FROM # WHERE fare > 1",
+        "SELECT rider FROM # UNION ALL SELECT 1 FROM #",
+    ),
+    (
+        "ana",
+        "SELECT paid, count(*) AS n FROM rides GROUP BY 1",
+        "SELECT paid, n FROM # UNION SELECT paid, n FROM #",
+        "SELECT n FROM #",
+    ),
+    ("eve", "SELECT DISTINCT note FROM rides", "SELECT a.note FROM # AS a, # AS b", "SELECT note FROM #"),
+)
+"""Who asks, and members of WITH that read the one before: the first, each other, and what is asked of the last."""
+
+
+@pytest.mark.parametrize(("user", "first", "other", "last"), CHAINS)
+def test_members_of_with_are_looked_at_once(
+    user: str, first: str, other: str, last: str, world: World, dirty: Memory
+) -> None:
+    """By whatever number of ways they are read: statements of six with eight columns each were refused as too costly."""
+    members = [f"v0 AS ({first})", *(f"v{i} AS ({other.replace('#', f'v{i - 1}')})" for i in range(1, 20))]
+    asked = f"WITH {', '.join(members)} SELECT count(*) FROM ({last.replace('#', 'v19')}) AS t"
+    asked = asked.replace("count(*)", "max(note)") if user == "eve" else asked
+    with quick_ledger(noon) as ledger, world.connect("dpsql_owner") as owner, world.connect(user) as connection:
+        client = Client(world.gateway(dirty, ledger), ledger, connection, owner, Asker(user, USERS[user]))
+        start = thread_time()
+        assert client.ask(f"EXPLAIN {asked}").rows
         assert thread_time() - start < SECONDS
 
 

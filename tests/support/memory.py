@@ -21,6 +21,7 @@ from dpsql.engines.use import Use
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import EngineRow
+from dpsql.rewrite.emit.columns import quoted
 from tests.support.records import ZONES, Cell, Row
 
 _NULL = "(null)"
@@ -172,7 +173,7 @@ def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str]) 
         return types.get(f"{table.name}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
 
     columns = (
-        f"{c.name} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''}"
+        f"{quoted(c.name)} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''}"
         for c in table.columns.values()
     )
     return ", ".join((*columns, *([f"UNIQUE ({', '.join(table.joint_key)})"] if table.joint_key else [])))

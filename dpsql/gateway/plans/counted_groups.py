@@ -22,6 +22,8 @@ from dpsql.rewrite.syntax.whole.found_scopes import Scope
 from dpsql.rewrite.syntax.whole.single_row import has_more_rows
 
 _NUMBER = ColumnDescription("a0", 20, -1, "bigint")
+_COUNTS = frozenset({"count", "regr_count"})
+_CONDITIONS = (exp.Predicate, exp.Connector, exp.Not)
 _LIST_ALONE = ("having", "limit", "offset", "fetch", "windows", "qualify")
 _COUNT_ALONE = ("where", "group", "joins", "laterals", "windows", "distinct")
 
@@ -84,7 +86,7 @@ def _is_plain(scope: Scope) -> bool:
 def _is_of_rows(call: exp.Expr) -> bool:
     """Return whether an aggregate is count(*), or of a constant."""
     return function_name(call) == "count" and all(
-        isinstance(part, (exp.Star, exp.Literal)) for part in call.expressions
+        isinstance(part, (exp.Star, exp.Literal, exp.Boolean)) for part in call.expressions
     )
 
 
@@ -108,19 +110,23 @@ def _in_from(query: exp.Expr) -> Iterator[exp.Select]:
 
 
 def _readers(query: exp.Expr) -> Iterator[exp.Select]:
-    """Yield the SELECTs that have a query's rows in FROM, alone or among others, and those that have theirs."""
-    parent = query.parent
-    match parent:
-        case exp.Subquery() | exp.SetOperation() | exp.From() | exp.Join() | exp.Lateral():
-            yield from _readers(parent)
-        case exp.CTE():
-            for place in _names(parent):
-                yield from _readers(place)
-        case exp.Select() if not isinstance(query, exp.Query) or isinstance(query, exp.Table):
-            yield parent
-            yield from _readers(parent)
-        case _:
-            pass
+    """Yield the SELECTs that have a query's rows in FROM, alone or among others, and those that have theirs, each once."""
+    seen, waiting = set[int](), [query]
+    while waiting:
+        node = waiting.pop()
+        parent = node.parent
+        match parent:
+            case exp.Subquery() | exp.SetOperation() | exp.From() | exp.Join() | exp.Lateral():
+                waiting.append(parent)
+            case exp.CTE() if id(parent) not in seen:
+                seen.add(id(parent))
+                waiting += _names(parent)
+            case exp.Select() if id(parent) not in seen and not isinstance(node, exp.Query):
+                seen.add(id(parent))
+                yield parent
+                waiting.append(parent)
+            case _:
+                pass
 
 
 def _names(cte: exp.CTE) -> list[exp.Table]:
@@ -132,14 +138,30 @@ def _names(cte: exp.CTE) -> list[exp.Table]:
 
 def _counts(query: exp.Select) -> bool:
     of_windows = (window for output in query.expressions for window in output.find_all(exp.Window))
-    return any(function_name(_without_filter(call)) == "count" for call in aggregates_of(query)) or any(
-        map(_is_count_window, of_windows)
-    )
+    return any(map(_is_count, aggregates_of(query))) or any(map(_is_count_window, of_windows))
 
 
 def _is_count_window(window: exp.Window) -> bool:
-    return function_name(_without_filter(window.this)) == "count"
+    return _is_count(window.this)
 
 
-def _without_filter(call: exp.Expr) -> exp.Expr:
-    return call.this if isinstance(call, exp.Filter) else call
+def _is_count(call: exp.Expr) -> bool:
+    """Return whether an aggregate says how many rows there are, or how many of some kind: count(x), or sum(1)."""
+    call = call.this if isinstance(call, exp.Filter) else call
+    name = function_name(call)
+    return name in _COUNTS or (name == "sum" and all(map(_is_written, call.expressions)))
+
+
+def _is_written(value: exp.Expr | None) -> bool:
+    """Return whether a value stands in the statement, or is one of several that do."""
+    match value:
+        case exp.Case():
+            return all(_is_written(part.args.get("true")) for part in value.args["ifs"]) and _is_written(
+                value.args.get("default")
+            )
+        case exp.Cast(this=of) if isinstance(of.unnest(), _CONDITIONS):
+            return True
+        case exp.Cast() | exp.Paren() | exp.Neg():
+            return _is_written(value.this)
+        case _:
+            return value is None or isinstance(value, (exp.Literal, exp.Null, exp.Boolean))

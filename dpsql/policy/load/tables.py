@@ -12,6 +12,8 @@ from dpsql.policy.model import Column, Reference, SqlType, Table
 from dpsql.policy.view import View
 
 _LONGEST_NAME = 63
+_EVERY_TABLES = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+"""The columns that each table of PostgreSQL has, so that the shadow's can have no others of these names."""
 _NUMBERS = frozenset({"0", "1"})
 """A boolean's values in the engine."""
 
@@ -88,6 +90,8 @@ def _check_protection(file: SchemaFile) -> None:
 def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column | None:
     """Check one column by itself."""
     shape, path = file.columns[name], ("columns", name)
+    if name in _EVERY_TABLES:
+        file.wrong(path, "can't be declared: PostgreSQL has a column of its own by this name in each table")
     exclusive = [key for key in ("bounds", "values", "references") if getattr(shape, key) is not None]
     if len(exclusive) > 1:
         file.wrong(path, f"has {' and '.join(exclusive)}; one of them is allowed")

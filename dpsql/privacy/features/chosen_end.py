@@ -21,7 +21,7 @@ from dpsql.privacy.features.gradient import Weights, added, times
 from dpsql.privacy.features.readout import Estimates, Readout
 from dpsql.privacy.features.variance import combined
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, refs
-from dpsql.rewrite.ir.relation import Relation, UnitRows, relations_inside
+from dpsql.rewrite.ir.relation import Relation, UnitRows, relations_below
 
 _PARTS = 64
 """How many steps what one row adds has there; of counts one."""
@@ -175,7 +175,7 @@ def wide_rows(relation: Relation) -> UnitRows | None:
 
 
 def _has_unit_rows(relation: Relation) -> bool:
-    inside = (below for source in relation.sources for below in relations_inside(source))
+    inside = (below for source in relation.sources for below in relations_below(source))
     return any(isinstance(source.made, UnitRows) for source in relation.sources) or any(map(_has_unit_rows, inside))
 
 

@@ -23,7 +23,7 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
-from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers
+from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers, check_numbers_in
 from dpsql.rewrite.functions.domains import lists_too_many
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts
@@ -130,6 +130,7 @@ def _measured(
     aggregates: Sequence[Aggregate],
     sets: tuple[Set, ...] | None = None,
 ) -> MeasurementPlan:
+    written = [e for a in aggregates for e in inputs(a)]
     aggregates = [as_counted(aggregate, relation, context.declared) for aggregate in aggregates]
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
@@ -137,8 +138,9 @@ def _measured(
     check_not_of_units(relation, [e for a in aggregates if computes(a) for e in inputs(a)[1:]], exprs)
     env = narrowed(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
-        check_numbers(relation, [relation.where])
+        check_numbers(relation, relation.condition, context.declared)
         return _impossible(relation, keys, sets, aggregates, bound, context)
+    check_numbers_in(relation, written, context.declared)
     facts_of = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         facts_of(expr)  # refuses what could overflow: an error that depends on data would be a release
@@ -151,7 +153,6 @@ def _measured(
     plan = _planned(build, delta, keys, possible, facts_of, context)
     if len(possible) < len(aggregates):
         never = [a for a in aggregates if a not in possible]
-        check_numbers(relation, [inputs(a)[0] for a in never])
         read = dict(zip(possible, plan.outputs, strict=True))
         read |= zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True)
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))

@@ -16,6 +16,8 @@ _WHOLE = {"bigint": 2**63 - 1, "integer": 2**31 - 1, "smallint": 2**15 - 1}
 """The largest value of each whole type."""
 _LONGEST = 2**63 - 1
 """Of an interval without months, in microseconds."""
+_LARGEST_REAL, _LEAST_REAL = (2 - 2.0**-23) * 2.0**127, 2.0**-149
+"""Of `real`, the type of a sum of such: PostgreSQL reads nothing beyond, and nothing nearer to 0 but 0."""
 
 
 def format_number(value: float | None, type_: str) -> CellText:
@@ -26,6 +28,8 @@ def format_number(value: float | None, type_: str) -> CellText:
         # Noise knows no limit, the type does.
         most = _WHOLE[type_]
         return str(min(max(round(value), -most - 1), most))
+    if type_ == "real":
+        return repr(min(max(value, -_LARGEST_REAL), _LARGEST_REAL)) if abs(value) >= _LEAST_REAL else "0"
     if type_.startswith("time "):
         return format_value(min(max(round(value), 0), DAY), SqlType.TIME)
     if type_.startswith("interval"):

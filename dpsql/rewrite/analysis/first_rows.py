@@ -25,7 +25,7 @@ def most_rows(source: Source, index: int, condition: Expr) -> int | None:
     if not isinstance(source.made, WindowRows):
         return None
     places = (window.column for window in source.made.windows if _counts_all(window))
-    limits = [most for place in places if (most := _places(source, index, place, condition)) is not None]
+    limits = [most for place in places if (most := places_left(source, index, place, condition)) is not None]
     return min(limits, default=None)
 
 
@@ -34,7 +34,7 @@ def _counts_all(window: Window) -> bool:
     return window.function == "row_number" and not window.partition
 
 
-def _places(source: Source, index: int, place: Column, condition: Expr) -> int | None:
+def places_left(source: Source, index: int, place: Column, condition: Expr) -> int | None:
     """Return how many places the condition leaves, None where the last of them is among these."""
     column = ref(index, source.table, place.name)
     about = [conjunct for conjunct in conjuncts(condition) if set(refs(conjunct)) == {column}]

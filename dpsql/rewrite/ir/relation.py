@@ -174,7 +174,7 @@ def naming_units(relation: Relation) -> set[tuple[int, str]]:
 def awaiting(relation: Relation) -> tuple[AwaitedTable, ...]:
     """Return the answers to inner queries that a relation waits for."""
     own = (source.table for source in relation.sources if isinstance(source.table, AwaitedTable))
-    below = (table for source in relation.sources for inside in relations_inside(source) for table in awaiting(inside))
+    below = (table for source in relation.sources for inside in relations_below(source) for table in awaiting(inside))
     return (*own, *below)
 
 
@@ -182,11 +182,11 @@ def tables_below(relation: Relation) -> Iterator[Table]:
     """Yield the tables of the engine's that rows are made of, and constant ones."""
     for source in relation.sources:
         yield from () if source.made is not None else (source.table,)
-        for inside in relations_inside(source):
+        for inside in relations_below(source):
             yield from tables_below(inside)
 
 
-def relations_inside(source: Source) -> tuple[Relation, ...]:
+def relations_below(source: Source) -> tuple[Relation, ...]:
     """Return the relations inside a source: those from which its rows are made."""
     match source.made:
         case None:

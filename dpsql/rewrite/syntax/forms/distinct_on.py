@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.units import groups_by_unit, output_columns
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "with_", "distinct", "order", "windows"})
 _INSIDE = ("expressions", "from_", "joins", "where", "windows")
 _NAME = "of each unit"
-_PLACE = "place"
 
 
 def put_places_below(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
@@ -34,14 +34,15 @@ def put_places_below(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Po
     number = exp.Window(
         this=exp.Anonymous(this="row_number", expressions=[]), partition_by=keys, order=_order(select), over="OVER"
     )
+    place = fresh("place", names)
     below = exp.Select(**{key: select.args.get(key) for key in _INSIDE})
-    below.append("expressions", exp.alias_(number, _PLACE, quoted=True))
+    below.append("expressions", exp.alias_(number, place, quoted=True))
     alias = exp.TableAlias(this=exp.to_identifier(_NAME, quoted=True))
     for key in (*_INSIDE, "distinct", "order"):
         select.set(key, None)
     select.set("expressions", [exp.column(name, _NAME, quoted=True) for name in names])
     select.set("from_", exp.From(this=exp.Subquery(this=below, alias=alias)))
-    first = exp.EQ(this=exp.column(_PLACE, _NAME, quoted=True), expression=exp.Literal.number(1))
+    first = exp.EQ(this=exp.column(place, _NAME, quoted=True), expression=exp.Literal.number(1))
     select.set("where", exp.Where(this=first))
 
 

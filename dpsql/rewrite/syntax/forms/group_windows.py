@@ -26,7 +26,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import is_aggregate
 from dpsql.rewrite.syntax.named.columns import Ctes, columns_read_of, from_items, item_name, tables_in_from
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.made_names import fresh
+from dpsql.rewrite.syntax.named.made_names import first_bytes, fresh
 from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.units import groups_by_unit
@@ -38,6 +38,8 @@ _PLAIN = frozenset({"this", "partition_by", "over"})
 _BELOW = ("from_", "joins", "where", "group", "having")
 """The clauses that say which groups there are."""
 _GROUPS = "groups"
+_LONGEST = 56
+"""Bytes of a text in a name: PostgreSQL cuts off what is longer than 63, and two with the same beginning would be one."""
 _ROWS = frozenset({"expressions", "from_", "joins", "where", "with_", "windows"})
 """The clauses of a SELECT whose rows are those of its FROM."""
 
@@ -87,7 +89,7 @@ def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     put_windows_in_place(select)
     if select.args.get("windows") or not groups_by_unit(select, grouping.keys, ctes, policy):
         return
-    names = {render(part): render(part) for part in (*grouping.keys, *calls)}  # as messages show them
+    names = _names((*grouping.keys, *calls))
     below = exp.Select(**{key: select.args.get(key) for key in _BELOW})
     below.set(
         "expressions", [exp.alias_(part.copy(), names[render(part)], quoted=True) for part in (*grouping.keys, *calls)]
@@ -103,6 +105,15 @@ def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         select.set(key, None)
     alias = exp.TableAlias(this=exp.to_identifier(_GROUPS, quoted=True))
     select.set("from_", exp.From(this=exp.Subquery(this=below, alias=alias)))
+
+
+def _names(parts: Sequence[exp.Expr]) -> dict[str, str]:
+    """Return names of columns for what groups have, by its text: that itself, as messages show it, or its beginning."""
+    names: dict[str, str] = {}
+    for part in parts:
+        text = render(part)
+        names.setdefault(text, fresh(first_bytes(text, _LONGEST), names.values()))
+    return names
 
 
 def _of_groups(node: exp.Expr, names: Mapping[str, str], kinds: frozenset[type]) -> None:

@@ -28,8 +28,9 @@ def columns_of_subquery(nodes: Iterable[exp.Expr]) -> list[str]:
 
 def column_of_subquery(text: str, taken: Collection[str]) -> str:
     """Return a name for an output that is written so, and that is not taken."""
-    return fresh(f"{_start(text)} of the subquery", taken)
+    return fresh(f"{first_bytes(text)} of the subquery", taken)
 
 
-def _start(text: str) -> str:
-    return text if len(text.encode()) <= _LONGEST else f"{text.encode()[:_LONGEST].decode(errors='ignore')}…"
+def first_bytes(text: str, longest: int = _LONGEST) -> str:
+    """Return the first bytes of a text that is longer, with an ellipsis; any other is returned unchanged."""
+    return text if len(text.encode()) <= longest else f"{text.encode()[:longest].decode(errors='ignore')}…"

@@ -3,14 +3,18 @@
 The choice here is only how a statement is read. `translate` decides whether it is the unit that the role protects.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from sqlglot import exp
 
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.named.columns import from_items, item_name
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.output_names import output_name
+
+_Columns = Sequence[tuple[str, Callable[[], bool]]]
+"""Names, each with what says whether it is a unit: of a chain of queries that is looked up for the one that is wanted."""
 
 
 def groups_by_unit(select: exp.Select, keys: Sequence[exp.Expr], ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
@@ -41,51 +45,59 @@ def _is_unit(node: exp.Expr, select: exp.Select, ctes: Mapping[str, exp.CTE], po
         return False
     table, name = fold(node.args.get("table")), fold(node.this)
     return any(
-        unit and name == column
+        name == column and is_unit()
         for item in from_items(select)
         if table == item_name(item)
-        for column, unit in columns_of_item(item, ctes, policy)
+        for column, is_unit in _columns_of_item(item, ctes, policy)
     )
 
 
-def columns_of_item(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Sequence[tuple[str, bool]]:
-    """Return the columns of an element of FROM in order, each with whether it is a unit."""
-    columns = list(_own(item, ctes, policy))
+def _columns_of_item(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> _Columns:
+    """Return the columns of an element of FROM in order."""
+    columns = _own(item, ctes, policy)
     alias = item.args.get("alias")
     new = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
     return _renamed(columns, new)
 
 
-def _renamed(columns: Sequence[tuple[str, bool]], new: Sequence[str]) -> Sequence[tuple[str, bool]]:
-    return [*((name, unit) for name, (_, unit) in zip(new, columns, strict=False)), *columns[len(new) :]]
+def _renamed(columns: _Columns, new: Sequence[str]) -> _Columns:
+    return [*((name, is_unit) for name, (_, is_unit) in zip(new, columns, strict=False)), *columns[len(new) :]]
 
 
-def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:
-    if isinstance(item, exp.Table):
-        name = fold(item.this)
-        if name in ctes and not item.args.get("db"):
-            columns = output_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
-            new = [fold(column) for column in ctes[name].args["alias"].args.get("columns") or ()]
-            yield from _renamed(list(columns), new)
-        elif name in policy.tables:
-            table = policy.tables[name]
-            units = {name for unit in table.units.values() for name in unit.naming} | (
-                {table.key} if table.units else set()
-            )
-            yield from ((column, column in units) for column in table.columns)
-    elif isinstance(item, exp.Subquery):
-        yield from output_columns(item.this, ctes, policy)
-    elif isinstance(item, exp.Values):
-        yield from output_columns(item, ctes, policy)
+def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> _Columns:
+    match item:
+        case exp.Table():
+            name = fold(item.this)
+            if name in ctes and not item.args.get("db"):
+                columns = list(_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy))
+                return _renamed(
+                    columns, [fold(column) for column in ctes[name].args["alias"].args.get("columns") or ()]
+                )
+            return _columns_of_table(policy.tables[name]) if name in policy.tables else []
+        case exp.Subquery():
+            return list(_columns(item.this, ctes, policy))
+        case exp.Values():
+            return list(_columns(item, ctes, policy))
+        case _:
+            return []
+
+
+def _columns_of_table(table: Table) -> _Columns:
+    units = {name for unit in table.units.values() for name in unit.naming} | ({table.key} if table.units else set())
+    return [(column, partial(bool, column in units)) for column in table.columns]
 
 
 def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:
     """Yield the columns of a query in order, each with whether it is a unit."""
+    return ((name, is_unit()) for name, is_unit in _columns(query, ctes, policy))
+
+
+def _columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, Callable[[], bool]]]:
     while isinstance(query, (exp.SetOperation, exp.Subquery)):
         query = query.this
     if isinstance(query, exp.Values):
         row = query.expressions[0]
-        yield from ((f"column{i + 1}", False) for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
+        yield from ((f"column{i + 1}", bool) for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
     if not isinstance(query, exp.Select):
         return
     own = query.args.get("with_")
@@ -95,6 +107,6 @@ def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy)
             table = fold(output.args.get("table"))
             for item in from_items(query):
                 if table in {"", item_name(item)}:
-                    yield from columns_of_item(item, visible, policy)
+                    yield from _columns_of_item(item, visible, policy)
         else:
-            yield output_name(output), _is_unit(output.unalias(), query, visible, policy)
+            yield output_name(output), partial(_is_unit, output.unalias(), query, visible, policy)
