@@ -185,7 +185,7 @@ def chosen_end(made: UnitRows, features: Sequence[Feature]) -> ChosenEnd | None:
     None where there are two, or features are of a value that is computed of one, or of one that may be below 0.
     """
     every = [scaled for feature in features for scaled in (feature.x, feature.y) if scaled is not None]
-    values = [scaled for scaled in every if reads(made.growing, scaled.expr)]
+    values = [scaled for scaled in every if reads_columns(made.growing, scaled.expr)]
     (number, wide), bounds = (values[0].expr, values[0].interval), None
     if isinstance(number, Ref) and all((scaled.expr, scaled.interval) == (number, wide) for scaled in values):
         bounds = number.column.bounds
@@ -194,6 +194,6 @@ def chosen_end(made: UnitRows, features: Sequence[Feature]) -> ChosenEnd | None:
     return ChosenEnd(number, wide, bounds.high / made.up_to, made.rows, made.up_to)
 
 
-def reads(names: Collection[str], *exprs: Expr) -> bool:
+def reads_columns(names: Collection[str], *exprs: Expr) -> bool:
     """Return whether expressions read some columns of rows of single units."""
     return any(ref.name in names for ref in refs(*exprs))

@@ -9,7 +9,7 @@ from typing import Literal
 from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
-from dpsql.privacy.features.chosen_end import chosen_end, reads, wide_rows
+from dpsql.privacy.features.chosen_end import chosen_end, reads_columns, wide_rows
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
@@ -154,8 +154,10 @@ def _with_end(part: Measurement) -> Measurement | None:
         return part
     if isinstance(part, Histogram):
         sums = {value.column.name for value in made.values if value.function == "sum"}
-        return None if reads(made.growing if part.extremes else sums, part.x.expr) else part
-    if not reads(made.growing, *(scaled.expr for f in part.features for scaled in (f.x, f.y) if scaled is not None)):
+        return None if reads_columns(made.growing if part.extremes else sums, part.x.expr) else part
+    if not reads_columns(
+        made.growing, *(scaled.expr for f in part.features for scaled in (f.x, f.y) if scaled is not None)
+    ):
         return part
     end = chosen_end(made, part.features) if part.distinct is CountOf.ROWS and part.bound.form is Form.UNIQUE else None
     if end is None:
@@ -219,7 +221,7 @@ class MeasurementPlan:
         if self.finder is not None or self.by_units is not None or any(part is None for part in parts):
             return None
         made, keys = wide_rows(self.parts[0].relation) if parts else None, [key.grouped for key in self.groups.keys]
-        if made is not None and len(self.groups.grouped) > _MOST_GROUPS and reads(made.growing, *keys):
+        if made is not None and len(self.groups.grouped) > _MOST_GROUPS and reads_columns(made.growing, *keys):
             return None
         return replace(self, parts=tuple(part for part in parts if part is not None))
 
