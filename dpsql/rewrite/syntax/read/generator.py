@@ -27,6 +27,7 @@ class ClientGenerator(PostgresGenerator):
         exp.Array: lambda self, node: f"ARRAY[{self.expressions(node, flat=True)}]",
         exp.CurrentTime: lambda self, node: self.sql(node, "this") or "CURRENT_TIME",
         exp.Pow: lambda self, node: self.binary(node, "^"),
+        exp.StrPosition: lambda self, node: PostgresGenerator.TRANSFORMS[exp.StrPosition](self, node.copy()),
         exp.StartsWith: lambda self, node: self.binary(node, "^@"),
         ViewRead: lambda self, node: f'"public".{self.sql(_quoted(node.args["view"]))} AS {self.sql(node, "alias")}',
         ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
@@ -67,6 +68,10 @@ class ClientGenerator(PostgresGenerator):
         if expression.args.get("unknown"):
             return f"{self.sql(expression, 'this')} IS {'NOT ' * bool(expression.args.get('negate'))}UNKNOWN"
         return super().is_sql(expression)
+
+    def if_sql(self, expression: exp.If) -> str:
+        """Write a branch; sqlglot would take it out of its CASE to do so."""
+        return super().if_sql(expression.copy())
 
     def windowspec_sql(self, expression: exp.WindowSpec) -> str:
         """Write a frame; one without an end goes to the current row."""

@@ -69,3 +69,13 @@ def test_a_copy_changes_alone() -> None:
     copy = copied(tree, {})
     every(copy, exp.Column)[0].replace(exp.column("b"))
     assert (render(tree), render(copy)) == ("SELECT a FROM t", "SELECT b FROM t")
+
+
+def test_writing_a_part_changes_no_tree() -> None:
+    """Parents are followed afterwards: a branch that is written by itself stays in its CASE."""
+    own = ["SELECT CASE WHEN a THEN 1 ELSE 2 END FROM t WHERE position('x' IN b) > 1 OR c"]
+    for tree in [*_trees(), *map(_tree, own)]:
+        before = [(node, node.parent) for node in nodes(tree)]
+        for node, _ in before:
+            render(node)
+        assert all(node.parent is parent for node, parent in before), render(tree)
