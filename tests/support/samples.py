@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 slow = pytest.mark.slow
-_ALL = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+ALL = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 """What `make test-all` sets."""
 
 
 def examples(few: int, many: int) -> int:
     """Return how many to try of what is drawn."""
-    return many if _ALL else few
+    return many if ALL else few
 
 
 def spread(name: str, number: int) -> int:
