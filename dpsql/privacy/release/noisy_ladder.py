@@ -104,7 +104,7 @@ class NoisyLadder:
             return any(max(noise, least) < units <= most for units, noise in sums)
 
         def on(top: int) -> int:
-            while top < last and seen(top + 1, _SEEN):
+            while top < last and seen(top + 1, _SEEN, _ONE_UNIT):
                 top += 1
             return top
 

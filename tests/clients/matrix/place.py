@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from tests.clients.site import Site, configure, serving
+from tests.support.demo_schemas import copy_with_numbers
 
 _ROOT = Path(__file__).resolve().parents[3]
 CERTIFICATE, _KEY = _ROOT / "tests" / "wire" / "localhost.crt", _ROOT / "tests" / "wire" / "localhost.key"
@@ -28,7 +29,7 @@ def matrix_site() -> Iterator[Site]:
     """Run dpsql with a certificate for localhost."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-matrix-"))
     directory.chmod(0o711)
-    schemas = shutil.copytree(_ROOT / "schemas", directory / "schemas")
+    schemas = copy_with_numbers(directory / "schemas")
     (schemas / "endless.yaml").write_text(_ENDLESS, encoding="utf-8")
     tls = f", tls: {{certificate: {CERTIFICATE}, key: {_KEY}}}"
     config = configure(directory, tls=tls, schemas=schemas)

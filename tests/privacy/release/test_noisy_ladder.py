@@ -65,6 +65,14 @@ def test_a_part_of_a_unit_far_up_is_noise(epsilon: int) -> None:
     assert part[15] < whole[15] / 100
 
 
+@pytest.mark.parametrize("epsilon", [200, 10**3, 10**6])
+def test_parts_of_a_unit_next_to_units_are_noise(epsilon: int) -> None:
+    """Rung by rung they led to a C of thousands once in a thousand times: of no row, at ε = 1,000, -1 was told."""
+    part = 4 * float(np.sqrt(2)) / epsilon
+    seen = NoisyLadder(RUNGS, [*_cells([1] * 100)[:1], *[part] * (len(RUNGS) - 1)], Fraction(epsilon)).above(FOR_CHOICE)
+    assert seen[8] < part / 100
+
+
 def _with_far(units: float) -> list[float]:
     cells = _cells([1] * 100)
     cells[16] = units
