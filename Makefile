@@ -40,7 +40,7 @@ check: $(VENV)/ok
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest
 PARALLEL = --workers auto
 test: $(VENV)/ok $(DRIVERS)/ok
-	@echo 'This takes about eleven minutes on two quiet cores.'
+	@echo 'This takes about fourteen minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
 
 # What an attacker would try, a line each.
