@@ -143,6 +143,16 @@ def test_no_unit_moves_statistics_of_its_number_further_than_claimed(
         assert rung is not None or (set(moved) <= {0, each.claim} and max(moved) == each.claim)
 
 
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_the_cells_have_the_numbers_themselves(dialect: str, world: World, tiny: Engines, planned: Planned) -> None:
+    """A unit with as many rows as a rung is in its cell alone, so that the chosen end is as far as numbers reach."""
+    (search,) = _searches(planned(NUMBERS[0], ENDS[0]))
+    row = next(row for rows in _rows(world, "numbers") for row in rows if row["rider"] is not None)
+    tiny[dialect].fill("rides", [row, row])
+    (cells,) = Measured.of(search, tiny[dialect], world).exact().values()
+    assert list(cells) == [search.sensitivity if rung == 2 else 0 for rung in search.rungs]
+
+
 WIDE = [
     f"SELECT {asked} FROM {_OF_EACH}FROM rides GROUP BY rider HAVING count(*) > 0) AS t {rest}"
     for asked, rest in (
