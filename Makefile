@@ -24,6 +24,7 @@ $(DRIVERS)/ok: $(VENV)/ok tests/clients/requirements.txt
 	test -x $(DRIVERS)/bin/python || $(PYTHON) -m venv $(DRIVERS)
 	$(VENV)/bin/uv pip install --quiet --compile-bytecode --only-binary :all: \
 	  --python $(DRIVERS)/bin/python -r tests/clients/requirements.txt
+	$(UV) --upgrade --target $(DRIVERS)/compiled sqlglotc
 	touch $@
 
 demo: $(VENV)/run
@@ -35,17 +36,32 @@ check: $(VENV)/ok
 	$(VENV)/bin/mypy
 	$(PY) -m tests.docs.prose
 
-# A file's tests stay together: many share a server that the first of them starts; tests/conftest.py says which come first.
-# What is imported is kept compiled, because dpsql is started a hundred times.
+# A file's tests stay together: many share a server that the first of them starts; tests/suites.py says which come first,
+# and which are long. What is imported is kept compiled, because dpsql is started a hundred times.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest
 PARALLEL = --workers auto
+ORDINARY = not slow and not browser and not clients and not superset and not tools
+
+# What whoever has changed a line waits for.
 test: $(VENV)/ok $(DRIVERS)/ok
-	@echo 'This takes about fourteen minutes on two quiet cores.'
+	@echo 'This takes two to four minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
+
+# The rest of what CI runs: statements by the hundred, servers that are killed, every driver that pip installs.
+test-long: $(VENV)/ok $(DRIVERS)/ok
+	@echo 'This takes about twelve minutes on two quiet cores.'
+	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL) -m 'long and $(ORDINARY)'
+
+# One room's tests: make quick ROOM=rewrite
+quick: $(VENV)/ok
+	@test -d 'tests/$(ROOM)' && test -n '$(ROOM)' || { echo 'a room is needed, such as: make quick ROOM=rewrite' >&2; exit 1; }
+	$(PYTEST) $(PARALLEL) tests/$(ROOM)
+
+ci: check test test-long test-clients
 
 # What an attacker would try, a line each.
 attack: $(VENV)/ok
-	$(PYTEST) -v --no-header --tb=short tests/attack tests/shadow/test_binder.py tests/shadow/test_creation.py tests/shadow/test_functions.py \
+	$(PYTEST) -v --no-header --tb=short -m '$(ORDINARY)' tests/attack tests/shadow/test_binder.py tests/shadow/test_creation.py tests/shadow/test_functions.py \
 	  tests/shadow/test_hidden.py tests/shadow/test_left_behind.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py \
 	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py tests/gateway/test_inner_answers.py
 
@@ -164,4 +180,4 @@ lock: $(VENV)/ok
 	$(LOCK) --upgrade -o requirements.lock
 	$(LOCK) --upgrade --extra mcp --extra metrics --extra plots -o requirements-all.lock
 
-.PHONY: demo check lock attack test test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers
+.PHONY: demo check ci lock attack quick test test-long test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers

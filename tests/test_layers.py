@@ -2,14 +2,13 @@
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import pytest
 
-from tests.support.sources import PACKAGE, files, texts, trees
+from tests.support.sources import PACKAGE, files, trees
 
 PICTURE = (PACKAGE.parent / "docs" / "pictures" / "house.svg").read_text(encoding="utf-8")
 DEVELOPMENT = (PACKAGE.parent / "docs" / "development.md").read_text(encoding="utf-8")
@@ -254,16 +253,6 @@ def test_the_picture_shows_the_rooms() -> None:
     assert {name.rpartition(".")[2] for name in rooms - folders} - _NOT_DRAWN <= named
 
 
-_MOST = 20
-"""Modules in one room."""
-
-
-def test_no_room_is_too_full() -> None:
-    """What has more is two rooms; the first one, which holds the rooms, apart."""
-    modules = Counter(name.rpartition(".")[0] for name in files() if files()[name].name != "__init__.py")
-    assert {room: number for room, number in modules.items() if room and number > _MOST} == {}
-
-
 def test_files_form_no_cycle() -> None:
     """No file imports itself through others."""
     assert _cycle(_arrows()) == []
@@ -363,16 +352,3 @@ def test_a_use_would_be_found(text: str) -> None:
     """Neither form of import hides one."""
     assert _Used.by(ast.parse(text)).includes("os.urandom")
     assert not _Used.by(ast.parse("import os\nos.getpid()")).includes("os.urandom")
-
-
-def test_files_and_functions_are_short() -> None:
-    """A file has at most 300 lines, a function 40: what is longer is several things."""
-    long = [name for name, text in texts().items() if len(text.splitlines()) > 300]
-    functions = [
-        f"{name}.{node.name}"
-        for name, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and (node.end_lineno or node.lineno) - node.lineno >= 40
-    ]
-    assert (long, functions) == ([], [])

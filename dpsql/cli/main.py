@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import log_to_standard_error
 
 _PLACES: Mapping[str, str] = {
@@ -39,8 +40,7 @@ class _Commands(Mapping[str, Any]):
     """All commands by their names, each imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Any:
-        module, _, function = _PLACES[name].partition(":")
-        command = getattr(import_module(f"dpsql.cli.{module}"), function)
+        command = _imported(*_PLACES[name].split(":"))
         alone = typer.Typer(add_completion=False)
         alone.callback()(lambda: None)
         if isinstance(command, typer.Typer):
@@ -55,6 +55,12 @@ class _Commands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(_PLACES)
+
+
+@with_exit_code
+def _imported(module: str, function: str) -> Any:
+    """Return a command's function: where dpsql can't work with what is installed, its import says so."""
+    return getattr(import_module(f"dpsql.cli.{module}"), function)
 
 
 class _Group(TyperGroup):

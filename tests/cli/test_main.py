@@ -1,11 +1,17 @@
 """The command line as a whole."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from typer.main import get_command
 
 from dpsql.cli.main import app
+
+COMPILED = Path(os.environ.get("DRIVERS", ".venv/drivers")).absolute() / "compiled"
+"""sqlglot with its compiled form, which SQLMesh and others bring."""
 
 
 def test_a_command_is_imported_when_it_is_asked_for() -> None:
@@ -22,3 +28,24 @@ def test_each_command_is_there() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]  # it is a group
     assert len(commands) == 20
     assert all(command.help and command.name == name for name, command in commands.items())
+
+
+@pytest.mark.parametrize("command", ["check", "query", "epsilon", "ledger"])
+def test_a_compiled_parser_is_told_in_a_sentence(command: str) -> None:
+    """With the cure, by every command that reads SQL: classes of dpsql's can't extend compiled ones."""
+    program = "from dpsql.cli.main import app; app()"
+    ran = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", program, command, "--help"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(COMPILED)},
+        text=True,
+    )
+    if command == "ledger":  # which reads none
+        assert ran.returncode == 0
+        return
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines() == [
+        "ERROR F0000: sqlglot is compiled here (sqlglotc), and dpsql can't extend its parser",
+        "HINT: Remove its compiled form: pip uninstall sqlglotc",
+    ]

@@ -1,6 +1,7 @@
 """Versions of engines that nobody has tried are refused, and pass where the owner says so."""
 
 import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,14 @@ CREATE TABLE zones (zone_id INT, borough TEXT);
 CREATE TABLE trips
   (passenger_id INT, pickup_ts TIMESTAMP, day DATE, zone INT, payment TEXT, fare DECIMAL(10, 2), seats SMALLINT)
 """
+
+
+def test_what_is_installed_with_dpsql_is_admitted() -> None:
+    """A range would let `pip install` bring a release that nobody has tried, and README's first command would fail."""
+    needed = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]["dependencies"]
+    assert [f"duckdb=={admission.version}" for admission in ADMITTED if admission.engine == "DuckDB"] == [
+        requirement for requirement in needed if requirement.startswith("duckdb")
+    ]
 
 
 @pytest.mark.parametrize(

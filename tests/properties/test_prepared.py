@@ -29,7 +29,7 @@ from tests.support.samples import slow, spread
 from tests.support.shapes import SHAPES
 
 MOST, OF = 3, 40
-"""The bound, and of how many statements `make test` tries one."""
+"""The bound, and of how many statements `make test-long` tries one."""
 
 
 @pytest.fixture(scope="module")

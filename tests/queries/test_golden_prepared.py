@@ -21,7 +21,7 @@ from tests.support.quick_ledger import quick_ledger
 from tests.support.samples import slow, spread
 
 OF = 40
-"""Of how many statements `make test` tries one."""
+"""Of how many statements `make test-long` tries one."""
 ANSWERED = [golden for golden in load() if golden.verdict == "answered"]
 UNITS = {"trips": "passenger_id", "rides": "rider"}
 Rows = Callable[[Golden], Sequence[Sequence[object]]]

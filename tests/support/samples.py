@@ -1,4 +1,4 @@
-"""What `make test` tries of many cases that are alike, the same every time, spread by their names; `make test-all` tries all.
+"""The part of many similar cases that CI tries, the same every time, spread by their names; `make test-all` tries all.
 
 Each case is tried in some way, or each idea on some cases: docs/development.md says of which tests this is so.
 """

@@ -2,7 +2,7 @@
 
 In DuckDB: with the optimizers that are allowed and without any, by one thread and by several; in PostgreSQL as it plans, by
 loops and sorting, and by several processes; in Sail, which has no other switches, by one partition and by several, small
-batches, and joins in an order of its own. `make test` asks a few, of the versions that are installed.
+batches, and joins in an order of its own. `make test-long` asks a few, of the versions that are installed.
 """
 
 from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import StatisticName
 
 
 @cache
-def statistic(name: StatisticName) -> Statistic:  # noqa: C901, PLR0912  (a line each)
+def statistic(name: StatisticName) -> Statistic:
     """Return the record of a statistic."""
     match name:
         case "count" | "regr_count":

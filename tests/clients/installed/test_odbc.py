@@ -10,13 +10,13 @@ from tests.clients.asked import GROUPED, LONG, REFUSED, ROWS
 from tests.clients.data import BY_PAYMENT, LONG_TRIPS
 from tests.clients.site import Site
 
-pyodbc = pytest.importorskip("pyodbc")
-
 _TABLE_OID = 22  # psqlodbc adds it to the columns
 MODES = ["UseDeclareFetch=0", "UseDeclareFetch=1;Fetch=2", "UseDeclareFetch=1;UseServerSidePrepare=0"]
 
 
 def _connect(site: Site, mode: str) -> Any:
+    import pyodbc  # noqa: PLC0415  # only `make test-clients` installs it
+
     driver = next(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))
     where = f"Server={site.host};Port={site.port};Database={site.database};Uid={site.user};Pwd={{{site.password}}}"
     return pyodbc.connect(f"Driver={driver};{where};SSLmode=disable;{mode}", autocommit=True)
@@ -67,7 +67,7 @@ def test_aggregates_are_answered(cursor: Any) -> None:
 
 def test_rows_are_refused(cursor: Any) -> None:
     """With PostgreSQL's code, and the connection goes on."""
-    with pytest.raises(pyodbc.Error) as caught:
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # pyodbc's own, by its code
         cursor.execute(ROWS).fetchall()
     assert caught.value.args[0] == REFUSED
     cursor.connection.rollback()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib.abc import SourceLoader
 from typing import ClassVar
 
-import sqlglot.parser
+import sqlglot.generator
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, UnsupportedError
@@ -23,6 +23,12 @@ from dpsql.errors import ConfigError, DpsqlError, Unsupported
 from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.read.generator import ClientGenerator
 from dpsql.rewrite.syntax.read.parser_tokens import Vocabulary
+
+if not isinstance(sqlglot.generator.__spec__.loader, SourceLoader):  # classes of ours can't extend compiled ones
+    raise ConfigError(
+        "sqlglot is compiled here (sqlglotc), and dpsql can't extend its parser",
+        hint="Remove its compiled form: pip uninstall sqlglotc",
+    )
 
 _STEPS = 30
 """Steps that the parser may take for each token; statements of people and tools need one or two."""
@@ -138,21 +144,16 @@ _OWN = _OfThread()
 def check_parser() -> None:
     """See that statements are read as they are written.
 
-    No class of ours can extend one of sqlglot's that is compiled. Before Python 3.11.5 (its gh-106052) what is repeated
-    once and for all, as everything is by which the lexer knows a token, takes in more than it matches.
+    Before Python 3.11.5 (its gh-106052) what is repeated once and for all, as everything is by which the lexer knows a
+    token, takes in more than it matches.
 
     Raises:
-        ConfigError: `sqlglotc` is installed beside sqlglot, or Python is too old.
+        ConfigError: Python is too old.
     """
     if _REPEATED.fullmatch("a"):
         raise ConfigError(
             f"statements would be misread: regular expressions of Python {platform.python_version()} are faulty",
             hint="Use Python 3.11.5 or later.",
-        )
-    if not isinstance(sqlglot.parser.__spec__.loader, SourceLoader):
-        raise ConfigError(
-            "sqlglot's parser is compiled here, and can't be extended by dpsql's",
-            hint="Remove its compiled form: pip uninstall sqlglotc",
         )
 
 
