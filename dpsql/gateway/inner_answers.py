@@ -18,7 +18,6 @@ from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
 from dpsql.privacy.release.cell_text import CellText
-from dpsql.privacy.release.chosen_bound import chosen_bound
 from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.release.postprocess import CanHaveRows
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
@@ -101,7 +100,7 @@ class Reading:
         if not isinstance(search, RowsPerUnit) or not isinstance(measurement, (Sums, Histogram)):
             raise InternalError
         # Not by a profile: another role, which has not paid for that, may be told the same release.
-        return chosen_bound(NoisyLadder.of(search, release.numbers[0]), measurement, groups)
+        return NoisyLadder.of(search, release.numbers[0]).chosen(measurement, groups)
 
     def _answers(self, priced: PricedPlan, drawn: Drawn, wanted: set[int] | None = None) -> Mapping[int, TableRows]:
         """Return the rows of inner queries by their places."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from dpsql.accounting.composition import compose, equal_share
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.errors import InternalError, Unsupported
+from dpsql.errors import Unsupported
 from dpsql.gateway.measuring import Measuring
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
@@ -23,10 +23,8 @@ from dpsql.policy.model import Policy, Role, Table
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedScope, outside_of, search_of
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
@@ -151,24 +149,13 @@ def _bounded(table: Table) -> list[str]:
 
 
 def with_profile(drawn: Mapping[str, Draws], priced: PricedPlan, profile: Profile) -> Mapping[str, Draws]:
-    """Return what was released, with the rows that a C seems to take off: by a profile, and by how C was chosen."""
+    """Return what was released, with the profile of the table where that tells what a C takes off."""
     profiled = dict(drawn)
     for scope in priced.scopes:
         for part in scope.parts:
             bound, draws = part.measurement.bound, drawn.get(part.identity)
             if draws is None or (bound.form is not Form.REWEIGHT and part.bound_by is None):
                 continue
-            searched = None if part.bound_by is None else drawn.get(part.bound_by.identity)
-            if searched is not None and draws.best[1].chosen is not None:
-                draws = draws.seen_by(ladder_of(searched))
             table_profile = profile.of(bound.unit.table) if bound.once else None
             profiled[part.identity] = draws if table_profile is None else draws.bounded_by(table_profile)
     return profiled
-
-
-def ladder_of(searched: Draws) -> NoisyLadder:
-    """Return what was released of how many rows units have."""
-    search, release = searched.best
-    if not isinstance(search, RowsPerUnit):
-        raise InternalError
-    return NoisyLadder.of(search, release.numbers[0])

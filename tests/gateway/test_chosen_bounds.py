@@ -206,7 +206,7 @@ def test_a_margin_of_keys_that_are_found_out_is_of_one_of_them(
         covered = [abs(int(str(n)) - true[int(str(key))]) <= float(str(margin)) for key, n, margin in told]
         assert sum(covered) >= 0.8 * len(covered)
         widest.append(max(float(str(margin)) for _, _, margin in told))
-    assert min(widest) < 400
+    assert min(widest) < 800  # of all groups together it would be ten times as much
 
 
 @pytest.mark.parametrize("level", list(NoiseLevel))

@@ -18,10 +18,10 @@ __all__ = ["auto", "rides"]
 
 
 def test_it_is_a_share(rides: Memory, auto: Policy, new_client: NewClient) -> None:  # the same fixtures
-    """Small, and free beside what it is the share of; a little wider is what a margin allows for it."""
+    """Small, and free beside what it is the share of."""
     client = new_client(rides, policy=auto)
     count, cut = client.ask("SELECT count(*), dpsql.cut(count(*)) FROM rides").rows[0]
-    assert 0 < float(str(cut)) < 0.4
+    assert 0 <= float(str(cut)) < 0.4
     assert client.ask("SELECT count(*) FROM rides").rows == [(count,)]
     assert len(client.ledger.entries(None, 10)) == 2
 
@@ -69,5 +69,5 @@ def test_who_is_not_seen_is_not_forgotten(profiled: bool, spread: Memory, auto: 
         ((count, margin),) = client.ask("SELECT count(*), dpsql.margin(count(*)) FROM rides").rows
         within = abs(float(str(count)) - rides) <= float(str(margin))
         covered += within
-        said += not within and any("saw nothing" in text for text in told(client, "SELECT count(*) FROM rides"))
+        said += not within and any("too few units" in text for text in told(client, "SELECT count(*) FROM rides"))
     assert covered >= 17 if profiled else covered + said >= 17

@@ -10,6 +10,7 @@ from statistics import median
 import numpy as np
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.profiling import with_profile
@@ -112,12 +113,21 @@ class Repeated:
 
     def answer(self) -> Values:
         """Measure, release and read it as a gateway does, but for the charge and the shadow."""
+        return self.read(self.drawn())
+
+    def answer_with_notices(self) -> tuple[Values, tuple[str, ...]]:
+        """Return an answer, and what is said beside it."""
+        drawn = self.drawn()
+        return self.read(drawn), notices(self.priced, drawn, self.reading)
+
+    def drawn(self) -> Mapping[str, Draws]:
+        """Measure and release it."""
         drawn: dict[str, Draws] = {}
         for waiting in self.priced.measurements:
             part = self.reading.completed(self.priced, waiting, drawn)
             release = release_of(part, self.engine.rows(part.sql), None, self.entropy)
             drawn[part.identity] = Draws.of((part.measurement, release))
-        return self.read(with_profile(drawn, self.priced, self.reading.profile))
+        return with_profile(drawn, self.priced, self.reading.profile)
 
     def read(self, drawn: Mapping[str, Draws]) -> Values:
         """Return what releases say."""

@@ -20,6 +20,8 @@ EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 ANSWERS, FEW = 21, 5
 """How many are asked for of each cell; and of each C on the way to the best one."""
 _USUAL, _OVER = 20, 1.5
+_SMALL = 0.001
+"""An error that is as good as none."""
 _COARSE, _LAST = (1, 4, 16, 64, 256), 512
 
 
@@ -50,10 +52,13 @@ class Cell:
 
 
 def _ratio(error: float, other: float) -> float:
-    """Return how many times as large an error is; of two that tell nothing none is larger, nor of two that are none."""
+    """Return how many times as large an error is; one below a thousandth counts as that, as nobody sees it.
+
+    Values are chosen from buckets: now and then the best C in hindsight meets the true one by chance.
+    """
     if error == other:
         return 1.0
-    return error / other if other else math.inf
+    return max(error, _SMALL) / max(other, _SMALL)
 
 
 def measured(place: Place, asked: Asked, epsilon: Fraction) -> Cell:

@@ -14,21 +14,24 @@ from statistics import median
 
 import numpy as np
 
-from tests.truth.asking import Asked, Place, place
+from tests.truth.asking import QUESTIONS, Asked, Place, every, place
 from tests.truth.beside_oracle import PAGE
 from tests.truth.data_sets import DATA_SETS, DataSet
 
-ANSWERS = 2_000
-EPSILONS = (Fraction(1), Fraction(1, 10))
-QUESTIONS = ("count(*)", "sum({a})", "avg({a})", "variance({a})", "median({a})", "count(DISTINCT {owner})")
-_CHANCE = 3
-"""So many standard deviations below 95 % fewer answers are covered by chance once in 700 cells: 93.5 % of 2,000 answers."""
+ANSWERS = 400
+EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
+_WANTED, _CHANCE = 0.935, 3
+"""A cell fails if it is covered less than that, by more than so many standard deviations of what chance may do."""
+_UNLIKELY = 0.8
+"""What no cell is to be covered less than where nothing says so."""
 _BEGIN, _END = "<!-- table coverage -->\n\n", "\n<!-- end -->"
+_SAID = ("may exceed dpsql.margin", "takes for granted", "dpsql.margin does not cover")
+"""What is said of margins that may be too narrow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """What was seen of a question about some rows at an ε."""
+    """What was seen of a question about some rows at an ε, over all groups together."""
 
     data: str
     question: str
@@ -36,53 +39,75 @@ class Covered:
     epsilon: float
     share: float
     """The share of answers that have the truth within their margins."""
+    silent: float
+    """The share of answers that have not, and say nothing of it."""
     width: float
     """How many times as wide as the 95 % quantile of errors the median margin is."""
     missing: float
-    """The share of answers that are NULL."""
+    """The share of answers that are NULL, or without a margin."""
     answers: int
 
+    @property
+    def fails(self) -> bool:
+        """Return whether too few answers are covered, by more than chance."""
+        return self.share < _WANTED - _CHANCE * sqrt(_WANTED * (1 - _WANTED) / self.answers)
 
-def covered(place: Place, asked: Asked, epsilon: Fraction, answers: int = ANSWERS) -> Covered:
-    """Ask a question many times, once the table's profile is taken."""
-    place.client(epsilon).ask("SELECT dpsql.take_profile()")
-    repeated = place.repeated(asked, epsilon, None, f"dpsql.margin({asked.value})")
-    ((true, *_),) = place.true(asked).values()
-    said, exact = [repeated.answer()[None] for _ in range(answers)], true or 0.0
-    pairs = np.array(
-        [(abs(value - exact), margin) for value, margin in said if value is not None and margin is not None]
-    )
+
+def covered(place: Place, asked: Asked, epsilon: Fraction, answers: int = ANSWERS, *, profile: bool = False) -> Covered:
+    """Ask a question many times; for those who know the table's profile, or for those who do not."""
+    if profile:
+        place.client(epsilon).ask("SELECT dpsql.take_profile()")
+    repeated, true = place.repeated(asked, epsilon, None, f"dpsql.margin({asked.value})"), place.true(asked)
+    pairs, silent, number = list[tuple[float, float]](), 0, 0
+    for _ in range(answers):
+        told, notices = repeated.answer_with_notices()
+        said = any(words in notice for notice in notices for words in _SAID)
+        for key, (exact, *_) in true.items():
+            number += 1
+            value, margin = told.get(key, (None, None))
+            if value is not None and margin is not None and exact is not None:
+                pairs.append((abs(value - exact), margin))
+                silent += abs(value - exact) > margin and not said
     share = width = 1.0
-    if len(pairs):
-        errors, margins = pairs.T
+    if pairs:
+        errors, margins = np.array(pairs).T
         share, width = float(np.mean(errors <= margins)), float(np.median(margins) / np.quantile(errors, 0.95))
-    return Covered(
-        asked.data.name, asked.question, asked.where, float(epsilon), share, width, 1 - len(pairs) / answers, answers
-    )
+    of = (asked.data.name, asked.question, asked.where, float(epsilon))
+    return Covered(*of, share, silent / number, width, 1 - len(pairs) / number, answers)
 
 
 def cells(data: DataSet, answers: int = ANSWERS) -> Iterator[Covered]:
     """Measure all cells of a data set."""
     with place(data) as served:
-        for question in QUESTIONS:
-            for where in data.filters:
+        for asked in every(data):
+            if served.true(asked):
                 for epsilon in EPSILONS:
-                    yield covered(served, Asked(data, question, where), epsilon, answers)
+                    yield covered(served, asked, epsilon, answers)
+
+
+def told(seen: Sequence[Covered]) -> Sequence[Covered]:
+    """Return the cells of which anything is told: in most of their answers there is a number with a margin."""
+    return [cell for cell in seen if cell.missing < 1 / 2]
 
 
 def table(seen: Sequence[Covered]) -> Iterator[str]:
-    """Yield the lines of the table: a question about a data set each."""
-    yield "| | of | covered, % of answers | the least | margins beside errors | cells with fewer than by chance |"
-    yield "|---|---|---|---|---|---|"
+    """Yield the lines of the table: a question about a data set each, and all together."""
+    yield "| | of | covered, % of answers | the least | silent misses, % | margins beside errors | cells that fail |"
+    yield "|---|---|---|---|---|---|---|"
     for data in dict.fromkeys(cell.data for cell in seen):
         for question in QUESTIONS:
-            some = [cell for cell in seen if (cell.data, cell.question) == (data, question) and cell.missing < 1 / 2]
-            few = [cell for cell in some if cell.share < 0.95 - _CHANCE * sqrt(0.95 * 0.05 / cell.answers)]
-            named = "; ".join(f"ε = {cell.epsilon:g}, `{cell.where}`: {100 * cell.share:.0f} %" for cell in few)
-            shares = [100 * cell.share for cell in some]
-            asked = question.format(a="x", owner="unit")
-            width = median(cell.width for cell in some)
-            yield f"| {data} | `{asked}` | {median(shares):.1f} | {min(shares):.1f} | {width:.2f} | {named or 'none'} |"
+            some = told([cell for cell in seen if (cell.data, cell.question) == (data, question)])
+            if some:
+                yield f"| {data} | `{question.format(a='x', b='y', g='g', h='h', f='c', owner='unit')}` | {_line(some)} |"
+    yield f"| all | | {_line(told(seen))} |"
+
+
+def _line(cells: Sequence[Covered]) -> str:
+    shares = [100 * cell.share for cell in cells]
+    silent = 100 * sum(cell.silent for cell in cells) / len(cells)
+    failing = sum(cell.fails for cell in cells)
+    width = median(cell.width for cell in cells)
+    return f"{median(shares):.1f} | {min(shares):.1f} | {silent:.2g} | {width:.2f} | {failing} of {len(cells)}"
 
 
 def page_with(page: str, seen: Sequence[Covered]) -> str:

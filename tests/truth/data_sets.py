@@ -1,4 +1,6 @@
-"""Three tables on which it is measured how far answers lie from the truth: units with few rows, with many, and with one.
+"""Four tables on which it is measured how far answers lie from the truth: units with few rows, with many, and with one.
+
+In the fourth one how many rows somebody has goes together with what is in them, as it does in medicine.
 
 Each has a server's pieces of its own. What is exact is counted once; noise, and the C that is chosen, are new in each epoch.
 """
@@ -105,8 +107,10 @@ FLIGHTS = DataSet(
     "flights",
     "plane",
     "tailnum",
-    """SELECT * REPLACE (least(greatest(dep_delay, -60), 300) AS dep_delay, least(greatest(arr_delay, -90), 300) AS arr_delay,
-      least(greatest(air_time, 0), 720) AS air_time, least(greatest(distance, 0), 5000) AS distance)
+    """SELECT * REPLACE (CASE WHEN dep_delay IS NOT NULL THEN least(greatest(dep_delay, -60), 300) END AS dep_delay,
+      CASE WHEN arr_delay IS NOT NULL THEN least(greatest(arr_delay, -90), 300) END AS arr_delay,
+      CASE WHEN air_time IS NOT NULL THEN least(greatest(air_time, 0), 720) END AS air_time,
+      least(greatest(distance, 0), 5000) AS distance)
     FROM taken.flights WHERE tailnum IS NOT NULL""",
     {"a": "distance", "b": "air_time", "g": "origin", "h": "month", "f": "dep_delay > 15"},
     ("TRUE", "origin = 'JFK'", "month = 5", "carrier = 'HA' OR carrier = 'AS'", "month = 2 AND day = 12 AND hour < 9"),
@@ -120,7 +124,43 @@ PATIENTS = DataSet(
     {"a": "cost", "b": "days", "g": "ward", "h": "region", "f": "smoker"},
     ("TRUE", "ward = 'Surgery'", "cost > 8000", "admitted >= '2024-03-01' AND admitted < '2024-03-15'", "days > 25"),
 )
-DATA_SETS = (TRIPS, FLIGHTS, PATIENTS)
+LABS = DataSet(
+    "labs",
+    "patient",
+    "patient_id",
+    """SELECT * REPLACE (least(greatest(value, 0), 300) AS value, least(greatest(cost, 0), 100) AS cost) FROM taken.labs""",
+    {"a": "value", "b": "cost", "g": "ward", "h": "test", "f": "abnormal"},
+    ("TRUE", "ward = 'ICU'", "test = 'crp'", "taken_at >= '2024-03-01' AND taken_at < '2024-03-15'", "site = 20"),
+)
+DATA_SETS = (TRIPS, FLIGHTS, PATIENTS, LABS)
+
+
+def labs(people: int = 5_000) -> dict[str, Sequence[object]]:
+    """Return the columns of the laboratory results of so many people, the same ones every time.
+
+    How sick somebody is decides how many results there are, how high they are, and in which ward they are taken.
+    """
+    draw = np.random.default_rng(5)
+    severity = draw.normal(0, 1, people)
+    rows = np.clip(np.exp(2.3 + 0.9 * severity + draw.normal(0, 0.45, people)).astype(int), 1, 200)
+    patient = np.repeat(np.arange(people), rows)
+    number, sick = len(patient), severity[patient]
+    wards = np.where(sick > 1.2, 3, draw.integers(0, 3, people)[patient])
+    days = np.minimum(draw.integers(0, 300, people)[patient] + draw.geometric(0.06, number), 365)
+    values = np.round(np.clip(60 * np.exp(0.25 * sick + draw.normal(0, 0.35, number)), 0, 400), 1)
+    seconds = days * 86_400 + draw.integers(0, 86_400, number)
+    tests = np.array(["glucose", "sodium", "potassium", "creatinine", "lactate", "crp"])
+    columns = {
+        "patient_id": patient.astype(np.int64),
+        "taken_at": (np.datetime64("2024-01-01T00:00:00") + seconds.astype("timedelta64[s]")).astype("datetime64[us]"),
+        "test": tests[draw.choice(6, number, p=[0.3, 0.2, 0.2, 0.15, 0.1, 0.05])],
+        "ward": np.array(["Surgery", "Cardiology", "Oncology", "ICU"])[wards],
+        "site": (1 + np.minimum(draw.geometric(0.12, people) - 1, 39))[patient].astype(np.int32),
+        "abnormal": values > 90,
+        "value": values,
+        "cost": np.round(5 + draw.gamma(2, 12, number), 2),
+    }
+    return {name: column.tolist() for name, column in columns.items()}
 
 
 def patients(number: int = 20_000) -> dict[str, Sequence[object]]:
@@ -152,13 +192,13 @@ def _fill(data: DataSet, path: Path) -> None:
             for table in (_ROOT / "tests" / "flights" / "data").glob("*.parquet"):
                 connection.execute(f"CREATE TABLE {table.stem} AS SELECT * FROM read_parquet('{table}')")
             return
-        people = pa.table(patients())  # noqa: F841  (DuckDB reads it by its name)
-        connection.execute("CREATE TABLE patients AS SELECT * FROM people")
+        records = pa.table(labs() if data is LABS else patients())  # noqa: F841  (DuckDB reads it by its name)
+        connection.execute(f"CREATE TABLE {data.name} AS SELECT * FROM records")
 
 
 def _schemas(data: DataSet, directory: Path) -> None:
     source = {"trips": _ROOT / "schemas", "flights": _ROOT / "tests" / "flights" / "schemas"}
-    shutil.copytree(source.get(data.name, _HERE / "patients"), directory)
+    shutil.copytree(source.get(data.name, _HERE / data.name), directory)
     for file in directory.glob("*.yaml"):
         file.write_text(file.read_text(encoding="utf-8").replace(", max_rows: 575", ""), encoding="utf-8")
 

@@ -6,7 +6,6 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.chosen_bound import chosen_bound
 from dpsql.privacy.release.profile import Profile
 from dpsql.rewrite.ir.relation import reads_all
 
@@ -23,4 +22,4 @@ def _foreseen(part: object, profile: Profile) -> ChosenBound | None:
     told = profile.of(part.bound.unit.table)
     if told is None or told.ladder is None or not part.bounds_rows or not reads_all(part.relation, part.where):
         return None
-    return chosen_bound(told.ladder, part, max(len(part.groups.grouped), 1), paid=float(part.epsilon))
+    return told.ladder.chosen(part, max(len(part.groups.grouped), 1), paid=float(part.epsilon))

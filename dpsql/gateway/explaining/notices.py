@@ -8,7 +8,8 @@ from dpsql.errors import InternalError
 from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
-from dpsql.privacy.accuracy.margin import first_width, largest_share
+from dpsql.privacy.accuracy.margin import Margins, first_width, rests_on_nothing
+from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import units_needed
@@ -24,8 +25,9 @@ from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
-_MUCH = 0.1
-"""A loss by a declared C is told if it is more than this part of the noise's margin."""
+_MUCH, _FAR_MORE = 0.1, 10
+"""What a C takes off is told if it is more than this part of the noise's margin; what it may take off, which is not known,
+if it is so many times as much."""
 
 
 def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ...]:
@@ -51,7 +53,8 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from _empty(scope.plan, draws, possible)
     yield from (text for draw in draws if (text := _cut(draw)) is not None)
     yield from (text for part in scope.parts for text in _numbers_of_a_unit(part.measurement.relation))
-    yield from (_unknown(draw) for draw in draws if draw.unseen and draw.profile is None)
+    yield from (_of_few(draw) for draw in draws if draw.is_of_few)
+    yield from _taken_for_alike(scope.plan, draws)
     yield from _weighed_apart(scope.plan, draws)
     if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
         yield from map(_hidden, hidden(scope.plan, draws))
@@ -93,19 +96,26 @@ def _missed(plan: MeasurementPlan, place: int, draws: Draws, aim: AimedPrice) ->
 
 
 def _cut(draws: Draws) -> str | None:
-    """Return that a declared C takes much off, as a profile tells."""
+    """Return that a declared C takes much off, or may do so, as a profile tells."""
     measured, release = draws.best
-    share = None if release.chosen is not None or not isinstance(measured, Sums) else draws.missing
-    if not share or not isinstance(measured, Sums):
+    if release.chosen is not None or draws.profile is None or not isinstance(measured, Sums):
         return None
-    of_group = draws.cut / largest_share(len(measured.groups.grouped))
-    if of_group <= _MUCH * first_width(measured):
+    bound, width = measured.bound, first_width(measured)
+    limit = f"max_rows: {bound.rows:,} of {bound.unit.table}"
+    if draws.cut:
+        if draws.doubted_of_group <= _MUCH * width:
+            return None
+        return (
+            f"about {100 * (draws.missing or 0.0):.2g} % are cut off by {limit}, as its profile tells: "
+            f"each ({bound.unit.name}) with more rows counts as that many; margins cover it; "
+            "max_rows: auto chooses for each statement"
+        )
+    at_most = draws.profile.share_cut(bound.rows).at_most
+    if at_most is None or at_most * max(draws.counted, 0.0) <= _FAR_MORE * width:
         return None
-    table, unit = measured.bound.unit.table, measured.bound.unit.name
     return (
-        f"about {100 * share:.2g} % are cut off by max_rows: {measured.bound.rows:,} of {table}, as its profile tells: "
-        f"each ({unit}) with more rows counts as that many; margins of counts and sums cover it; "
-        "max_rows: auto chooses for each statement"
+        f"up to {100 * at_most:.2g} % may be cut off by {limit}, for all that its profile tells; dpsql.margin does not "
+        "cover that, and a profile at a larger ε tells more"
     )
 
 
@@ -118,13 +128,34 @@ def _numbers_of_a_unit(relation: Relation) -> Iterator[str]:
         )
 
 
-def _unknown(draws: Draws) -> str:
-    """Return that nobody can say what a chosen C takes off: rows were counted of units that were not seen before."""
-    bound = draws.best[0].bound
+def _of_few(draws: Draws) -> str:
+    """Return that nobody can say what a chosen C takes off: heavy units may be among so few without being seen."""
+    unit = draws.best[0].bound.unit.name
     return (
-        f"most of about {draws.unseen:,.0f} rows that count are of units ({bound.unit.name}) of which the choice of max_rows "
-        f"saw nothing: more may be cut off than dpsql.margin says; a larger ε tells, and so does a profile"
+        f"there are too few units ({unit}) to choose their row limit well, the error may exceed dpsql.margin: "
+        "a larger ε tells more, and so does a profile"
     )
+
+
+def _taken_for_alike(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]:
+    """Yield which margins rest on what is thought of the rows that C takes off, where these matter: not those of shares."""
+    for place, draw in enumerate(draws):
+        if not draw.cut or not draw.groups or not isinstance(draw.measurement, Sums):
+            continue
+        shown = [o.readout for o in plan.outputs if isinstance(o, StatisticOutput) and o.part == place and not o.cut]
+        located = [readout for readout in shown if statistic(readout.moment.name).located]
+        if not located:
+            continue
+        sums = max(map(draw.reader(), range(draw.groups)), key=lambda group: row_count(located[0], group))
+        margins = Margins.of(draw.measurement, draw.cut, None, draw.groups)
+        for readout in located:
+            width, cut = margins.half_width(readout, sums), margins.cut_off(readout, sums)
+            if width is not None and cut > _MUCH * width and not rests_on_nothing(readout):
+                name = f"{readout.moment.name}({', '.join(map(describe, readout.moment.args))})"
+                yield (
+                    f"dpsql.margin({name}) takes for granted that the mean of the rows cut off by the row limit, about "
+                    f"{100 * (draw.missing or 0.0):.2g} % of all, differs by an eighth of the bounds' width at most"
+                )
 
 
 def _weighed_apart(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]:

@@ -125,7 +125,7 @@ def _settled(sums: Sums, bound: ChosenBound | None, *readouts: Readout) -> tuple
     """Return sums with the C that will be chosen, as it seems, what that takes off, and how outputs are read then."""
     cut = 0
     if bound is not None:
-        sums, cut = sums.settled(bound.rows), bound.cut
+        sums, cut = sums.settled(bound.rows), bound.cut + bound.doubt
     if sums.end is not None:
         return replace(sums, end=None), cut, tuple(map(sums.end.within, readouts))
     return sums, cut, readouts
@@ -145,7 +145,7 @@ def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | 
     estimates = dict.fromkeys(readout.features, 0.0) | {
         f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE
     }
-    margins = Margins.of(sums, cut, groups=max(len(sums.groups.grouped), 1), chosen=True)
+    margins = Margins.of(sums, cut, groups=max(len(sums.groups.grouped), 1))
     margin = margins.times(Fraction(noise)).shown(readout, estimates)
     if margin is None:
         return None

@@ -1,14 +1,22 @@
-"""The half-width of the 95 % interval of one released statistic, for `dpsql.margin()`: from noisy values alone."""
+"""The half-width of the 95 % interval of one released statistic, for `dpsql.margin()`: from noisy values alone.
+
+Beside noise it covers the rows that a C takes off, as far as somebody knows how many these are. With κ their share, a the
+mean that is measured and a' theirs, the true mean is a + κ·(a' − a), exactly, where all rows of a unit weigh the same. Of 0/1
+values nothing has to be assumed: their mean is 0 at least and 1 at most. Of other features of rows, which lie in [−1, 1], it
+is assumed that the means of the rows that are taken off lie within `UNLIKE` of the others'.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 
 from dpsql.privacy.accuracy.convolution import Piece, reach
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
 from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.chosen_end import ChosenEnd
+from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.feature import ONE, Feature, Shape
 from dpsql.privacy.features.gradient import Number, Weights
 from dpsql.privacy.features.known_statistics import statistic
@@ -23,8 +31,10 @@ from dpsql.privacy.mechanisms.law import Law
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _COUNT = Moment("count", ())
-DOUBTED = 1.5
-"""How many times what a C seems to take off it may take."""
+UNLIKE = 0.25
+"""How far the mean of a feature over the rows that a C takes off is from its mean over the others, at most: of the range
+from −1 to 1, so that for values it is an eighth of their bounds' width. With a 32nd it was not true of medical records."""
+_COUNTED = frozenset({Shape.ONE, Shape.SIGN})
 _LARGER = 4
 """How many times as many rows as on average a group has, in which most rows are."""
 
@@ -46,24 +56,20 @@ class Margins:
     rows: int
     """How many rows there are thought to be where none are counted."""
     cut: float = 0.0
-    """How many rows of a group its C takes off, as it seems, where it was chosen."""
+    """How many rows of a group its C may take off, as far as that is known."""
     missing: float | None = None
     """The share of all rows that C takes off; None where C was declared, since nobody says it then."""
-    chosen: bool = False
-    """Whether the C was chosen: for means by what is thought to matter little to them; a profile tells of counts."""
     end: ChosenEnd | None = None
     """The end of the bounds of a unit's number, if C was chosen for that."""
 
     @classmethod
-    def of(
-        cls, measurement: Sums, cut: float = 0.0, missing: float | None = None, groups: int = 1, *, chosen: bool = False
-    ) -> "Margins":
+    def of(cls, measurement: Sums, cut: float = 0.0, missing: float | None = None, groups: int = 1) -> "Margins":
         """Build from a measurement, and what its C takes off all of so many groups together."""
         laws = tuple(law for block in measurement.blocks for law in mechanism(measurement.mechanism).laws(block))
         unit, readable = measurement.scale / measurement.steps_per_row, measurement.readable
         rows = foreseen(measurement.relation.expected_rows)
         of_group = cut / largest_share(groups)
-        return cls(laws, unit, readable, _rounded(measurement), rows, of_group, missing, chosen, measurement.end)
+        return cls(laws, unit, readable, _rounded(measurement), rows, of_group, missing, measurement.end)
 
     def times(self, factor: Fraction) -> "Margins":
         """Return those of so many times the noise."""
@@ -101,22 +107,29 @@ class Margins:
     def shown(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the half-width at 95 % of a statistic in its shown form, which for whole numbers is rounded.
 
-        Where its C was chosen that is of noise and of what the C takes off: how much that is is told by noisy numbers and by
-        what may be there and not be seen, so that half as much again is allowed for.
+        It is of noise and of what the C takes off, as far as that is known.
         """
         width, kind = self.half_width(readout, estimates), statistic(readout.moment.name)
         if width is None:
             return None
-        return math.hypot(width, DOUBTED * self.cut_off(readout, estimates)) + kind.rounding(readout)
+        return math.hypot(width, self.cut_off(readout, estimates)) + kind.rounding(readout)
 
     def cut_off(self, readout: Readout, estimates: Estimates) -> float:
-        """Return by how much a statistic is off for what its C takes off, as it seems."""
+        """Return by how much a statistic may be off for the rows that its C takes off."""
         kind = statistic(readout.moment.name)
-        if self.end is not None:
-            values = [kind.estimate(readout, found) for found in (estimates, self.end.with_cut(estimates, self.cut))]
-            return 0.0 if None in values else abs((values[1] or 0.0) - (values[0] or 0.0))
-        counts = self.cut and (self.chosen or not kind.located)
-        return self.cut * abs(kind.worth(readout, estimates)) if counts else 0.0
+        if not self.cut:
+            return 0.0
+        if self.end is None and not kind.located:
+            return self.cut * abs(kind.worth(readout, estimates))
+        value = kind.estimate(readout, estimates)
+        if value is None:
+            return 0.0
+        whole = (
+            [self.end.with_cut(estimates, self.cut)]
+            if self.end is not None
+            else with_rows(readout, estimates, self.cut)
+        )
+        return max(abs(value - (kind.estimate(readout, sums) or value)) for sums in whole)
 
     def reach(self, onto: Mapping[int, Number], level: float = LEVEL) -> float:
         """Return how far the noise of a weighted sum of coordinates reaches, in rows."""
@@ -125,6 +138,29 @@ class Margins:
             sizes = tuple(abs(float(onto[i])) for i in places if onto.get(i))
             pieces += [Piece(law, sizes)] if sizes else []
         return reach(pieces, self.unit, level)
+
+
+def with_rows(readout: Readout, estimates: Estimates, rows: float) -> Iterator[Estimates]:
+    """Yield the sums if there were so many rows more, at the ends of where the means of their features may be."""
+    counted = {feature: estimates[feature] + rows for feature in readout.features if feature.shape in _COUNTED}
+    n, parts = max(row_count(readout, estimates), 1.0), [feature for _, feature in readout.sums]
+    ends = []
+    for feature in parts:
+        mean = min(max(estimates[feature] / n, -1.0), 1.0)
+        ends.append((-1.0, 1.0) if _is_share(feature) else (max(mean - UNLIKE, -1.0), min(mean + UNLIKE, 1.0)))
+    for means in product(*ends):
+        added = {feature: estimates[feature] + rows * mean for feature, mean in zip(parts, means, strict=True)}
+        yield {**estimates, **counted, **added}
+
+
+def rests_on_nothing(readout: Readout) -> bool:
+    """Return whether nothing is assumed of rows that are taken off: of shares they may all be the one thing or the other."""
+    return all(_is_share(feature) for _, feature in readout.sums)
+
+
+def _is_share(feature: Feature) -> bool:
+    """Return whether a feature has one of two values, so that nothing is between them: its mean is a share of the rows."""
+    return feature.shape is Shape.VALUE and feature.x is not None and feature.x.own_points == 1
 
 
 def largest_share(groups: int) -> float:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpsql.privacy.accuracy.margin import DOUBTED
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms.extreme import BEYOND
 
@@ -17,7 +16,7 @@ def point_half_width(measurement: Histogram, chosen: Sequence[int], cut: float =
     An extreme may be anywhere between the bucket and its end of the interval: that a single row is there changes no answer
     by much, so that nothing narrower is true of all data. The bucket may lie beyond it by a few.
 
-    `cut` is how many rows a C takes off, as it seems. If all of these lay on one side, the rank of a quantile q would be off
+    `cut` is how many rows a C may take off. If all of these lay on one side, the rank of a quantile q would be off
     by max(q, 1 − q) times as many. The values around it are taken to be as dense as those that noise may reach.
     """
     bucket = chosen[0]
@@ -36,5 +35,5 @@ def _widened(measurement: Histogram, cut: float) -> Fraction:
     """Return how many times as far off a point may be for what a C takes off, as by noise alone."""
     (q,) = measurement.points
     ranks = measurement.ranks(q)
-    off = DOUBTED * float(max(q, 1 - q)) * cut / ranks if ranks else 0.0
+    off = float(max(q, 1 - q)) * cut / ranks if ranks else 0.0
     return Fraction(math.hypot(1.0, off))

@@ -11,6 +11,8 @@ from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 from dpsql.rewrite.ir.expr import Apply
 
+_MORE = 1.5
+"""How many times as large as others values of rows may be that do not count: who has more of them may have larger ones."""
 _ROUNDING = 0.5
 """How far a number may be from the whole number that it is shown as."""
 _ANYWHERE = Values.alike(MeanAndVariance(0.0, 0.0))
@@ -95,11 +97,17 @@ class Sum(Statistic):
         return reach(self.gradient(readout, _ANYWHERE))
 
     def worth(self, readout: Readout, estimates: Estimates) -> float:
-        """Return the size of the mean; of a sum by itself, and of no rows, that of the largest value."""
+        """Return the largest size of a mean: of the rows that do not count it may be larger than of the others.
+
+        Of a sum by itself, where what does not count is told in the size of the largest value, it is that.
+        """
         interval, rows = readout.scaled(FIRST).interval, 0.0
         if readout.at(PartialSum.U).shape is not Shape.SIGNED:
             rows = row_count(readout, estimates)
-        return float(interval.magnitude) if rows < 1 else abs(self.estimate(readout, estimates)) / rows
+        if rows < 1:
+            return float(interval.magnitude)
+        mean = abs(self.estimate(readout, estimates)) / rows
+        return min(mean * _MORE, float(interval.magnitude))
 
     def rounding(self, readout: Readout) -> float:
         """Return a half where PostgreSQL's sum is a bigint, or may be: what is computed of an integer is one there."""

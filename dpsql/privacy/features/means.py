@@ -7,7 +7,7 @@ from dpsql.privacy.features.estimate import mean, row_count, scale, unclamped_me
 from dpsql.privacy.features.gradient import Values, Weights, mean_weights
 from dpsql.privacy.features.inversion import inverted_width
 from dpsql.privacy.features.readout import ArgumentSums, Estimates, PartialSum, Readout
-from dpsql.privacy.features.statistic import LITTLE, Reach, Statistic
+from dpsql.privacy.features.statistic import Reach, Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,6 @@ class Mean(Statistic):
         if n < 1:
             return width
         return max(width, reach(mean_weights(readout, mean(readout, estimates, n, self.of))) / n * by.half)
-
-    def worth(self, readout: Readout, estimates: Estimates) -> float:
-        """Return by how much the mean moves for each row that is taken off: a little, as far as they are like the others."""
-        return LITTLE * float(scale(readout, self.of).half) / max(row_count(readout, estimates), 1.0)
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return a value in the middle of the interval."""

@@ -11,10 +11,6 @@ from typing import ClassVar
 from dpsql.privacy.features.gradient import Values, Weights
 from dpsql.privacy.features.readout import Estimates, PartialSum, Readout
 
-LITTLE = 1 / 32
-"""A row that is taken off matters so much to a ratio and to an order statistic: those that stay are like those that
-go."""
-
 Reach = Callable[[Weights], float]
 """Returns how far the noise of a weighted sum of features reaches in 95 % of all releases, in rows."""
 
@@ -66,7 +62,7 @@ class Statistic(ABC):
         return False
 
     def worth(self, readout: Readout, estimates: Estimates) -> float:
-        """Return by how much it is less for each row that does not count, as it seems; 0 of what is a share of rows."""
+        """Return by how much it is less for each row that does not count, where it adds up over rows."""
         _ = readout, estimates
         return 0.0
 

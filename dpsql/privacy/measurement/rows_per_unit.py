@@ -132,19 +132,21 @@ class RowsPerUnit:
 
 @dataclass(frozen=True, slots=True)
 class ChosenBound:
-    """The C that was chosen, and what it is expected to take off."""
+    """The C that was chosen, and how many rows it takes off all units together, as far as the ladder says."""
 
     rows: int
     cut: int
-    """How many rows it takes off all units together, for all that is seen: for margins."""
-    likely: int | None = None
-    """How many it takes off most likely; None where the release is older than this number."""
+    """The rows it takes off units that were seen."""
+    doubt: int = 0
+    """The rows it may take off units that were not, for margins."""
+    few: bool = False
+    """Whether there are so few units that heavy ones among them would not have been seen."""
 
 
 @lru_cache(maxsize=256)
 def rungs(last: int) -> tuple[int, ...]:
-    """Return 1, 2, 3, 4, 6, 8, 12, 16 … up to `last`, which is one of them."""
-    numbers = [1, 2]
-    while numbers[-1] < last:
-        numbers += [numbers[-1] // 2 * 3, numbers[-1] * 2]
-    return (*(rung for rung in numbers if rung < last), last)
+    """Return 1, 4, 16, 64 … up to `last`, which is one of them.
+
+    Finer rungs would spread few heavy units over cells in each of which they are less than the noise.
+    """
+    return (*(1 << power for power in range(0, (last - 1).bit_length(), 2)), last)

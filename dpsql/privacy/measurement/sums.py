@@ -68,7 +68,7 @@ class Sums:
     block_conditions: tuple[Expr, ...] = ()
     """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
     of_ratios: bool = False
-    """Whether nothing but ratios is read off it, which hardly change where each unit's rows count less: a C may be small."""
+    """Whether nothing but ratios is read off it, which change less than counts by the rows that a C takes off."""
     end: ChosenEnd | None = None
     """The end of the bounds of a number of each unit's, if that is what C is chosen for."""
 

@@ -6,6 +6,8 @@ pairs of a bucket and a width h, the bucket scored as by `quantile`, and h by ho
 A candidate has the worse of both scores. Each moves by max(a, b − a) for a unit's row, so that their maximum does, and ε is
 not divided. Of the two errors, which are as in a cube of two coordinates, the bucket's has 1.41 times the standard deviation
 that it has alone. An eighth of ε is for the number of rows, by which groups with too few have no quantile, or no margin.
+
+Rows that a C may take off are added to what a width has to hold: a public number, which moves no candidate's score.
 """
 
 import math
@@ -47,9 +49,11 @@ def enough(epsilon: Fraction, mass: int) -> int:
 
 
 def quantile_and_width(
-    entropy: Entropy, histogram: NDArray[np.int64], q: Fraction, epsilon: Fraction, mass: int
+    entropy: Entropy, histogram: NDArray[np.int64], q: Fraction, epsilon: Fraction, mass: int, missing: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return for each group the index of a bucket near the `q`-quantile, and within how many of it the quantile is with 95 %.
+
+    `missing` is how much each group may lack, in the histogram's units: all of it may have been on one side of the quantile.
 
     A group with too few rows has the index after the last, and one with few the largest width. Both are read off a noisy
     number of rows, which costs its share of ε (Dwork et al. 2006); the rest is for the choice.
@@ -61,7 +65,7 @@ def quantile_and_width(
     noisy = [count + noise for count, noise in zip(counts, discrete_laplace(entropy, scale, groups), strict=True)]
     rows, sensitivity = max(1, _AT_ONCE // (buckets * len(among))), mass * _step(q)
     chosen = [
-        permute_and_flip(entropy, _scores(histogram[first : first + rows], q, left, mass), left, sensitivity)
+        permute_and_flip(entropy, _scores(histogram[first : first + rows], q, left, mass, missing), left, sensitivity)
         for first in range(0, groups, rows)
     ]
     every = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
@@ -76,7 +80,7 @@ def _step(q: Fraction) -> int:
     return max(a, b - a)
 
 
-def _scores(histogram: NDArray[np.int64], q: Fraction, epsilon: Fraction, mass: int) -> Scores:
+def _scores(histogram: NDArray[np.int64], q: Fraction, epsilon: Fraction, mass: int, missing: int) -> Scores:
     """Return the score of every pair, by bucket and then by width.
 
     A width is the right one if the quantile's rank is as far inside as it should be, and is not with the one before. One
@@ -84,7 +88,7 @@ def _scores(histogram: NDArray[np.int64], q: Fraction, epsilon: Fraction, mass: 
     """
     buckets = histogram.shape[1]
     among, unit = widths(buckets), 2 * mass * _step(q) / epsilon
-    wanted = math.floor(_INSIDE * unit)
+    wanted = math.floor(_INSIDE * unit) + _step(q) * missing
     counts = wide_enough(histogram, q.denominator, 10 * wanted)
     missed = _outside(counts, q)
     steps = [1, *(b - a for a, b in pairwise(among))]

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.privacy.accuracy.margin import Margins, first_width, largest_share
+from dpsql.privacy.accuracy.margin import Margins, largest_share
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measured, Measurement, Searched, as_chosen
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import KeyRow
-from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.release.profile import TableProfile
 from dpsql.privacy.release.release import Release, estimates
 from dpsql.rewrite.ir.relation import reads_all
@@ -34,8 +33,6 @@ class Draws:
     drawn: tuple[Draw, ...]
     profile: TableProfile | None = None
     """The table's profile, where that tells what a C takes off: units have no more rows here."""
-    unseen: float = 0.0
-    """How many rows that count are of units of which nothing was seen when C was chosen."""
 
     @classmethod
     def of(cls, *drawn: Draw) -> "Draws":
@@ -72,73 +69,67 @@ class Draws:
         return replace(best, epsilon=together(measurement.epsilon for measurement, _ in self.drawn))
 
     @property
-    def cut(self) -> int:
+    def cut(self) -> float:
         """Return how many rows C takes off, as it seems; 0 where nothing tells."""
-        measured, release = self.best
-        if release.chosen is None:
-            return self._declared or 0
-        of_unseen = 0 if self.profile is None else self.profile.beside(measured.bound.rows, self.unseen)
-        return max(release.chosen.cut, of_unseen)
+        chosen, (by_profile, _) = self.best[1].chosen, self._by_profile
+        return by_profile if chosen is None or (chosen.few and by_profile) else float(chosen.cut)
 
     @property
-    def likely(self) -> float:
-        """Return which part of `cut` is taken off most likely: margins are for more than that, targets for that."""
+    def doubted(self) -> float:
+        """Return how many rows C may take off, for margins: of units that are seen, and of others that may be there."""
+        chosen, by_profile = self.best[1].chosen, sum(self._by_profile)
+        return by_profile if chosen is None or (chosen.few and by_profile) else float(chosen.cut + chosen.doubt)
+
+    @property
+    def is_of_few(self) -> bool:
+        """Return whether C was chosen for so few units that heavy ones may have been missed, and no profile tells of them."""
         chosen = self.best[1].chosen
-        if chosen is None or chosen.likely is None or not self.cut:
-            return 1.0
-        return chosen.likely / max(chosen.cut, 1)
+        return chosen is not None and chosen.few and not sum(self._by_profile)
 
     @property
-    def cut_of_group(self) -> float:
-        """Return how many rows C takes off a group of the usual size, as it seems."""
-        return self.cut / largest_share(len(self.best[0].groups.grouped))
+    def likely_cut(self) -> float:
+        """Return how many rows C takes off, as it seems; where next to nothing is known of that, how many it may."""
+        return self.doubted if self.is_of_few else self.cut
+
+    @property
+    def doubted_of_group(self) -> float:
+        """Return how many rows C may take off a group of the usual size, which its chosen values' widths do not hold yet."""
+        if isinstance(self.best[0], Histogram) and self.best[1].chosen is not None:
+            return 0.0  # they were chosen for that
+        return self.doubted / largest_share(len(self.best[0].groups.grouped))
 
     @property
     def missing(self) -> float | None:
         """Return which share of all that is summed C takes off, as it seems; None where nothing tells."""
-        if self.best[1].chosen is None and self._declared is None:
+        if self.best[1].chosen is None and self.profile is None:
             return None
-        end = self.best[0].end if isinstance(self.best[0], Sums) else None
-        total = sum(map(_size if end is None else end.total, self._every()))
-        return self.cut / (max(total, 0.0) + self.cut) if self.cut else 0.0
+        cut = self.likely_cut
+        return cut / (max(self.counted, 0.0) + cut) if cut else 0.0
 
     @property
-    def _declared(self) -> int | None:
-        """Return how many rows a declared C takes off, as a profile tells; None where it does not."""
-        measured = self.best[0]
-        if self.profile is None or not isinstance(measured, Sums) or measured.weighs_norms:
-            return None
-        if reads_all(measured.relation, measured.where):
-            return self.profile.cut(measured.bound.rows, None)
-        every = self._every()
-        return (
-            self.profile.cut(measured.bound.rows, sum(sums[ONE] for sums in every))
-            if every and ONE in every[0]
-            else None
-        )
+    def counted(self) -> float:
+        """Return how many rows, or what else C bounds, seem to count in all groups; 0 of what is chosen, not counted."""
+        measured, read = self.best[0], self.reader()
+        if not isinstance(measured, Sums):
+            return 0.0
+        size = _size if measured.end is None else measured.end.total
+        return sum(size(read(group)) for group in range(self.groups))
 
-    def _every(self) -> list[Found]:
-        """Return all sums that can be read, of every group."""
-        read = self.reader()
-        return [read(group) for group in range(self.groups)]
+    @property
+    def _by_profile(self) -> tuple[float, float]:
+        """Return how many rows C takes off by the profile of the table, and ± how many; 0 where that can't be told."""
+        measured = self.best[0]
+        if self.profile is None or not isinstance(measured, (Sums, Histogram)):
+            return 0.0, 0.0
+        whole, rows = reads_all(measured.relation, measured.where), measured.bound.rows
+        if isinstance(measured, Histogram):
+            return self.profile.cut(rows) if whole else (0.0, 0.0)  # nobody counts the rows that a condition keeps
+        # Of sums by themselves the size of values is bounded: in this, units have a smaller share of what they have in rows.
+        return self.profile.cut(rows, None if whole and not measured.weighs_norms else self.counted)
 
     def bounded_by(self, profile: TableProfile) -> "Draws":
         """Return them with the profile of their table."""
         return replace(self, profile=profile)
-
-    def seen_by(self, ladder: NoisyLadder) -> "Draws":
-        """Return them with what the choice of C did not see, if rows are counted: units that are few at each rung."""
-        measured, every = self.best[0], self._every()
-        if not isinstance(measured, Sums) or not every:
-            return self
-        reach = first_width(measured) * math.sqrt(len(every))
-        if measured.end is not None:
-            counted, reach = sum(map(measured.end.total, every)), reach * measured.worth
-        elif measured.bounds_rows and ONE in every[0]:
-            counted = sum(sums[ONE] for sums in every)
-        else:
-            return self
-        return replace(self, unseen=ladder.unseen(measured.worth, counted, reach))
 
     @property
     def groups(self) -> int:
@@ -153,8 +144,7 @@ class Draws:
         measured, of_all = self.measurement, self.missing if missing else None
         margins = None
         if isinstance(measured, Sums):
-            chosen = self.best[1].chosen is not None
-            margins = Margins.of(measured, self.cut, of_all, self.groups, chosen=chosen)
+            margins = Margins.of(measured, self.doubted, of_all, self.groups)
         return lambda _: margins
 
     @property

@@ -1,60 +1,54 @@
-"""How many units have how many rows, read off what was released of it: post-processing, as all that follows.
+"""How many units have how many rows, read off a released ladder, and the C that follows: post-processing, all of it.
 
-The cells of `RowsPerUnit` have noise. From the first rung on, units are assumed as long as the cells next above a rung
-add up to more than their noise does, or any cells further up to far more. Beyond that, each rung is assumed to have half
-as many as the one below, and the first of these just can't be seen. If more are seen well at some rung, the rungs above
-it, up to the last with units, are assumed to fall as they did just below it, which is slower where tails are heavy. The
-part that each C takes off follows. For margins tails are assumed to be heavier than for the choice.
+The cells of `RowsPerUnit` have noise. From the first rung on, units are believed to be at a rung as long as the next cells
+add up to more than their noise does, or one cell further up is far above it. Above the last rung with units a quarter of a
+deviation of them is allowed for, which are not seen. What each C takes off follows. Of all powers of two that C is taken
+whose square error is least, in a group of the usual size: a C between two rungs is judged by the chord between what these
+take off, which is never less than it takes off itself.
+
+Ratios and quantiles change less than counts do by the rows that are taken off, since the others are like these, more or less:
+a row counts for a sixteenth there. With a 32nd averages of medical records, where who is sicker has more rows and higher
+values, erred by three margins; with all of it those that do not depend on how often somebody comes erred 18 times as much as
+with the best C.
+
+The constants were chosen on numbers of rows as trips, flights and laboratory results have them, on power laws, lognormal and
+equal numbers, and on one row each, for counts, averages and shares at ε = 1, 0.1 and 0.01. Beside the best C in hindsight the
+error is 2.4 times as large (the geometric mean), and five times at most in nine of ten cells. Half a deviation more or less
+of `_SEEN`, or two more of `_FAR`, changed that by a twentieth.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot, inf, sqrt
 
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.accuracy.margin import largest_share
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.rows_per_unit import SHARE, ChosenBound, RowsPerUnit
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 
-_SEEN = {1: 2.5, 2: 2.5, 4: 2.5, 8: 2.25, 16: 2.25}
-"""How many standard deviations of noise units have to be above, to be there: by how many cells are added up."""
-_FAR = dict.fromkeys((1, 2, 3), 5.5)
-"""How many they have to be above by further up, where there are many cells of which one may be large by chance."""
+_SEEN, _NEXT = 2.25, 3
+"""How many standard deviations of noise units are above, to be there; and how many next cells may be added up for it."""
+_FAR = 5.5
+"""How many by which a cell further up is: of many cells one may be large by chance."""
 _ONE_UNIT = 0.5
 """And how many units at least: where a great ε leaves so little noise, a part of a unit is noise all the same."""
+_EXPECTED, _ROWS_BELOW = 4, 8
+"""How many times as many rows as the policy expects there may be, or as are seen in units that have fewer."""
+_OF_RATIOS = 1 / 16
+"""How much a row that is taken off matters to a ratio or a quantile, beside a count: means of features lie that far off."""
+_UNSEEN = 0.25
+"""How many units there may be above the last rung that has some, in standard deviations of a cell, when C is chosen."""
+_DOUBT = (0.75, -0.25)
+"""For margins: the cells above that rung are taken for units with so many standard deviations more, and none below 0."""
+_DOUBT_OF_FEW = (1.0, 0.5)
+"""The same where few rows count beside those that units at the next rung may have without being seen."""
+_FEW = 2
+"""How many times as many rows as these have to count to be more than few."""
 _TWO_SIDED = 1.96
 """How many standard deviations of a sum of noise a margin at 95 % is."""
-_CERTAINLY = 1.25
-"""How many such margins a number is above that one of a hundred is by chance."""
-_UNEXPECTED, _BEYOND = 4, 8
-"""How many times as many rows as the policy expects there may be, or as are seen in units that have fewer."""
-_UNSEEN = 0.5
-"""How many units there may be that are not seen, in standard deviations of a cell."""
-_FALLING = 0.5
-"""By which factor they become fewer with each rung."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """How the units above a rung become fewer with each rung, by those below it."""
-
-    seen: float
-    """How many standard deviations of a cell they have to be to be seen well."""
-    most: float
-    """The slowest: with 1/√2, as rungs are √2 apart, there would be no end to the rows of all units above."""
-    power: float
-    """Tails become thinner, so that it is faster than it was below."""
-    unseen: float
-    """How many there may be where none is seen any more, in standard deviations of a cell."""
-    beyond: float = _UNSEEN
-    """How many are assumed above the last rung that has some."""
-
-
-FOR_CHOICE, FOR_MARGINS = Tail(6, 0.6, 1.3, _UNSEEN), Tail(4, 0.65, 1.0, 1.0)
-FOR_TARGETS = Tail(6, 0.6, 1.3, _UNSEEN / 4, _UNSEEN / 4)
-"""Where none is seen there most likely is none: a fourth of what the choice allows for, which is to be safe, counts."""
-_UNSEEN_UNITS, _UNSEEN_RUNGS = 2, 4
-"""How many units, in standard deviations of a cell, may be so many rungs further up than any is seen."""
-_LEAST, _BACK = 0.35, 2
-"""The fastest, and by how many rungs it is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,79 +58,113 @@ class NoisyLadder:
     rungs: Sequence[int]
     cells: Sequence[float]
     epsilon: Fraction
-    plausible: float = inf
-    """How many rows there can be, as the policy expects: what looks like more is noise."""
+    expected_rows: int | None = None
+    """What the policy says of the table's size: what would be many times as much is noise."""
 
     @classmethod
     def of(cls, search: RowsPerUnit, noisy: Sequence[int]) -> "NoisyLadder":
         """Build from a search and its released cells."""
-        expected, unit = search.relation.expected_rows, search.sensitivity
-        plausible = inf if expected is None else float(expected * _UNEXPECTED)
-        return cls(search.rungs, [cell / unit for cell in noisy], search.epsilon, plausible)
+        unit = search.sensitivity
+        return cls(search.rungs, [cell / unit for cell in noisy], search.epsilon, search.relation.expected_rows)
 
     @property
     def deviation(self) -> float:
         """Return the standard deviation of each cell's noise, in units."""
         return sqrt(2) / float(self.epsilon)
 
-    def above(self, tail: Tail) -> list[float]:
-        """Return how many units are above each rung."""
-        above, top = self._seen(tail.beyond)
-        sd = self.deviation
-        last = max((place for place, number in enumerate(above) if number > tail.seen * sd), default=None)
-        if last is None:
-            return above
-        before = max(last - _BACK, 0)
-        slower = (above[last] / above[before]) ** (tail.power / (last - before)) if before < last else tail.most
-        factor = min(max(slower, _LEAST), tail.most)
-        for place in range(last + 1, len(above)):
-            like_below = above[last] * factor ** (place - last)
-            most = inf if place < top else tail.unseen * sd * tail.most ** (place - top)
-            above[place] = max(above[place], min(like_below, most))
+    @property
+    def top(self) -> int:
+        """Return the place of the last rung at which units are seen; the first, if none are."""
+        cells, rungs, sd = self.cells, self.rungs, self.deviation
+        plausible = inf if self.expected_rows is None else float(_EXPECTED * self.expected_rows)
+
+        def begins(place: int) -> bool:
+            sums = (sum(cells[place : place + width]) for width in range(1, min(_NEXT, len(cells) - place) + 1))
+            least = (max(_SEEN * sd * sqrt(width), _ONE_UNIT) for width in range(1, _NEXT + 1))
+            return any(few < units <= plausible / rungs[place] for units, few in zip(sums, least, strict=False))
+
+        top = 0
+        while True:
+            while top + 1 < len(cells) and begins(top + 1):
+                top += 1
+            below = sum(max(cell, 0.0) * rung for cell, rung in zip(cells[: top + 1], rungs, strict=False))
+            most = max(_ROWS_BELOW * below, 0.0 if self.expected_rows is None else plausible)
+            far = [
+                place
+                for place in range(top + 1, len(cells))
+                if max(_FAR * sd, _ONE_UNIT) < cells[place] <= most / rungs[place]
+            ]
+            if not far:
+                return top
+            top = far[-1]
+
+    def above(self) -> list[float]:
+        """Return how many units are above each rung, as far as they are seen: at no rung more than at the one below."""
+        top, number = self.top, len(self.cells)
+        above = [0.0] * number
+        for place in range(top - 1, -1, -1):
+            above[place] = max(above[place + 1] + self.cells[place + 1], above[place + 1])
         return above
 
-    def _seen(self, unseen: float = _UNSEEN) -> tuple[list[float], int]:
-        """Return how many units are above each rung, as far as they are seen or may be, and above which none is seen."""
-        sd, cells, last = self.deviation, self.cells, len(self.cells) - 1
+    def cut(self, rows: int, keeping: float = 1.0) -> float:
+        """Return how many rows a C takes off the units that are seen; `keeping` is the share of each one's that remains."""
+        above, first = self.above(), self.rungs[0] * keeping
+        units = max(above[0] + self.cells[0], 0.0)
+        return self._taken_off(above, rows, keeping) + max(first - rows, 0.0) * units
 
-        def seen(place: int, thresholds: Mapping[int, float], least: float = 0, most: float = inf) -> bool:
-            sums = ((sum(cells[place : place + w]), threshold * sd * sqrt(w)) for w, threshold in thresholds.items())
-            return any(max(noise, least) < units <= most for units, noise in sums)
+    def reach(self, rows: int, keeping: float = 1.0) -> float:
+        """Return how far what a C takes off may be from `cut`, with 95 %: by noise, and by units that are not seen."""
+        top = self.top
+        over = [max(rung * keeping - rows, 0.0) for rung in self.rungs[: top + 1]]
+        noise = _TWO_SIDED * self.deviation * hypot(*over)
+        return hypot(noise, self._doubted(top, rows, (_TWO_SIDED, *_DOUBT[1:]), keeping))
 
-        def on(top: int) -> int:
-            while top < last and seen(top + 1, _SEEN, _ONE_UNIT):
-                top += 1
-            return top
+    def _taken_off(self, above: Sequence[float], rows: int, keeping: float = 1.0) -> float:
+        """Return Σ max(n − C, 0) over units of which so many are above each rung, and fewer evenly up to the next one."""
+        steps = zip(self.rungs, self.rungs[1:], above, strict=False)
+        return sum(max(high * keeping - max(low * keeping, rows), 0.0) * units for low, high, units in steps)
 
-        near = on(0)
-        rows = sum(cell * rung for cell, rung in zip(cells[: near + 1], self.rungs, strict=False))
-        most = max(self.plausible, _BEYOND * rows)
-        beyond, rungs = range(last, near, -1), self.rungs
-        far = (place for place in beyond if seen(place, _FAR, _ONE_UNIT, most / rungs[place]))
-        top = on(next(far, near))
-        above = [unseen * sd * _FALLING ** max(place - top, 0) for place in range(last + 1)]
-        for place in range(top - 1, -1, -1):
-            above[place] = max(above[place + 1] + cells[place + 1], above[place + 1])
-        return above, top
+    def _doubted(self, top: int, rows: int, doubt: Sequence[float], keeping: float = 1.0) -> float:
+        """Return how many rows a C takes off units that may be at the rungs above the last one that has some."""
+        cells, rungs = self.cells[top + 1 :], self.rungs[top + 1 :]
+        return sum(
+            max(cell + more * self.deviation, 0.0) * max(rung * keeping - rows, 0.0)
+            for cell, rung, more in zip(cells, rungs, doubt, strict=False)
+        )
 
-    def cut(self, rows: int, keeping: float = 1.0) -> tuple[float, float]:
-        """Return how many rows a C takes off all units, as it seems, and the half-width of the 95 % interval of that.
+    def chosen(self, measurement: Sums | Histogram, groups: int = 1, *, paid: float | None = None) -> ChosenBound:
+        """Return the C for a measurement of so many groups, which pays `paid` or what goes with the ladder's own ε."""
+        top, seen = self.top, self.above()
+        allowed = [*seen[:top], _UNSEEN * self.deviation, *seen[top + 1 :]]
+        noise = noise_of_row(measurement) / (float(self.epsilon * SHARE) if paid is None else paid)
+        bounds = powers_of_two(self.rungs[-1])
+        adds_up = isinstance(measurement, Sums) and not measurement.of_ratios
+        matters = (1.0 if adds_up else _OF_RATIOS) / largest_share(groups)
+        errors = [hypot(self._taken_off(allowed, c) * matters, c * noise) for c in bounds]
+        rows = bounds[errors.index(min(errors))]
+        few = self._has_few(top, rows)
+        return ChosenBound(
+            rows,
+            math.ceil(self.cut(rows)),
+            math.ceil(self._doubted(top, rows, _DOUBT_OF_FEW if few else _DOUBT)),
+            few,
+        )
 
-        `keeping` is the share of each unit's rows that a condition keeps. Half of what may be there and not be seen counts.
-        """
-        _, top = self._seen()
-        over = [max(rung * keeping - rows, 0.0) for rung in self.rungs]
-        seen = sum(cell * more for cell, more in zip(self.cells, over[: top + 1], strict=False))
-        unseen = _UNSEEN_UNITS * self.deviation * over[min(top + _UNSEEN_RUNGS, len(over) - 1)]
-        return max(seen, 0.0) + unseen / 2, hypot(_TWO_SIDED * self.deviation * hypot(*over[: top + 1]), unseen)
+    def _has_few(self, top: int, rows: int) -> bool:
+        """Return whether units that are not seen may have as many rows at the next rung as count in all, or half as many."""
+        seen = zip(self.cells[: top + 1], self.rungs, strict=False)
+        counted = sum(units * min(rung, rows) for units, rung in seen)
+        return counted < _FEW * _SEEN * self.deviation * self.rungs[min(top + 1, len(self.rungs) - 1)]
 
-    def unseen(self, rows: int, counted: float, reach: float) -> float:
-        """Return how many of the rows that count with C = `rows` are of units that are not seen here; 0 within the noise.
 
-        `reach` is how far the noise of what is `counted` reaches.
-        """
-        _, top = self._seen()
-        most = [min(rung, rows) for rung in self.rungs[: top + 1]]
-        left = counted - sum(cell * weight for cell, weight in zip(self.cells, most, strict=False))
-        noise = hypot(reach, _TWO_SIDED * self.deviation * hypot(*most))
-        return left if left > _CERTAINLY * noise else 0.0
+def powers_of_two(last: int) -> list[int]:
+    """Return what C may be: 1, 2, 4, 8 … below the end of a ladder, and that."""
+    return [*(1 << power for power in range((last - 1).bit_length())), last]
+
+
+def noise_of_row(measurement: Sums | Histogram) -> float:
+    """Return the noise's standard deviation for C = 1 and ε = 1, in rows."""
+    if isinstance(measurement, Histogram):
+        return sqrt(2)
+    law, blocks = mechanism(measurement.mechanism), measurement.blocks
+    return sqrt(max(float(law.variance(block, blocks)) for block in blocks))

@@ -53,7 +53,7 @@ class _Line:
     margins: Mapping[int, Margins]
     """The common part of the margins of all lines, by part."""
     cut: Sequence[float] = ()
-    """How many rows of a group the C of each part takes off, as it seems."""
+    """How many rows of a group the C of each part may take off."""
 
 
 def rows(
@@ -114,7 +114,7 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
     read, chosen = [added_up(sums, draw.reader()) for draw in draws], [draw.chosen() for draw in draws]
     cut = {o.part for o in plan.outputs if isinstance(o, StatisticOutput) and o.cut}  # for which all groups are read
     of_parts = [draw.margins_by_place(missing=i in cut) for i, draw in enumerate(draws)]
-    cut_off = [draw.cut_of_group for draw in draws]
+    cut_off = [draw.doubted_of_group for draw in draws]
     widest = {i: part_margins for i, of in enumerate(of_parts) if (part_margins := of(None)) is not None}
 
     def margins(place: int) -> Mapping[int, Margins]:

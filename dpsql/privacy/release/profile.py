@@ -44,6 +44,11 @@ class NoisyShare:
     value: float
     margin: float
 
+    @property
+    def at_most(self) -> float | None:
+        """Return the end of the interval, where the share can't be told from none; else None."""
+        return min(self.value + self.margin, 1.0) if self.value <= self.margin else None
+
 
 @dataclass(frozen=True, slots=True)
 class TableProfile:
@@ -72,7 +77,7 @@ class TableProfile:
     @property
     def rows(self) -> float | None:
         """Return how many rows there are, as it seems; None where that is not known."""
-        return None if self.ladder is None else self.ladder.cut(0)[0]
+        return None if self.ladder is None else self.ladder.cut(0)
 
     @property
     def units(self) -> float:
@@ -83,28 +88,26 @@ class TableProfile:
         """Return which share of all rows a C takes off, as it seems."""
         if self.ladder is None or not self.rows:
             return NoisyShare(0.0, 1.0)
-        cut, reach = self.ladder.cut(rows)
+        cut, reach = self.ladder.cut(rows), self.ladder.reach(rows)
         return NoisyShare(min(cut / self.rows, 1.0), min(reach / self.rows, 1.0))
 
-    def cut(self, rows: int, counted: float | None) -> int | None:
-        """Return how many rows a C takes off a statement that counts so many rows of this table without them, as it seems.
+    def cut(self, rows: int, counted: float | None = None) -> tuple[float, float]:
+        """Return how many rows a C takes off a statement that counts so many rows of this table without them, and ± how many.
 
-        A condition is taken to keep the same share of every unit's rows; `counted` None is all.
+        A condition is taken to keep the same share of every unit's rows; `counted` None is all. Both are 0 where it can't be
+        told from the profile's own noise: that widens nothing.
         """
         all_rows = self.rows
         if self.ladder is None or not all_rows:
-            return None
-        if counted is None:
-            return round(self.ladder.cut(rows)[0])
-        cut = 0.0
-        for _ in range(_ROUNDS):  # what is kept is what is counted, and what is cut off it
-            cut = self.ladder.cut(rows, min((max(counted, 0.0) + cut) / all_rows, 1.0))[0]
-        return round(cut)
-
-    def beside(self, rows: int, counted: float) -> int:
-        """Return how many rows a C takes off units of which so many count, if they are like those of the whole table."""
-        share = self.share_cut(rows).value
-        return round(counted * share / (1 - share)) if share < 1 else 0
+            return 0.0, 0.0
+        cut, keeping = 0.0, 1.0
+        for _ in range(
+            _ROUNDS if counted is not None else 1
+        ):  # what is kept is what is counted, and what is cut off it
+            keeping = 1.0 if counted is None else min((max(counted, 0.0) + cut) / all_rows, 1.0)
+            cut = self.ladder.cut(rows, keeping)
+        reach = self.ladder.reach(rows, keeping)
+        return (cut, reach) if cut > reach else (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,7 @@ class Profile:
             if ladder is not None and rows is not None:
                 reach = _TWO_SIDED * ladder.deviation * sqrt(len(ladder.cells))
                 yield ProfileLine(name, None, f"number of {kind} units", table.units, reach)
-                yield ProfileLine(name, None, "number of rows", rows, ladder.cut(0)[1])
+                yield ProfileLine(name, None, "number of rows", rows, ladder.reach(0))
                 for most in sorted({*_SHOWN_BOUNDS, table.declared}):
                     cut = table.share_cut(most)
                     yield ProfileLine(name, None, f"share of rows cut by max_rows: {most:,}", cut.value, cut.margin)

@@ -4,7 +4,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from itertools import accumulate
 from operator import add
@@ -40,7 +40,7 @@ class Release:
     def to_bytes(self) -> bytes:
         """Return a form to be stored."""
         keys = None if self.keys is None else [[_stored(cell) for cell in key] for key in self.keys]
-        chosen = [] if self.chosen is None else [self.chosen.rows, self.chosen.cut, self.chosen.likely]
+        chosen = [] if self.chosen is None else [*astuple(self.chosen)]
         return zlib.compress(json.dumps([[list(row) for row in self.numbers], keys, *chosen]).encode())
 
     @classmethod
@@ -114,8 +114,13 @@ def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence
     return noise
 
 
-def release_buckets(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -> Release:
-    """Return for every group the bucket that was chosen for each point, in the points' order, or one and its width."""
+def release_buckets(
+    measurement: Histogram, exact: ExactBuckets, entropy: Entropy, missing_rows: float = 0.0
+) -> Release:
+    """Return for every group the bucket that was chosen for each point, in the points' order, or one and its width.
+
+    `missing_rows` is how many rows of a group the C may take off.
+    """
     histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
     if not len(histogram):
         return Release([])
@@ -127,7 +132,8 @@ def release_buckets(measurement: Histogram, exact: ExactBuckets, entropy: Entrop
         return Release(_from_noisy(measurement, exact, entropy))
     if measurement.margin:
         (q,) = measurement.points
-        bucket, width = quantile_and_width(entropy, histogram, q, epsilon, mass)
+        missing = math.ceil(missing_rows * measurement.bound.weight)
+        bucket, width = quantile_and_width(entropy, histogram, q, epsilon, mass, missing)
         return Release([[int(b), int(w)] for b, w in zip(bucket, width, strict=True)])
     share = epsilon / len(measurement.points)
     chosen = [quantile.quantile(entropy, histogram, q, share, mass).tolist() for q in measurement.points]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dpsql.privacy.accuracy.margin import largest_share
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
@@ -45,4 +46,6 @@ def _with_noise(
         case KeySearch():
             return release_keys(exact_units(measurement, rows), entropy, part.rule)
         case Histogram():
-            return release_buckets(measurement, exact_buckets(measurement, rows, keys), entropy)
+            buckets, chosen = exact_buckets(measurement, rows, keys), part.chosen
+            missing = 0.0 if chosen is None else (chosen.cut + chosen.doubt) / largest_share(len(buckets.histogram))
+            return release_buckets(measurement, buckets, entropy, missing)

@@ -9,7 +9,7 @@ wanted for the group in which the median row is.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.privacy.accuracy.margin import Margins
@@ -43,8 +43,7 @@ class _Group:
 
     estimates: Found
     margins: Margins
-    likely: float
-    """The part of what a C seems to take off, for margins, that it takes off most likely."""
+    """With what its C takes off most likely, not with all that margins have to allow for."""
 
     def estimate(self, readout: Readout) -> float | None:
         """Return a statistic of it."""
@@ -93,8 +92,10 @@ def lasting(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) ->
                 return f"its {histogram.number:,} buckets of {ends} are too wide for it, narrower bounds help"
         case Sums() as sums:
             readouts = _readouts(plan, place)
-            group = _middle(draws, readouts[0]) if readouts and draws.cut else None
+            group = _middle(draws, readouts[0]) if readouts and draws.likely_cut else None
             if group is not None and any(_cut_share(sums, readout, group) > float(error) for readout in readouts):
+                if draws.is_of_few:
+                    return f"there are too few units ({sums.bound.unit.name}) to choose their row limit well"
                 return f"max_rows: {sums.worth:,} takes more off it, and a larger one less"
         case KeySearch():
             pass
@@ -164,9 +165,9 @@ def _beside_cut(allowed: float, sums: Sums, readout: Readout, group: _Group) -> 
 
 
 def _cut(sums: Sums, readout: Readout, group: _Group) -> float:
-    """Return by how much an output is too small for what its C takes off, as it seems; means are hardly moved."""
-    counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS} and not statistic(readout.moment.name).located
-    return group.likely * group.margins.cut_off(readout, group.estimates) if counted else 0.0
+    """Return by how much an output is off for what its C takes off, as it seems."""
+    counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS}
+    return group.margins.cut_off(readout, group.estimates) if counted else 0.0
 
 
 def _cut_share(sums: Sums, readout: Readout, group: _Group) -> float:
@@ -208,7 +209,8 @@ def _middle(draws: Draws, readout: Readout) -> _Group | None:
     for group, i in present:
         left -= count(group)
         if left <= 0:
-            return _Group(group, margins(i) or widest, draws.likely)
+            of_group, share = margins(i) or widest, draws.likely_cut / draws.doubted if draws.doubted else 0.0
+            return _Group(group, replace(of_group, cut=of_group.cut * share))
     return None
 
 

@@ -23,7 +23,6 @@ from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.law import Law
 from dpsql.privacy.release.draws import Draws, Found
-from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens
 
@@ -147,11 +146,6 @@ class Agreed(Draws):
     def of_estimates(cls, estimates: TreeEstimates) -> "Agreed":
         """Build from estimates."""
         return cls(estimates.best.drawn, estimates.best.profile, estimates=estimates)
-
-    def seen_by(self, ladder: NoisyLadder) -> "Agreed":
-        """Return them as they are: each of several has a C of its own."""
-        _ = ladder
-        return self
 
     @property
     def _all(self) -> TreeEstimates:

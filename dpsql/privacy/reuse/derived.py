@@ -11,7 +11,6 @@ from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import Law
 from dpsql.privacy.release.draws import Draws, Found
-from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.privacy.reuse.lens import Lens
 
 _COPIES = 32
@@ -40,11 +39,6 @@ class Derived(Draws):
     def released(self) -> Draws:
         """Return the release, unchanged."""
         return Draws(self.drawn, self.profile)
-
-    def seen_by(self, ladder: NoisyLadder) -> "Derived":
-        """Return them as they are: their C was chosen for other rows."""
-        _ = ladder
-        return self
 
     def reader(self) -> Callable[[int], Found]:
         """Return the function from a group's place to all sums that can be read of it."""
@@ -103,8 +97,8 @@ class Derived(Draws):
         if not isinstance(measured, Sums):
             return lambda _: None
         remembered: dict[tuple[tuple[frozenset[int], int], ...], Margins] = {}
-        most = self.cut
-        base = Margins.of(measured, most, of_all, chosen=self.best[1].chosen is not None)
+        most = self.doubted
+        base = Margins.of(measured, most, of_all)
 
         def margins(place: int | None) -> Margins:
             group = self._widest if place is None else place

@@ -102,7 +102,7 @@ def test_explain_says_by_how_many_ranks_a_median_is_off(new_client: NewClient, p
 
 
 def test_a_median_may_be_off_by_what_is_cut_off(policy: Policy, world: World) -> None:
-    """As many rows as noise may reach, all on one side, are half as many ranks, and half as much again is allowed for."""
+    """As many rows as noise may reach, all on one side, are half as many ranks."""
     engine = Memory(policy)
     (part,) = measurements("SELECT median(fare), dpsql.margin(median(fare)) FROM rides", policy, world, engine)
     assert isinstance(part, Histogram)
@@ -110,4 +110,4 @@ def test_a_median_may_be_off_by_what_is_cut_off(policy: Policy, world: World) ->
     ranks, alone = priced.ranks(Fraction(1, 2)), point_half_width(priced, (500, 3))
     assert ranks is not None
     assert alone is not None
-    assert point_half_width(priced, (500, 3), ranks) == pytest.approx(alone * math.hypot(1, 0.75))
+    assert point_half_width(priced, (500, 3), ranks) == pytest.approx(alone * math.hypot(1, 0.5))

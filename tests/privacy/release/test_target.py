@@ -117,11 +117,21 @@ def test_what_a_chosen_bound_takes_off_most_likely_counts(policy: Policy, world:
     """Margins are for more that nobody has seen: an alarm for that would be one for nothing, nearly always."""
     plan, sums, _ = _planned("SELECT count(*) FROM rides", policy, world)
     exact = Release([[round(ROWS * sums.steps_per_row)]])
-    for likely, met in ((None, False), (ROWS // 3, False), (ROWS // 20, True), (0, True)):
-        chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, ROWS // 4, likely))
+    for cut, met in ((ROWS // 3, False), (ROWS // 20, True), (0, True)):
+        chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, cut, ROWS // 4))
         draws = Draws(((replace(sums, epsilon=Fraction(1)), Release.from_bytes(chosen.to_bytes())),))
         assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is met
         assert (lasting(plan, 0, draws, Fraction(1, 10)) is None) is met
+
+
+def test_of_few_units_nobody_knows(policy: Policy, world: World) -> None:
+    """What a C may take off heavy units that were not seen counts there, and the reason is said."""
+    plan, sums, _ = _planned("SELECT count(*) FROM rides", policy, world)
+    exact = Release([[round(ROWS * sums.steps_per_row)]])
+    chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, 0, ROWS // 4, few=True))
+    draws = Draws(((replace(sums, epsilon=Fraction(1)), Release.from_bytes(chosen.to_bytes())),))
+    assert not is_met(plan, 0, draws, Fraction(1, 10), LADDER)
+    assert str(lasting(plan, 0, draws, Fraction(1, 10))).startswith("there are too few units (rider)")
 
 
 def test_what_a_chosen_bound_takes_off_counts(policy: Policy, world: World) -> None:
