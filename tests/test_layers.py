@@ -120,6 +120,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"snapshot"}),
         frozenset({"connect"}),
         frozenset({"apart", "duckdb", "owner", "postgres", "source", "spark", "tables"}),
+        frozenset({"constraints"}),
         frozenset({"admitted", "base", "kinds", "use", "values", "watch"}),
     ),
 }

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.errors import ConfigError
-from dpsql.policy.model import UniqueKey, Value
+from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
@@ -74,6 +74,9 @@ class Engine(Protocol):
 
     def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return the keys that enforced constraints keep unique, of one column or of several together."""
+
+    def enforced(self, table: Table) -> frozenset[str]:
+        """Return the columns of which enforced constraints let no row lack a value of the declared domain."""
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the rows of a table that the policy calls public, at most `limit` + 1 of them."""

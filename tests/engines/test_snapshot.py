@@ -129,6 +129,16 @@ def test_what_is_unique_to_the_letter_is_so_in_the_copy(tmp_path: Path) -> None:
     engine.close()
 
 
+def test_what_was_enforced_is_so_in_the_copy(tmp_path: Path) -> None:
+    """At its date: the copy itself has no constraints, and the records may lose theirs."""
+    config = _records(tmp_path, "CREATE TABLE t (a BIGINT NOT NULL, b VARCHAR)")
+    written(config)
+    (tmp_path / "records.duckdb").unlink()
+    engine = open_engine(config)
+    assert engine.enforced(config.policy.tables["t"]) == {"a"}
+    engine.close()
+
+
 def test_a_copy_is_used_again(tmp_path: Path) -> None:
     """Whatever has been written to the records meanwhile: that shows with the next epoch."""
     config = _records(tmp_path)

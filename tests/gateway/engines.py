@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Edition, Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed
-from dpsql.policy.model import UniqueKey, Value
+from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
@@ -50,6 +50,10 @@ class Watched:
     def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return the engine's."""
         return self.engine.unique_keys(table)
+
+    def enforced(self, table: Table) -> frozenset[str]:
+        """Return the engine's."""
+        return self.engine.enforced(table)
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the engine's."""

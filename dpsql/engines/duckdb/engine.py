@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from dpsql.engines.base import Edition, NoEngine
+from dpsql.engines.constraints import Constraints, enforced_columns
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
 from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
@@ -22,7 +23,7 @@ from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineNotReady
 from dpsql.policy.config import Resources
-from dpsql.policy.model import Policy, UniqueKey, Value
+from dpsql.policy.model import Policy, Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.duckdb import DUCKDB
@@ -31,6 +32,12 @@ from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 
 _LOG = logging.getLogger("dpsql.engine")
 _UNLIMITED = Resources()
+_CONSTRAINTS = """
+SELECT constraint_type, constraint_column_names, expression, referenced_table, referenced_column_names
+FROM duckdb_constraints() WHERE table_name = ? AND database_name = ? AND schema_name = 'main'
+"""
+_CREATED = "SELECT sql FROM duckdb_tables() WHERE table_name = ? AND database_name = ? AND schema_name = 'main'"
+"""The only place that says how a column's texts are compared."""
 
 
 class DuckDb:
@@ -118,6 +125,25 @@ class DuckDb:
             )
             self._unique[table] = frozenset(frozenset(names) for (names,) in keys)
         return self._unique[table]
+
+    def enforced(self, table: Table) -> frozenset[str]:
+        """Return the columns whose NOT NULL, CHECK, enumeration or foreign key keeps rows as declared; files have none."""
+        return enforced_columns(
+            table, self._constraints(table.name), self.columns(table.name), self.named, self.dialect
+        )
+
+    def _constraints(self, table: str) -> Constraints:
+        rows = self._facts(_CONSTRAINTS, table)
+        return Constraints(
+            frozenset(names[0] for kind, names, *_ in rows if kind == "NOT NULL"),
+            tuple(expression for kind, _, expression, *_ in rows if kind == "CHECK"),
+            {
+                names[0]: (self.named(target), target_columns[0])
+                for kind, names, _, target, target_columns in rows
+                if kind == "FOREIGN KEY" and len(names) == 1
+            },
+            collated=any("collate" in text.lower() for (text,) in self._facts(_CREATED, table)),
+        )
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the rows of a public table."""

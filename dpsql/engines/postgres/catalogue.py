@@ -1,8 +1,10 @@
 """PostgreSQL's catalogue: columns, types, uniqueness, and the rights of our own role."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dpsql.engines.constraints import Constraints
 from dpsql.engines.kinds import LOOSE
 from dpsql.engines.postgres.pool import PgConnection
 from dpsql.errors import ConfigError
@@ -33,12 +35,28 @@ SELECT t.name, c.nspname, a.attname,
   ARRAY(SELECT i.indexrelid || ' ' || i.indnkeyatts FROM pg_index i WHERE i.indrelid = c.oid
       AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
       AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL
-      AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid)))
+      AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid))),
+  {whole} AND a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k
+    WHERE k.conrelid = c.oid AND k.contype = 'n' AND k.conkey = ARRAY[a.attnum] AND NOT k.convalidated),
+  ARRAY(SELECT pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k
+    WHERE {whole} AND k.conrelid = c.oid AND k.contype = 'c' AND k.convalidated AND a.attnum = ANY (k.conkey)
+    ORDER BY k.oid),
+  ARRAY(SELECT json_build_array(x.nspname, o.relname, b.attname)::text
+    FROM pg_constraint k JOIN pg_class o ON o.oid = k.confrelid JOIN pg_namespace x ON x.oid = o.relnamespace
+    JOIN pg_attribute b ON b.attrelid = o.oid AND k.confkey = ARRAY[b.attnum]
+    WHERE {whole} AND k.conrelid = c.oid AND k.contype = 'f' AND k.convalidated AND k.conkey = ARRAY[a.attnum]
+    ORDER BY k.oid)
 FROM {located}
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN base b ON b.oid = a.atttypid JOIN pg_type y ON y.oid = b.type AND y.typtype <> 'd'
 ORDER BY t.name, a.attnum
 """
+_WHOLE = """
+CASE c.relkind WHEN 'r' THEN NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid)
+  WHEN 'p' THEN NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) m JOIN pg_class r ON r.oid = m.relid WHERE r.relkind = 'f')
+  ELSE FALSE END
+"""
+"""Whether a table's constraints hold for all of its rows: children need not keep their parent's, nor others' servers."""
 _ROLE = """
 SELECT current_setting('server_encoding'), current_user, rolsuper,
   pg_has_role(current_user, 'pg_execute_server_program', 'USAGE')
@@ -61,15 +79,17 @@ class PostgresCatalogue:
     schema: str = ""
     types: Mapping[str, str] = field(default_factory=dict)
     unique: frozenset[UniqueKey] = frozenset()
+    constraints: Constraints = field(default_factory=Constraints)
 
 
-CatalogueRow = tuple[str, str, str, str, list[str]]
-"""Its table, the table's schema, a column, its type, and the unique indexes that have it, each with its number of columns."""
+CatalogueRow = tuple[str, str, str, str, list[str], bool, list[str], list[str]]
+"""Its table, the table's schema, a column, its type, the unique indexes that have it, each with its number of columns,
+whether it is NOT NULL, the CHECKs that read it, and where it points to by itself."""
 
 
 def catalogue_sql(tables: Sequence[str], schemas: Sequence[str], places: Places) -> str:
-    """Return the question about these tables; uniqueness that a parent's children need not keep does not count."""
-    return _CATALOGUE.format(located=_located(tables, schemas, places), loose=LOOSE)
+    """Return the question about these tables; what a parent's children need not keep does not count."""
+    return _CATALOGUE.format(located=_located(tables, schemas, places), loose=LOOSE, whole=_WHOLE)
 
 
 def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str, PostgresCatalogue]:
@@ -83,14 +103,24 @@ def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str,
 def _catalogue(rows: Sequence[CatalogueRow]) -> PostgresCatalogue:
     if not rows:
         return PostgresCatalogue()
-    types = {column: kind for _, _, column, kind, _ in rows}
+    types = {column: kind for _, _, column, kind, *_ in rows}
     keys: dict[str, list[str]] = {}
-    for _, _, column, _, indexes in rows:
+    for _, _, column, _, indexes, *_ in rows:
         for index in indexes:
             keys.setdefault(index, []).append(column)
     # An index of an expression, too, has fewer of the table's columns than its own, and makes them unique by nothing.
     whole = (columns for index, columns in keys.items() if len(columns) == int(index.split()[1]))
-    return PostgresCatalogue(rows[0][1], types, frozenset(map(frozenset, whole)))
+    return PostgresCatalogue(rows[0][1], types, frozenset(map(frozenset, whole)), _constraints(rows))
+
+
+def _constraints(rows: Sequence[CatalogueRow]) -> Constraints:
+    references = {}
+    for _, _, column, _, _, _, _, targets in rows:
+        for target in targets:
+            schema, table, name = json.loads(target)
+            references[column] = f"{quoted(schema)}.{quoted(table)}", name
+    checks = dict.fromkeys(check for row in rows for check in row[6])
+    return Constraints(frozenset(row[2] for row in rows if row[5]), tuple(checks), references)
 
 
 def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str], places: Places) -> None:

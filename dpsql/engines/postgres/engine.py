@@ -9,12 +9,13 @@ from typing import Any
 import psycopg
 
 from dpsql.engines.base import Edition, NoEngine
+from dpsql.engines.constraints import enforced_columns
 from dpsql.engines.postgres.catalogue import PostgresCatalogue, catalogue_sql, catalogues, check_role, places_of
 from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, UnsettledError
 from dpsql.engines.postgres.prepared import PgPrepared, accepted, is_lost, reading, stopping_connection, unchanging
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
-from dpsql.policy.model import UniqueKey, Value
+from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
@@ -70,6 +71,11 @@ class PostgresEngine:
     def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return the columns of each valid, immediate, unconditional unique index of columns alone."""
         return self._catalogue(table).unique
+
+    def enforced(self, table: Table) -> frozenset[str]:
+        """Return the columns whose valid NOT NULL, CHECK, enumeration or foreign key keeps rows as declared."""
+        catalogue = self._catalogue(table.name)
+        return enforced_columns(table, catalogue.constraints, catalogue.types, self.named, self.dialect)
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the rows of a public table."""

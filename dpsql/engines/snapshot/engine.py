@@ -12,6 +12,7 @@ from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.snapshot.manifest import Manifest
 from dpsql.policy.config import Resources
+from dpsql.policy.model import Table
 
 
 class SnapshotEngine(DuckDb):
@@ -35,7 +36,11 @@ class SnapshotEngine(DuckDb):
         self.edition = manifest.edition
         # As the records' engine keeps them, and as was seen on the copy, which has no constraints itself.
         self._unique = {table: frozenset(map(frozenset, keys)) for table, keys in manifest.unique.items()}
-        self._kept = manifest.kept
+        self._kept, self._enforced = manifest.kept, manifest.enforced
+
+    def enforced(self, table: Table) -> frozenset[str]:
+        """Return the columns that the records' engine kept as declared when the copy was begun."""
+        return frozenset(self._enforced.get(table.name, ()))
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return the columns that were copied, and not those that are kept beside them."""

@@ -12,7 +12,7 @@ from dpsql.engines.source import source
 from dpsql.policy.config import Config
 from dpsql.rewrite.emit.kept import KeptColumns
 
-_VERSION = 3
+_VERSION = 4
 """Counts the changes of what a copy holds."""
 
 
@@ -46,6 +46,8 @@ class Manifest:
     origin: Origin
     unique: Mapping[str, tuple[tuple[str, ...], ...]]
     """By table, the keys that the records' engine keeps unique, as was seen on the copy."""
+    enforced: Mapping[str, tuple[str, ...]]
+    """By table, the columns of which the records' engine let no row lack a declared value when the copy was begun."""
     kept: Mapping[str, KeptColumns]
     """By table, what is in it beside the declared columns."""
     size: int
@@ -69,8 +71,9 @@ class Manifest:
             unique = {
                 str(table): tuple(tuple(map(str, key)) for key in keys) for table, keys in fields.pop("unique").items()
             }
-            kept = from_mapping(fields.pop("kept"))
-            manifest = cls(origin=Origin(**fields.pop("origin")), unique=unique, kept=kept, **fields)
+            kept, origin = from_mapping(fields.pop("kept")), Origin(**fields.pop("origin"))
+            enforced = {str(table): tuple(map(str, names)) for table, names in fields.pop("enforced").items()}
+            manifest = cls(origin=origin, unique=unique, enforced=enforced, kept=kept, **fields)
             _ = manifest.edition
             if _NAME.fullmatch(manifest.name) is None:
                 return None

@@ -85,21 +85,23 @@ def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Can
     file = place.file(name)
     with _failing_by_kind(cancellation):
         kept = {table.name: to_keep(table, config.policy) for table in config.policy.tables.values()}
-        unique = _copied(config, file, kept, Progress(file, tell), cancellation)
+        unique, enforced = _copied(config, file, kept, Progress(file, tell), cancellation)
         written = _on_disk(file)
     same = {table: tuple(sorted(tuple(sorted(key)) for key in keys)) for table, keys in unique.items()}
-    manifest = Manifest(name, now.isoformat(), Origin.of(config), same, kept, written.st_size, written.st_mtime_ns)
+    origin, status = Origin.of(config), (written.st_size, written.st_mtime_ns)
+    manifest = Manifest(name, now.isoformat(), origin, same, enforced, kept, *status)
     place.switch(manifest)
     return manifest
 
 
 def _copied(
     config: Config, file: Path, kept: Mapping[str, KeptColumns], progress: Progress, cancellation: Cancellation
-) -> Mapping[str, frozenset[UniqueKey]]:
-    """Write the file; return which keys are unique in it, by table."""
+) -> tuple[Mapping[str, frozenset[UniqueKey]], Mapping[str, tuple[str, ...]]]:
+    """Write the file; return which keys are unique in it, and in which columns no row lacks a declared value, by table."""
     staged = file.with_suffix(".staged")
     with closing(connect_engine(config)) as engine:
         check_tables(config.policy, engine)
+        enforced = {name: tuple(sorted(engine.enforced(table))) for name, table in config.policy.tables.items()}
         with _writer(config) as connection, stopping_when_cancelled(connection.interrupt, _FOREVER, cancellation):
             for path, name in ((file, _FRESH), (staged, _STAGED)):
                 connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {name}")
@@ -123,7 +125,7 @@ def _copied(
                 staged.unlink()
         if isinstance(engine, DuckDb) and not engine.is_current():
             raise ConfigError("a file of the records changed while a snapshot was written", hint=_KEPT)
-    return unique
+    return unique, enforced
 
 
 def _filled(

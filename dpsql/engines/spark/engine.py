@@ -15,7 +15,7 @@ from dpsql.engines.spark.tables import Seen, is_watched, spelled
 from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
-from dpsql.policy.model import UniqueKey, Value
+from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.spark import SPARK
@@ -58,6 +58,11 @@ class SparkEngine:
         return nothing_kept(table)
 
     def unique_keys(self, table: str) -> frozenset[UniqueKey]:
+        """Return none: Spark enforces no constraint."""
+        del table
+        return frozenset()
+
+    def enforced(self, table: Table) -> frozenset[str]:
         """Return none: Spark enforces no constraint."""
         del table
         return frozenset()
