@@ -191,6 +191,27 @@ class Ledger(Protocol):
     def told(self, account: Account, after: int, cancellation: Cancellation | None = None) -> tuple[ToldRelease, ...]:
         """Return the newest that the role has been told since a number and is stored, in that order, with its questions."""
 
+    def told_under(
+        self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
+    ) -> tuple[ToldRelease, ...]:
+        """Return what of the role was told under some keys and is stored, with its questions."""
+
+    def readings(
+        self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
+    ) -> Mapping[str, Sequence[str]]:
+        """Return the keys of the releases that the role's answers were read off, by the answers' keys."""
+
+    def keep_readings(
+        self, account: Account, readings: Mapping[str, Sequence[str]], cancellation: Cancellation | None = None
+    ) -> Mapping[str, Sequence[str]]:
+        """Keep until the epoch ends what answers are read off, by their keys; return what is kept.
+
+        The first to be kept is: where another process was faster its reading is the answer.
+
+        Raises:
+            DpsqlError: nothing was written.
+        """
+
     def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what the account's budgets have been charged."""
 

@@ -11,7 +11,23 @@ from dpsql.private_files import make_directory
 TRIPS = 1_000_000
 
 _TRIPS = """
-CREATE TABLE trips AS
+CREATE TABLE trips (
+  trip_id BIGINT NOT NULL,
+  driver_id INTEGER NOT NULL,
+  passenger_id INTEGER NOT NULL,
+  pickup_ts TIMESTAMP NOT NULL,
+  pickup_zone INTEGER,
+  payment_type VARCHAR,
+  passenger_count INTEGER NOT NULL,
+  trip_distance DOUBLE NOT NULL,
+  fare DOUBLE NOT NULL CHECK (NOT isnan(fare)),
+  tip DOUBLE NOT NULL CHECK (NOT isnan(tip)),
+  total DOUBLE NOT NULL CHECK (NOT isnan(total))
+)
+"""
+"""What is clean is kept so: of other columns, some zones and distances are missing, as in real records."""
+_MADE = """
+INSERT INTO trips
 SELECT
   trip_id::BIGINT AS trip_id,
   driver_id::INTEGER AS driver_id,
@@ -45,7 +61,8 @@ def generate(path: Path, number: int = TRIPS) -> None:
 def _write(path: Path, number: int) -> None:
     with duckdb.connect(path) as connection:
         connection.register("made", trips(number))
-        connection.execute(_TRIPS, {"payments": list(PAYMENTS)})
+        connection.execute(_TRIPS)
+        connection.execute(_MADE, {"payments": list(PAYMENTS)})
         connection.execute(
             "CREATE TABLE zones (zone_id INTEGER PRIMARY KEY, zone VARCHAR NOT NULL, borough VARCHAR NOT NULL)"
         )

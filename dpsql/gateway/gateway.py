@@ -32,7 +32,7 @@ from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.profiling import Profiles, with_profile
 from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
-from dpsql.gateway.reuse.reading_off import NOTHING_READ, ReadingOff, ReadOff
+from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff
 from dpsql.gateway.reuse.told_releases import ToldReleases
 from dpsql.gateway.session_settings import check_setting, is_clamped
 from dpsql.gateway.stand_ins import stand_ins
@@ -60,7 +60,7 @@ class Gateway(PlannedQuestions):
         self._measuring = Measuring(deps.policy, deps.engine, deps.ledger, deps.entropy, deps.refresh, deps.timeout)
         self._profiles = Profiles(deps.policy, self._measuring, self._planned_for, self._emitter)
         self._told = ToldReleases(deps.policy, self._measuring, self._planned_again)
-        self._reading_off = ReadingOff(deps.policy, self._measuring, self._told, deps.declared)
+        self._reading_off = ReadingOff(deps.policy, self._measuring, self._told, deps.declared, self._enforced)
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """See that a session may have a setting of dpsql's own; see `Answers`."""
@@ -95,9 +95,10 @@ class Gateway(PlannedQuestions):
             return self._reply(priced, {}, request)
         epoch = self._measuring.epoch(request)
         priced, paid_releases = self._found(priced, request, epoch)
-        releases, read_off = read_draws(paid_releases), NOTHING_READ
+        read_off, paid_releases = self._reading_off.given(priced, paid_releases, request, epoch)
+        releases: Drawn = {**read_draws(paid_releases), **read_off.derived}
         if following(priced, releases) is not None:
-            read_off = self._read_off(priced, releases, request, epoch)
+            read_off = read_off.beside(self._read_off(priced, releases, request, epoch))
             releases = {**read_off.derived, **releases}
         if following(priced, releases) is None:
             return self._read(priced, releases, read_off, paid_releases, request, epoch)
@@ -123,13 +124,13 @@ class Gateway(PlannedQuestions):
         epoch: int,
     ) -> Reply:
         """Return the reply of which all is there: by releases of its own, and by what is read off others."""
-        together = self._reading_off.together(priced, request, epoch)
-        paid_releases = {**paid_releases, **read_off.releases, **together.releases}
+        self._reading_off.keep_draws(priced, drawn, request, epoch)
+        paid_releases = {**paid_releases, **read_off.releases}
         request.receipt.note(paid_releases)
         profile = self._profiles.of(request)
         reply = self._known.reply(request, paid_releases, profile)
         if reply is None:
-            reply = self._reply(priced, {**by_best(priced, drawn)[1], **together.draws()}, request)
+            reply = self._reply(priced, by_best(priced, drawn)[1], request)
             reply = replace(reply, notices=(*reply.notices, *read_off.notices))
             self._known.keep_reply(request, priced, paid_releases, profile, reply)
         return reply
@@ -138,7 +139,8 @@ class Gateway(PlannedQuestions):
         """Return the reply that explains a plan, with its free parts."""
         epoch = self._measuring.epoch(request)
         stored = self._reading_off.stored(priced, request, epoch)
-        read_off = self._reading_off.read_off(priced, stored, request, epoch)
+        read_off, _ = self._reading_off.given(priced, {}, request, epoch)
+        read_off = read_off.beside(self._reading_off.read_off(priced, {*stored, *read_off.told}, request, epoch))
         free = Free(
             {identity: told.statement for identity, told in read_off.told.items()},
             stored if priced.aim is None else frozenset(),
@@ -187,7 +189,7 @@ class Gateway(PlannedQuestions):
     def _read_off(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> ReadOff:
         """Return the parts of a plan that are read off other releases of the role's, beside its stored ones and `drawn`."""
         stored = self._measuring.stored(priced, request, epoch) if priced.aim is None else {}
-        return self._reading_off.read_off(priced, {*stored, *drawn}, request, epoch)
+        return self._reading_off.read_off(priced, {*stored, *drawn}, request, epoch, given=True)
 
     def _measured(
         self,
@@ -215,9 +217,8 @@ class Gateway(PlannedQuestions):
             }
             priced, draws = with_drawn(priced, draws, more)
             priced, _ = by_best(priced, draws)
-        together = self._reading_off.together(priced, request, epoch)
-        request.receipt.note(together.releases)
-        reply = self._reply(priced, {**by_best(priced, draws)[1], **together.draws()}, request)
+        self._reading_off.keep_draws(priced, draws, request, epoch)
+        reply = self._reply(priced, by_best(priced, draws)[1], request)
         return replace(reply, notices=(*reply.notices, *said))
 
     def _released(

@@ -213,6 +213,27 @@ class Measuring:
         """Return those releases that are stored under some keys, and paid for."""
         return self.ledger.paid(account(self.policy, request.asker), keys, request.cancellation)
 
+    def readings(self, names: Iterable[str], request: Request) -> Mapping[str, Sequence[str]]:
+        """Return the keys of the releases that the role's answers were read off before, by the answers' names."""
+        return self.ledger.readings(account(self.policy, request.asker), names, request.cancellation)
+
+    def keep_readings(self, readings: Mapping[str, Sequence[str]], request: Request) -> Mapping[str, Sequence[str]]:
+        """Keep what answers are read off, so that they stay what they are; return what was kept, perhaps by others before."""
+        try:
+            return self.ledger.keep_readings(account(self.policy, request.asker), readings, request.cancellation)
+        except (LedgerFull, LedgerBusy, LedgerFailed):
+            _LOG.error("what an answer was read off could not be stored: it may be another one when it is asked again")
+            return readings
+
+    def keys_of_draws(self, part: PricedMeasurement, draws: Draws, request: Request, epoch: int) -> tuple[str, ...]:
+        """Return what the releases of one measurement are stored under, each at its ε."""
+        paid = (part.paying(measured.epsilon) for measured, _ in draws.drawn)
+        return tuple(self._key(each, request.asker, epoch, _Keys()) for each in paid)
+
+    def keys(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, str]:
+        """Return what the release of each measurement is stored under, by its identity."""
+        return self._items(plan, request, epoch)[0]
+
     def stored(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, bytes]:
         """Return those releases that are paid for and stored, by the measurements' identities."""
         payer, keys = account(self.policy, request.asker), self._items(plan, request, epoch)[0]

@@ -46,6 +46,7 @@ class PlannedQuestions:
         self._named = re.compile("|".join((*map(re.escape, written), ACCOUNTS)), re.IGNORECASE)
         self._known = KnownPlans()
         self._unique = cache(self._unique_now)
+        self._enforced = cache(self._enforced_now)
 
     def _unique_now(self, table: str) -> frozenset[UniqueKey]:
         engine, declared = self._deps.engine, self._deps.policy.tables.get(table)
@@ -53,6 +54,13 @@ class PlannedQuestions:
             return frozenset()
         with undivided():
             return unique_as_declared(declared, engine.unique_keys(table), engine.columns)
+
+    def _enforced_now(self, table: str) -> frozenset[str]:
+        declared = self._deps.policy.tables.get(table)
+        if declared is None:
+            return frozenset()
+        with undivided():
+            return self._deps.engine.enforced(declared)
 
     def recall(self, text: str) -> tuple[Question | None] | None:
         """Return the question in a statement that names no table of ours, or was examined before; None for another."""

@@ -95,6 +95,8 @@ OWN: Mapping[str, Sequence[str]] = {
         ("epoch_forgotten", "epochs_never_end", "free_for_others", "reuse_across_policies", "reuse_at_any_price"),
         _REUSE,
     ),
+    "declared_is_kept": ("gateway/reuse/test_dirty.py",),
+    "answers_move": ("gateway/reuse/test_rules.py",),
     "read_too_late": (
         "accounting/sql/test_window.py",
         "gateway/test_paying.py",

@@ -22,6 +22,7 @@ from dpsql.engines.postgres import pool
 from dpsql.gateway import measuring
 from dpsql.gateway.measuring import Measuring, PaidPlan, ReadyPlan
 from dpsql.policy.model import Privacy
+from dpsql.rewrite.analysis.told import same_rows
 from dpsql.trial.trial import StatementTrial
 
 
@@ -119,6 +120,17 @@ def reuse_at_any_price(patch: pytest.MonkeyPatch) -> None:
         "_key",
         lambda m, part, asker, epoch, kept_keys: right(m, part.paying(price), asker, epoch, kept_keys),
     )
+
+
+def declared_is_kept(patch: pytest.MonkeyPatch) -> None:
+    """Read answers off others as if every row had all that is declared."""
+    patch.setattr(same_rows, "_may_leave_out", lambda *_: False)
+
+
+def answers_move(patch: pytest.MonkeyPatch) -> None:
+    """Read an answer off the best that there is, each time it is asked for."""
+    patch.setattr(releases, "find_readings", lambda *_: {})
+    patch.setattr(releases, "keep_readings", lambda _, __, readings: readings)
 
 
 def read_too_late(patch: pytest.MonkeyPatch) -> None:

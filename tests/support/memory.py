@@ -67,12 +67,13 @@ class Memory(DuckDb):
         types: Mapping[str, str] = {},
         file: Path | None = None,
         lasting: Path | None = None,
+        enforced: bool = False,
     ) -> None:
         """Make the policy's tables, empty but for the public ones.
 
         `unique` names columns with a constraint; `types` has other types than usual, by column or by table and column.
         In a new `file` instead of memory, tables are divided among threads from a fifteenth of as many rows on; in one that
-        is `lasting` they outlive DuckDB's mistakes.
+        is `lasting` they outlive DuckDB's mistakes. Where it is `enforced` constraints let no row lack a declared value.
         """
         self._watched, self._unique, self._statements = Watched(()), {}, no_statements()
         self._catalog = "divided" if file else lasting.stem if lasting else MEMORY
@@ -83,8 +84,9 @@ class Memory(DuckDb):
             weakref.finalize(self, _emptied, self._connection).atexit = False
         self._use = Use(self._end)
         self._policy = policy
-        for table in policy.tables.values():
-            self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types)})")
+        for table in sorted(policy.tables.values(), key=lambda table: not table.public):
+            constraints = constraints_of(table) if enforced else {}
+            self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types, constraints)})")
         for name, rows in public.items():
             self.fill(name, rows)
 
@@ -167,13 +169,34 @@ def _parsed(sql: str) -> duckdb.Statement:
     return statement
 
 
-def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str]) -> str:
+def constraints_of(table: Table) -> dict[str, str]:
+    """Return by column the constraints that keep the rows of a protected table as it is declared."""
+    written = {}
+    for name, column in table.columns.items():
+        if table.public or column.nullable:
+            continue
+        written[name] = "NOT NULL"
+        if column.values is not None:
+            values = ", ".join(
+                "'" + v.replace("'", "''") + "'" if isinstance(v, str) else str(v) for v in column.values
+            )
+            written[name] += f" CHECK ({name} IN ({values}))"
+        elif column.references is not None:
+            written[name] += f" REFERENCES {column.references.table} ({column.references.column})"
+        elif column.type.is_number and not column.type.is_integer:
+            is_a_number = "< 1e30" if column.type is SqlType.NUMERIC else "<> 'NaN'"
+            written[name] += f" CHECK ({name} {is_a_number})"
+    return written
+
+
+def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str], constraints: Mapping[str, str]) -> str:
     def type_(c: Column) -> str:
         usual = "SMALLINT" if c.in_numbers else _TYPES.get(c.type, c.type.value)
         return types.get(f"{table.name}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
 
     columns = (
-        f"{quoted(c.name)} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''}"
+        f"{quoted(c.name)} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''} "
+        f"{constraints.get(c.name, '')}"
         for c in table.columns.values()
     )
     return ", ".join((*columns, *([f"UNIQUE ({', '.join(table.joint_key)})"] if table.joint_key else [])))

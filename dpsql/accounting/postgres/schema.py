@@ -4,7 +4,7 @@ from dpsql.accounting.postgres.session import SCHEMA
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.errors import ConfigError
 
-SERVER_VERSION = 3
+SERVER_VERSION = 4
 """The version of the tables that this dpsql reads: versions count as the file's do, whose first two there never were here."""
 KEPT_TABLES = ("statements", "charges", "epochs", "events", "owners")
 """The tables whose lines stay as they are."""
@@ -37,6 +37,13 @@ CREATE TABLE owners (
 );
 CREATE TABLE version (number INTEGER NOT NULL)
 """
+_FOURTH = """
+CREATE TABLE readings (
+    kind TEXT NOT NULL, role TEXT NOT NULL, key TEXT NOT NULL, sources TEXT NOT NULL, PRIMARY KEY (kind, role, key)
+)
+"""
+"""Version 4 adds by which releases a role's answers were read that have none of their own."""
+_BEFORE_FOURTH = 3
 _REFUSAL = """
 CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS
 $$BEGIN RAISE EXCEPTION 'the ledger is append-only'; END$$
@@ -67,12 +74,19 @@ def is_there(connection: SqlConnection) -> bool:
 def make_tables(connection: SqlConnection) -> None:
     """Make the schema and its tables."""
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    for statement in (*_TABLES.split(";"), _REFUSAL, *(_TRIGGER.format(table=table) for table in KEPT_TABLES)):
+    for statement in (*_TABLES.split(";"), _FOURTH, _REFUSAL, *(_TRIGGER.format(table=table) for table in KEPT_TABLES)):
         connection.execute(statement)
     for table, column in _NUMBERS.items():
         for statement in (_NEXT, _DEFAULT):
             connection.execute(statement.format(schema=SCHEMA, table=table, column=column))
     connection.execute("INSERT INTO version VALUES (?1)", (SERVER_VERSION,))
+
+
+def upgrade(connection: SqlConnection) -> None:
+    """Make the tables of this version of those of an earlier one; nothing where they are of another."""
+    if connection.execute("SELECT number FROM version").fetchone() == (_BEFORE_FOURTH,):
+        connection.execute(_FOURTH)
+        connection.execute("UPDATE version SET number = ?1", (SERVER_VERSION,))
 
 
 def see_version(connection: SqlConnection, place: object) -> None:

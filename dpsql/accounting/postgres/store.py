@@ -194,6 +194,7 @@ def prepare(
         demand_no_loss(place, beside, way)
         schema.make_tables(connection)
         owner.own(connection, dataset, now, owner.MADE)
+    schema.upgrade(connection)
     schema.see_version(connection, place)
     connection.execute(schema.KEEP_OTHERS_OUT)
     return take(connection, place, beside, way, (dataset, now))

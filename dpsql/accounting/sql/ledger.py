@@ -123,11 +123,35 @@ class SqlLedger:
         self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
     ) -> Mapping[str, bytes]:
         """Return what is stored and paid for; see `Ledger.paid`."""
-        return self._looks.paid(account, keys, cancellation)
+        wanted = tuple(keys)
+        return self._looks.looked(lambda connection: releases.find_paid(connection, account, wanted), cancellation)
 
     def told(self, account: Account, after: int, cancellation: Cancellation | None = None) -> tuple[ToldRelease, ...]:
         """Return what a role was told; see `Ledger.told`."""
-        return self._looks.told(account, after, cancellation)
+        return self._looks.looked(lambda connection: releases.find_told(connection, account, after), cancellation)
+
+    def told_under(
+        self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
+    ) -> tuple[ToldRelease, ...]:
+        """Return what a role was told under some keys; see `Ledger.told_under`."""
+        wanted = tuple(keys)
+        return self._looks.looked(
+            lambda connection: releases.find_told_under(connection, account, wanted), cancellation
+        )
+
+    def readings(
+        self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
+    ) -> Mapping[str, Sequence[str]]:
+        """Return what answers were read off; see `Ledger.readings`."""
+        wanted = tuple(keys)
+        return self._looks.looked(lambda connection: releases.find_readings(connection, account, wanted), cancellation)
+
+    def keep_readings(
+        self, account: Account, readings: Mapping[str, Sequence[str]], cancellation: Cancellation | None = None
+    ) -> Mapping[str, Sequence[str]]:
+        """Store what answers are read off; see `Ledger.keep_readings`."""
+        with self._store.write(cancellation, durable=False) as connection:
+            return releases.keep_readings(connection, account, readings)
 
     def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what was spent; see `Ledger.balance`."""

@@ -3,17 +3,19 @@
 Promise: what is remembered is what the ledger had for the role under a key, and no key is asked for in another epoch.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing
-from dpsql.accounting.ledger import ChargeItem, ToldRelease
-from dpsql.accounting.sql.releases import StoredItem, find_paid, find_stored, find_told
+from dpsql.accounting.ledger import ChargeItem
+from dpsql.accounting.sql.releases import StoredItem, find_stored
 from dpsql.accounting.sql.store import LedgerStore, SqlConnection
 from dpsql.interrupt import pause
 from dpsql.question import Cancellation
 from dpsql.remembered import Remembered
 
+_T = TypeVar("_T")
 _KEY = 200
 _MOST = 4 * 2**20
 """Bytes of the releases that are remembered, and of one's key."""
@@ -50,22 +52,13 @@ class Looks:
             pause(_AGAIN, cancellation)
         return None  # a payer waits for those who write, and then sees the stored releases
 
-    def paid(self, account: Account, keys: Iterable[str], cancellation: Cancellation | None) -> Mapping[str, bytes]:
-        """Return what is stored and paid for; see `Ledger.paid`."""
-        wanted = tuple(keys)
-        releases = self._store.glance(lambda connection: find_paid(connection, account, wanted))
-        if releases is None:
+    def looked(self, look: Callable[[SqlConnection], _T], cancellation: Cancellation | None) -> _T:
+        """Return what one look tells, without waiting where nobody writes."""
+        seen = self._store.glance(look)
+        if seen is None:
             with self._store.read(cancellation) as connection:
-                releases = find_paid(connection, account, wanted)
-        return releases
-
-    def told(self, account: Account, after: int, cancellation: Cancellation | None) -> tuple[ToldRelease, ...]:
-        """Return what a role was told since a number; see `Ledger.told`."""
-        releases = self._store.glance(lambda connection: find_told(connection, account, after))
-        if releases is None:
-            with self._store.read(cancellation) as connection:
-                releases = find_told(connection, account, after)
-        return releases
+                seen = look(connection)
+        return seen
 
     def _paid(self, stored_items: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:
         failed = next((each.failed for each in stored_items if each.failed and each.paid), None)

@@ -1,6 +1,6 @@
 """The ledger's record of measurements: releases and failures, whose they are, and the lines that charge for them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -30,6 +30,14 @@ SELECT e.rowid, e.key, e.question FROM entitlements e JOIN releases r USING (kin
 WHERE e.kind = ?1 AND e.role = ?2 AND e.rowid > ?3 AND e.question IS NOT NULL AND r.failed IS NULL
 ORDER BY e.rowid DESC LIMIT ?4
 """
+_TOLD_UNDER = """
+SELECT e.rowid, e.key, e.question FROM entitlements e JOIN releases r USING (kind, key)
+WHERE e.kind = ?1 AND e.role = ?2 AND e.key = ?3 AND e.question IS NOT NULL AND r.failed IS NULL
+"""
+_READING = """
+INSERT INTO readings (kind, role, key, sources) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING
+"""
+_SOURCES = "SELECT sources FROM readings WHERE kind = ?1 AND role = ?2 AND key = ?3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +114,30 @@ def find_told(connection: SqlConnection, account: Account, after: int) -> tuple[
     return tuple(ToldRelease(*row) for row in reversed(rows))
 
 
+def find_told_under(connection: SqlConnection, account: Account, keys: Iterable[str]) -> tuple[ToldRelease, ...]:
+    """Return what a role was told under some keys, with the questions."""
+    role = account.role
+    rows = (connection.execute(_TOLD_UNDER, (role.protects, role.name, key)).fetchone() for key in keys)
+    return tuple(ToldRelease(*row) for row in rows if row is not None)
+
+
+def find_readings(connection: SqlConnection, account: Account, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return by the keys of answers the keys of the releases that a role's were read off."""
+    role = account.role
+    rows = ((key, connection.execute(_SOURCES, (role.protects, role.name, key)).fetchone()) for key in keys)
+    return {key: tuple(row[0].split()) for key, row in rows if row is not None}
+
+
+def keep_readings(
+    connection: SqlConnection, account: Account, readings: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, ...]]:
+    """Store what answers are read off, unless something else is stored already; return what is stored."""
+    role = account.role
+    for key, sources in readings.items():
+        connection.execute(_READING, (role.protects, role.name, key, " ".join(sources)))
+    return find_readings(connection, account, readings)
+
+
 def entitle(connection: SqlConnection, account: Account, bought: Sequence[StoredItem], question: str | None) -> None:
     """Let a role have releases that others had made: in a transaction after that of its charges, which have to last first."""
     for each in bought:
@@ -142,3 +174,4 @@ def forget(connection: SqlConnection) -> None:
     """Let nothing that is stored answer a question any more."""
     connection.execute("DELETE FROM releases")
     connection.execute("DELETE FROM entitlements")
+    connection.execute("DELETE FROM readings")

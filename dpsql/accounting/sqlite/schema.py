@@ -2,7 +2,7 @@
 
 import sqlite3
 
-VERSION = 3
+VERSION = 4
 """The version of the tables that this dpsql reads."""
 _TABLES = """
 CREATE TABLE statements (
@@ -37,6 +37,12 @@ DELETE FROM entitlements;
 """Version 2 adds these; it does not say whose the releases of version 1 are."""
 _THIRD = "ALTER TABLE entitlements ADD COLUMN question TEXT"
 """Version 3 adds the question by which a role was told a release; of earlier releases there is none."""
+_FOURTH = """
+CREATE TABLE readings (
+    kind TEXT NOT NULL, role TEXT NOT NULL, key TEXT NOT NULL, sources TEXT NOT NULL, PRIMARY KEY (kind, role, key)
+) STRICT
+"""
+"""Version 4 adds by which releases a role's answers were read that have none of their own."""
 _APPEND_ONLY = """
 CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
@@ -56,11 +62,13 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, version: int) -> None:
-    """Make the tables of this version of those of version 1 or 2."""
+    """Make the tables of this version of those of an earlier one."""
     if version < 2:  # a version
         _run(connection, _SECOND)
         _append_only(connection, *_SECOND_TABLES)
-    _run(connection, _THIRD)
+    if version < 3:  # a version
+        _run(connection, _THIRD)
+    _run(connection, _FOURTH)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -4,6 +4,7 @@ Where releases have many groups that is much for one statement. Parts for which 
 anything, but measured; the next statement goes on from there.
 """
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.reuse.lens import Lens, lens
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.told.same_rows import EnforcedColumns
 
 _MOST = 16 * 2**20
 """Bytes of the lenses that are remembered."""
@@ -25,13 +27,13 @@ _SECONDS = 1.0
 class Lenses:
     """Lenses by what is read off what."""
 
-    def __init__(self, declared: Declared) -> None:
-        self._declared = declared
+    def __init__(self, declared: Declared, enforced: EnforcedColumns) -> None:
+        self._declared, self._enforced = declared, enforced
         self._known: Remembered[tuple[Lens | None]] = Remembered(_MOST, _weighed)
 
-    def of_statement(self) -> "LensesOfStatement":
-        """Return what finds some for one statement."""
-        return LensesOfStatement(self)
+    def of_statement(self, *, until_found: bool = False) -> "LensesOfStatement":
+        """Return what finds some for one statement, however long it takes if an answer that was given needs them."""
+        return LensesOfStatement(self, math.inf if until_found else _SECONDS)
 
     def remembered(self, key: tuple[str, tuple[Feature, ...], str]) -> tuple[Lens | None] | None:
         """Return what was found."""
@@ -41,7 +43,7 @@ class Lenses:
         self, key: tuple[str, tuple[Feature, ...], str], wanted: Sums | Histogram, told: Sums | Histogram
     ) -> Lens | None:
         """Find one, and remember it."""
-        through = lens(wanted, key[1], told, self._declared)
+        through = lens(wanted, key[1], told, self._declared, self._enforced)
         self._known.keep(key, (through,))
         return through
 
@@ -49,8 +51,8 @@ class Lenses:
 class LensesOfStatement:
     """Finds lenses as long as there is room."""
 
-    def __init__(self, lenses: Lenses) -> None:
-        self._lenses, self._since = lenses, time.thread_time()
+    def __init__(self, lenses: Lenses, seconds: float) -> None:
+        self._lenses, self._until = lenses, time.thread_time() + seconds
 
     def __call__(self, name: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
         """Return how a measurement, which has a name, is read off a release; None where that is not known."""
@@ -58,7 +60,7 @@ class LensesOfStatement:
         kept = self._lenses.remembered(key)
         if kept is not None:
             return kept[0]
-        late = time.thread_time() - self._since > _SECONDS
+        late = time.thread_time() > self._until
         return None if late else self._lenses.find(key, wanted, told.measurement)
 
 

@@ -2,19 +2,22 @@
 
 A release of a statement that was to pay less is left aside: who sets a larger ε wants a better answer than there is. Nothing
 here reads a record, and what is read off what depends on plans and on which releases there are.
+
+Promise: an answer that was given stays what it is until the epoch ends. What it was read off is stored, in the ledger, before
+it is given, and is looked for before anything else. So is of which releases an answer was made that aimed at an error, since
+there may be more of them later.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import islice
 
-from dpsql.gateway.aiming import PaidReleases
+from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared
 from dpsql.gateway.measuring import Measuring
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.gateway.request import Request
-from dpsql.gateway.reuse.agreeing import Agreeing, Agreement
 from dpsql.gateway.reuse.lenses import Lenses
 from dpsql.gateway.reuse.told_releases import Told, ToldReleases, candidates
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
@@ -26,11 +29,10 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.target import is_aimed, is_met
-from dpsql.privacy.reuse.agreed import Agreed, may_agree
 from dpsql.privacy.reuse.derived import Derived
-from dpsql.privacy.reuse.lens import Lens
-from dpsql.privacy.reuse.needed import needed_sums
+from dpsql.privacy.reuse.lens import Lens, needed_sums
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.told.same_rows import EnforcedColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,12 @@ class ReadOff:
             for statement in statements
         )
 
+    def beside(self, other: "ReadOff") -> "ReadOff":
+        """Return it with the parts of another."""
+        return ReadOff(
+            {**self.derived, **other.derived}, {**self.told, **other.told}, {**self.releases, **other.releases}
+        )
+
     def without(self, identities: Collection[str]) -> "ReadOff":
         """Return it without some measurements."""
         told = {identity: told_release for identity, told_release in self.told.items() if identity not in identities}
@@ -69,45 +77,91 @@ _ANY = Fraction(0)
 NOTHING_READ = ReadOff({}, {}, {})
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
-    """Measurements as several releases say them together."""
-
-    agreements: Mapping[str, Agreement]
-    """By the identities of the measurements."""
-    told: Mapping[str, Told]
-    """The releases that are read, by their keys."""
-    paid: Callable[[Iterable[str]], Mapping[str, bytes]]
-
-    @property
-    def releases(self) -> PaidReleases:
-        """Return what is read, by its keys: what is stored under one in an epoch is always the same."""
-        return {key: (told.part, b"") for key, told in self.told.items()}
-
-    def draws(self) -> Mapping[str, Draws]:
-        """Return what they say; nothing where one is not there any more."""
-        stored = self.paid(self.told)
-        if stored.keys() != self.told.keys():
-            return {}
-        read = {
-            key: Draws.of((told_release.measurement, Release.from_bytes(stored[key])))
-            for key, told_release in self.told.items()
-        }
-        return {identity: Agreed.of_estimates(each.estimates(read)) for identity, each in self.agreements.items()}
-
-
 class ReadingOff:
     """Reads measurements off releases of others."""
 
-    def __init__(self, policy: Policy, measuring: Measuring, told: ToldReleases, declared: Declared) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        measuring: Measuring,
+        told: ToldReleases,
+        declared: Declared,
+        enforced: EnforcedColumns,
+    ) -> None:
         self._policy, self._measuring, self._told = policy, measuring, told
-        self._lenses = Lenses(declared)
+        self._lenses = Lenses(declared, enforced)
 
-    def read_off(self, priced: PricedPlan, answered: Collection[str], request: Request, epoch: int) -> ReadOff:
+    def given(
+        self, priced: PricedPlan, paid: PaidReleases, request: Request, epoch: int
+    ) -> tuple[ReadOff, PaidReleases]:
+        """Return what answers were read off when they were given, and which of their `paid` releases they were made of."""
+        names = self._names(priced, request, epoch)
+        readings = self._measuring.readings(names, request) if names else {}
+        if not readings:
+            return NOTHING_READ, paid
+        parts = self._measuring.by_key(priced, request, epoch)
+        own, others = dict[str, Sequence[str]](), dict[str, str]()
+        for name, keys in readings.items():
+            if all(key in parts and parts[key].identity == names[name] for key in keys):
+                own[names[name]] = keys
+            else:
+                others[names[name]] = keys[0]
+        made_of = {key: stored for key, stored in paid.items() if key in own.get(stored[0].identity, {key})}
+        return self._reread(priced, others, request, epoch), made_of
+
+    def keep_draws(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> None:
+        """Store of which releases an answer is made that aims at an error, unless that is stored."""
+        if priced.aim is None:
+            return
+        names, parts = self._names(priced, request, epoch), {part.identity: part for part in priced.measurements}
+        known = self._measuring.readings(names, request)
+        readings = {
+            name: self._measuring.keys_of_draws(parts[identity], drawn[identity], request, epoch)
+            for name, identity in names.items()
+            if name not in known and identity in drawn and is_declared(parts[identity])
+            if not isinstance(drawn[identity], Derived)
+        }
+        if readings:
+            self._measuring.keep_readings(readings, request)
+
+    def _names(self, priced: PricedPlan, request: Request, epoch: int) -> Mapping[str, str]:
+        """Return the identities of measurements that may be read off others, by what their readings are stored under."""
+        reuse = session_reuse(request.settings, self._policy.roles[request.asker.role])
+        if priced.inner or (reuse is Reuse.OFF and priced.aim is None):
+            return {}
+        how = f"{reuse}" if priced.aim is None else f"{reuse} {priced.aim.error}"
+        return {f"{key} {how}": identity for identity, key in self._measuring.keys(priced, request, epoch).items()}
+
+    def _reread(self, priced: PricedPlan, sources: Mapping[str, str], request: Request, epoch: int) -> ReadOff:
+        """Return measurements as they were read off releases, by the keys of these."""
+        told = self._told.under(sources.values(), request, epoch)
+        lenses, pairs = self._lenses.of_statement(until_found=True), dict[str, tuple[Told, Lens]]()
+        for scope in priced.scopes:
+            for place, part in enumerate(scope.parts):
+                source, wanted = told.get(sources.get(part.identity, "")), scope.plan.parts[place]
+                if source is not None and isinstance(wanted, (Sums, Histogram)):
+                    seen = lenses(part.identity, wanted, needed_sums(scope.plan, place), source)
+                    pairs |= {} if seen is None else {part.identity: (source, seen)}
+        return self._released(pairs, request)
+
+    def read_off(
+        self, priced: PricedPlan, answered: Collection[str], request: Request, epoch: int, *, given: bool = False
+    ) -> ReadOff:
         """Return what of a plan follows from releases, beside the measurements that are `answered` by themselves.
 
-        Where its error is aimed at only what errs as little; nothing where it waits for inner answers.
+        Where its error is aimed at only what errs as little; nothing where it waits for inner answers. If it is `given` to
+        somebody it is stored what is read off what.
         """
+        read = self._read_off(priced, answered, request, epoch)
+        if not (given and read.derived):
+            return read
+        names = {identity: name for name, identity in self._names(priced, request, epoch).items()}
+        readings = {names[identity]: (told.key,) for identity, told in read.told.items()}
+        kept = self._measuring.keep_readings(readings, request)
+        other = {identity: kept[name][0] for identity in read.told if kept[name := names[identity]] != readings[name]}
+        return read if not other else read.without(other).beside(self._reread(priced, other, request, epoch))
+
+    def _read_off(self, priced: PricedPlan, answered: Collection[str], request: Request, epoch: int) -> ReadOff:
         role = self._policy.roles[request.asker.role]
         reuse = session_reuse(request.settings, role)
         if reuse is Reuse.OFF or priced.inner:
@@ -133,36 +187,6 @@ class ReadingOff:
         """Return the identities of the measurements of which something is paid for and stored."""
         parts = self._measuring.by_key(priced, request, epoch)
         return frozenset(parts[key].identity for key in self._measuring.paid(parts, request))
-
-    def together(self, priced: PricedPlan, request: Request, epoch: int) -> Together:
-        """Return what several releases say of measurements together, where a role reads all that follows from them."""
-        if session_reuse(request.settings, self._policy.roles[request.asker.role]) is not Reuse.ALL or priced.inner:
-            return Together({}, {}, self._drawn)
-        wanted = [
-            (part.identity, measured, needed_sums(scope.plan, place))
-            for scope in priced.scopes
-            for place, part in enumerate(scope.parts)
-            if isinstance(measured := scope.plan.parts[place], Sums) and may_agree(measured) and not part.finds_keys
-        ]
-        if not any(needed for _, _, needed in wanted):
-            return Together({}, {}, self._drawn)
-        told = [
-            told_release for told_release in self._told.of(request, epoch) if isinstance(told_release.measurement, Sums)
-        ]
-        agreeing = Agreeing(told, self._lenses.of_statement())
-        tried = {
-            identity: agreeing.agreement(identity, measured, needed) for identity, measured, needed in wanted if needed
-        }
-        agreements = {identity: agreement for identity, agreement in tried.items() if agreement is not None}
-        return Together(
-            agreements,
-            {told.key: told for agreement in agreements.values() for told in agreement.told()},
-            partial(self._measuring.paid, request=request),
-        )
-
-    @staticmethod
-    def _drawn(keys: Iterable[str]) -> Mapping[str, bytes]:
-        return dict.fromkeys(keys, b"")
 
     def neighbours(self, priced: PricedPlan, answered: Collection[str], request: Request, epoch: int) -> Iterator[str]:
         """Yield for what is not `answered` a statement whose coarser answer is free: by week where days would be measured."""

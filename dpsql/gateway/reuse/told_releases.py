@@ -123,6 +123,18 @@ class ToldReleases:
                     break
             return tuple(of_role.releases)
 
+    def under(self, keys: Iterable[str], request: Request, epoch: int) -> Mapping[str, Told]:
+        """Return what the asker's role has paid for under some keys, also what is not among those that are looked at."""
+        wanted = frozenset(keys)
+        found = {told.key: told for told in self.of(request, epoch) if told.key in wanted}
+        missing = wanted - found.keys()
+        if missing:
+            payer = account(self._policy, request.asker)
+            releases = self._measuring.ledger.told_under(payer, missing, request.cancellation)
+            for _, told in self._recalled(releases, payer, request, epoch):
+                found |= {told_release.key: told_release for told_release in told}
+        return found
+
     def listed(self, request: Request) -> Iterator[KnownRelease]:
         """Yield what the asker's role may read other answers off."""
         epoch = self._measuring.epoch(request)

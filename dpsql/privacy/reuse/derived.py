@@ -3,11 +3,9 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
-from dpsql.privacy.accuracy.margin import Margins, largest_share
+from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import Law
 from dpsql.privacy.release.draws import Draws, Found
@@ -61,30 +59,6 @@ class Derived(Draws):
             }
 
         return estimates_of
-
-    def variances(self, needed: Sequence[Feature]) -> Sequence[float]:
-        """Return for each group the variance of all sums together that are read, and the square of what a C takes off."""
-        told, terms = self.measurement, self.lens.terms
-        assert isinstance(told, Sums)
-        of_sums, read = coordinate_variances(told.features, told.mechanism), told.readable
-        unit = float(told.scale / told.steps_per_row) ** 2
-        each = {
-            term.feature: float(spread({term.feature: Fraction(1)}, read, of_sums)) * unit
-            for feature in needed
-            for term in terms[feature]
-        }
-        factors = [
-            (lines, float(term.factor) ** 2 * each[term.feature])
-            for feature in needed
-            for term in terms[feature]
-            for lines in (self.lens.lines[term.lines],)
-        ]
-        cut = self.cut / largest_share(len(told.groups.grouped)) if self.cut else 0.0
-        return [
-            sum(factor * len(lines[group]) for lines, factor in factors)
-            + min(cut * max((len(lines[group]) for lines, _ in factors), default=0), self.cut) ** 2
-            for group in range(self.groups)
-        ]
 
     def chosen(self) -> Sequence[Sequence[int]]:
         """Return the buckets that were chosen for each group; nothing of sums."""

@@ -19,7 +19,17 @@ from dpsql.rewrite.emit.windows import window_text
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
-from dpsql.rewrite.ir.relation import Join, Relation, Source, UnionPart, UnionRows, UnitRows, WindowRows
+from dpsql.rewrite.ir.relation import (
+    Join,
+    Relation,
+    Source,
+    UnionPart,
+    UnionRows,
+    UnitRows,
+    WindowRows,
+    columns_read,
+    leaves_out,
+)
 
 
 def from_where(
@@ -39,8 +49,8 @@ def from_where(
     that is not said. By their places, some tables are read from others, which have some of their rows, `instead`.
     """
     where = both(relation.where, _guarded(relation, condition, emitter))
-    columns = refs(*relation.needed, *used, where, *(source.on for source in relation.sources))
-    required = [c for c in columns if not (c.public or c == unit or c.column.nullable)]
+    columns = columns_read(relation, [*used, where])
+    required = [c for c in columns if leaves_out(c, unit)]
     conditions = [f"{identity(unit, emitter.dialect)} IS NOT NULL"]
     conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds and c not in tested]
     if where != TRUE:

@@ -4,7 +4,7 @@ Pass-through subqueries and CTEs disappear in it: their columns become expressio
 conditions join the others. So a question has one form, however deep a tool has wrapped it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
@@ -195,6 +195,19 @@ def relations_below(source: Source) -> tuple[Relation, ...]:
             return (relation,)
         case UnionRows(parts=parts):
             return tuple(part.relation for part in parts)
+
+
+def columns_read(relation: Relation, used: Sequence[Expr]) -> tuple[Ref, ...]:
+    """Return all columns that a question about a relation's rows names, of which it `used` some in expressions of its own.
+
+    A row without a value in one stays out, unless it is declared nullable (`leaves_out`).
+    """
+    return refs(*relation.needed, *used, relation.where, *(source.on for source in relation.sources))
+
+
+def leaves_out(column: Ref, unit: Ref) -> bool:
+    """Return whether rows without a value in a column that is read stay out; those of nobody do anyway."""
+    return not (column.public or column == unit or column.column.nullable)
 
 
 def reads_all(relation: Relation, where: Expr) -> bool:

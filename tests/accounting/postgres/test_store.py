@@ -89,11 +89,24 @@ def test_a_loss_is_noticed(dsn: str, tmp_path: Path, clock: Clock, loss: str, to
     PostgresLedger(dsn, tmp_path / "l", clock).close()
 
 
+def test_an_older_version_is_taken_over(dsn: str, tmp_path: Path, clock: Clock) -> None:
+    """With all that it has; a rehearsal leaves it as it is."""
+    with PostgresLedger(dsn, tmp_path / "l", clock) as ledger:
+        ask(ledger, account_of(), item_of("a"))
+    _sql(dsn, "DROP TABLE readings", "UPDATE version SET number = 3")
+    rehearse(dsn, tmp_path / "l", DataSet(), clock)
+    with psycopg.connect(dsn) as connection:
+        assert connection.execute("SELECT number FROM dpsql_ledger.version").fetchone() == (3,)
+    with PostgresLedger(dsn, tmp_path / "l", clock) as ledger:
+        assert ask(ledger, account_of(), item_of("a")) == {"a": b"release of a"}
+        assert ledger.keep_readings(account_of(), {"x": ("a",)}) == {"x": ("a",)}
+
+
 def test_a_newer_version_is_refused(dsn: str, tmp_path: Path, clock: Clock) -> None:
     """Rather than guessed at."""
     PostgresLedger(dsn, tmp_path / "l", clock).close()
     _sql(dsn, "UPDATE version SET number = 9")
-    with pytest.raises(ConfigError, match="has schema version 9, this dpsql reads version 3"):
+    with pytest.raises(ConfigError, match="has schema version 9, this dpsql reads version 4"):
         PostgresLedger(dsn, tmp_path / "l", clock)
 
 

@@ -48,6 +48,24 @@ def test_other_unit_kind_never_shares_a_release(ledger: SqlLedger) -> None:
     assert spent(ledger, drivers) == (Fraction("0.4"), Fraction("0.4"))
 
 
+def test_what_an_answer_was_read_off_stays(ledger: SqlLedger) -> None:
+    """The first to be kept, for its role, until the epoch ends; what was told under a key is found by it."""
+    account = account_of()
+    ask(ledger, account, item_of("a"), item_of("b"))
+    assert ledger.readings(account, ["x", "y"]) == {}
+    assert ledger.keep_readings(account, {"x": ("a",), "y": ("a", "b")}) == {"x": ("a",), "y": ("a", "b")}
+    assert ledger.keep_readings(account, {"x": ("b",)}) == {"x": ("a",)}
+    assert ledger.readings(account, ["x", "y", "z"]) == {"x": ("a",), "y": ("a", "b")}
+    assert ledger.readings(account_of("partner"), ["x"]) == {}
+    assert ledger.told_under(account, ["a"]) == ()  # of a statement whose question is not kept
+    with ledger.open_statement(account_of(total="9"), "SELECT 1", [item_of("c")], question="SELECT 1") as statement:
+        statement.store("c", b"release of c")
+    assert [told.question for told in ledger.told_under(account, ["c", "d"])] == ["SELECT 1"]
+    assert ledger.told_under(account_of("partner"), ["c"]) == ()
+    ledger.advance("new records")
+    assert ledger.readings(account, ["x"]) == {}
+
+
 def test_statement_is_paid_whole_or_not_at_all(ledger: SqlLedger) -> None:
     """Where the last item does not fit, the first is not charged either."""
     with pytest.raises(BudgetExhausted, match=r"ε = 1 left, the statement asks for ε = 1\.2"):

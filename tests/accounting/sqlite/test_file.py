@@ -161,6 +161,18 @@ def test_a_ledger_of_the_first_version_is_taken_over_once(tmp_path: Path, clock:
         SqliteLedger(path, clock, BIKES)
 
 
+def test_a_ledger_of_the_third_version_is_taken_over(tmp_path: Path, clock: Clock) -> None:
+    """With its releases, which answers may be read off from now on."""
+    path = tmp_path / "ledger.db"
+    with SqliteLedger(path, clock) as ledger:
+        ask(ledger, account_of(), item_of("a"))
+    with sqlite3.connect(path) as connection:
+        connection.executescript("DROP TABLE readings; PRAGMA user_version = 3")
+    with SqliteLedger(path, clock) as ledger:
+        assert ask(ledger, account_of(), item_of("a")) == {"a": b"release of a"}
+        assert ledger.keep_readings(account_of(), {"x": ("a",)}) == {"x": ("a",)}
+
+
 def test_of_many_who_make_a_ledger_at_once_all_have_the_same(tmp_path: Path, clock: Clock) -> None:
     """And of two data sets one gets it."""
     together = threading.Barrier(8)

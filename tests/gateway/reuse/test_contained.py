@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.engines.base import Engine
 from tests.queries.test_golden import compare
 from tests.support.fix_world import USERS, NewClient
 from tests.support.golden import Golden
@@ -13,7 +14,7 @@ from tests.support.reference import Reference
 ROUNDED = ("median", "percentile")
 
 
-def _pairs(name: str) -> list[tuple[str, str]]:
+def pairs(name: str) -> list[tuple[str, str]]:
     """Return the pairs of a file: what was asked before, and what is asked then."""
     pairs, told = [], ""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
@@ -25,12 +26,12 @@ def _pairs(name: str) -> list[tuple[str, str]]:
     return pairs
 
 
-@pytest.mark.parametrize(("told", "wanted"), _pairs("contained.sql"))
+@pytest.mark.parametrize(("told", "wanted"), pairs("contained.sql"))
 def test_what_a_release_says_is_free(
-    told: str, wanted: str, engine: Memory, reference: Reference, new_client: NewClient
+    told: str, wanted: str, enforcing: Engine, reference: Reference, new_client: NewClient
 ) -> None:
     """And means what PostgreSQL says."""
-    client = new_client(engine)
+    client = new_client(enforcing)
     client.ask(told)
     before = client.charges
     answer = client.ask(wanted)
@@ -41,7 +42,7 @@ def test_what_a_release_says_is_free(
     assert all(row[-1] in (0, None) or abs(float(str(row[-1]))) < within for row in extra)
 
 
-@pytest.mark.parametrize(("told", "wanted"), _pairs("not_contained.sql"))
+@pytest.mark.parametrize(("told", "wanted"), pairs("not_contained.sql"))
 def test_what_no_release_says_is_charged(told: str, wanted: str, engine: Memory, new_client: NewClient) -> None:
     """A near miss is a question of its own."""
     client = new_client(engine)

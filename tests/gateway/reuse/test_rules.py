@@ -4,12 +4,14 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 from threading import Barrier
 from typing import Any
 
 import pytest
 
-from dpsql.errors import EngineFailed
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.errors import EngineFailed, LedgerFull
 from dpsql.gateway.request import Reply
 from dpsql.gateway.reuse import told_releases
 from dpsql.policy.choices import Reuse
@@ -17,7 +19,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.reuse.lens import lens
 from dpsql.question import Argument, Settings
 from tests.gateway.engines import Watched, fail
-from tests.support.fix_policy import with_chosen_rows, with_rows
+from tests.support.fix_policy import with_chosen_rows, with_epsilon, with_rows
 from tests.support.fix_world import Client, NewClient
 from tests.support.memory import Memory
 
@@ -136,6 +138,74 @@ def test_what_is_stored_itself_comes_first(engine: Memory, new_client: NewClient
     assert client.ask(WHOLE, Settings(epsilon="1")) == first
 
 
+MARGIN = "SELECT count(*), dpsql.margin(count(*)) FROM trips"
+
+
+def test_an_answer_stays_what_it_is(engine: Memory, new_client: NewClient) -> None:
+    """Whatever is asked later, by whom and how well: what it was read off is stored, and for how long is the epoch's."""
+    client = new_client(engine)
+    client.ask(GROUPED, Settings(epsilon="1"))
+    first = client.ask(MARGIN, Settings(epsilon="1"))
+    charged = client.charges
+    client.ask("SELECT passenger_count > 2, count(*) FROM trips GROUP BY 1", Settings(epsilon="2"))
+    client.ask(WHOLE, Settings(epsilon="3", reuse="off"))
+    measured = client.ask(MARGIN, Settings(epsilon="1", reuse="off"))
+    assert client.charges == charged + 3
+    assert measured != first
+    assert client.ask(MARGIN, Settings(epsilon="1")) == first
+    assert new_client(engine, ledger=client.ledger).ask(MARGIN, Settings(epsilon="1")) == first
+    assert client.ask(MARGIN, Settings(epsilon="1", reuse="off")) == measured
+    client.ledger.advance("new records")
+    client.ask(WHOLE, Settings(epsilon="3"))
+    assert client.ask(MARGIN, Settings(epsilon="1")) != first
+
+
+def test_two_at_once_get_one_answer(engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is slower is told what the other was: what is read off what is stored before it is said."""
+    client = new_client(engine)
+    client.ask(GROUPED, Settings(epsilon="1"))
+    right, told = type(client.ledger).keep_readings, list[object]()
+
+    def slower(ledger: SqliteLedger, *arguments: Any) -> object:
+        monkeypatch.setattr(type(client.ledger), "keep_readings", right)
+        client.ask("SELECT passenger_count > 2, count(*) FROM trips GROUP BY 1", Settings(epsilon="2", reuse="off"))
+        told.append(client.ask(WHOLE, Settings(epsilon="1")))
+        return right(ledger, *arguments)
+
+    monkeypatch.setattr(type(client.ledger), "keep_readings", slower)
+    assert [client.ask(WHOLE, Settings(epsilon="1"))] == told
+
+
+def test_an_answer_that_aimed_at_an_error_stays(engine: Memory, new_client: NewClient) -> None:
+    """Who aims better later pays the difference, and reads all there is; who aimed worse before sees what was seen."""
+    client = new_client(engine, policy=with_epsilon(engine._policy, Fraction(1)))
+    rough, fine = Settings(error="20 %"), Settings(error="0.5 %")
+    first = client.ask(MARGIN, rough)
+    charged = client.charges
+    better = client.ask(MARGIN, fine)
+    assert client.charges > charged
+    assert better != first
+    charged = client.charges
+    assert client.ask(MARGIN, rough) == first
+    assert client.ask(MARGIN, fine) == better
+    assert new_client(engine, policy=client.gateway._deps.policy, ledger=client.ledger).ask(MARGIN, rough) == first
+    assert client.charges == charged
+
+
+def test_a_ledger_that_takes_no_reading_answers_nevertheless(
+    engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is full, say: nothing is charged for what is free, and the operator's log says what is lost."""
+    client = new_client(engine)
+    client.ask(GROUPED)
+
+    def full(*_: object) -> object:
+        raise LedgerFull
+
+    monkeypatch.setattr(type(client.ledger), "keep_readings", full)
+    assert _charged(client, WHOLE) == 0
+
+
 def test_another_process_knows(engine: Memory, new_client: NewClient) -> None:
     """By the ledger's file alone: the question is planned again, with its parameters and settings."""
     client = new_client(engine)
@@ -251,7 +321,8 @@ def test_the_newest_are_looked_at_that_there_is_room_for(
     assert _charged(client, SOME) == 0
     client.ask("SELECT passenger_count > 2, passenger_count > 3, count(*) FROM trips GROUP BY 1, 2")
     assert _charged(client, "SELECT count(*) FROM trips WHERE passenger_count > 2") == 0
-    assert _charged(client, SOME) == 1
+    assert _charged(client, "SELECT count(*) FROM trips WHERE payment_type = 'cash'") == 1
+    assert _charged(client, SOME) == 0  # which was read off it before, and stays what it is
 
 
 def test_explain_explains_what_has_failed(engine: Memory, new_client: NewClient) -> None:

@@ -3,21 +3,38 @@
 FROM trips JOIN zones ON zone = id WHERE borough = 'Queens' AND fare > 5
     is, of FROM trips WHERE fare > 5, what finds a zone, with borough = 'Queens'
 
+A question leaves out each row that lacks a value in a column that it names, unless the column is declared nullable: there
+NULL is a value, and takes what the policy does not know. So of a column that one of the two names and the other does not it
+has to be known that no row lacks a value in it, by its engine, which enforces what is declared (`engines.constraints`).
+Declarations alone say nothing of what rows hold.
+
 Claim: a row of the wanted relation is a row of the other for which all conditions hold that the other does not say,
 and each such row stands in it once, with what its lookups find beside it. A mistake here answers wrongly, and tells
 nothing: only releases are read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.told.lookups import Lookup
 from dpsql.rewrite.functions.normal_form import normal_form
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref, refs, walk, with_refs
-from dpsql.rewrite.ir.relation import Join, Relation, Source
+from dpsql.rewrite.ir.relation import (
+    Join,
+    Relation,
+    Source,
+    UnionRows,
+    UnitRows,
+    WindowRows,
+    columns_read,
+    leaves_out,
+)
 
+EnforcedColumns = Callable[[str], frozenset[str]]
+"""Returns the columns of a table in which no row lacks a declared value, because its engine sees to that."""
 _ADDED = frozenset({Join.INNER, Join.LEFT, Join.EXISTS, Join.NOT_EXISTS})
 
 
@@ -41,6 +58,12 @@ class ReadRows:
     relation: Relation
     where: Expr
     read: Sequence[Expr]
+    unit: Ref
+
+    @property
+    def columns(self) -> tuple[Ref, ...]:
+        """Return all columns that it names."""
+        return columns_read(self.relation, [*self.read, self.where])
 
 
 def condition_words(relation: Relation, where: Expr) -> frozenset[object]:
@@ -54,7 +77,7 @@ def condition_words(relation: Relation, where: Expr) -> frozenset[object]:
     return frozenset((part.table, part.name) if isinstance(part, Ref) else part for part in parts)
 
 
-def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows) -> AmongRows | None:
+def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows, enforced: EnforcedColumns) -> AmongRows | None:
     """Return how the wanted rows are among others; None where that is not known. `rows` are those of public tables."""
     wanted, told = of_wanted.relation, of_told.relation
     places = _places(wanted, told)
@@ -71,7 +94,7 @@ def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows) -> Amon
     every = normal_form(renamed(wanted.where), renamed(of_wanted.where), *(s.on for s in sources.values() if s.holds))
     said = normal_form(told.where, of_told.where, *(source.on for source in own.values() if source.holds))
     added = {i: source for i, source in sources.items() if i not in own}
-    if not said <= every:
+    if not said <= every or not _leave_out_the_same(of_wanted, of_told, places, enforced):
         return None
     columns = refs(*map(renamed, of_wanted.read), *of_told.read, *every, *(source.on for source in added.values()))
     lookups = tuple(
@@ -82,6 +105,34 @@ def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows) -> Amon
     # By what a table is found, its rows are told apart by it, and not by a condition of their own.
     finding = {part for lookup in lookups if lookup.adds and lookup.join is Join.INNER for part in lookup.conditions}
     return AmongRows(renamed, every - finding, said, lookups)
+
+
+def _leave_out_the_same(
+    of_wanted: ReadRows, of_told: ReadRows, places: Mapping[int, int], enforced: EnforcedColumns
+) -> bool:
+    """Return whether two questions leave out the same rows for lack of a value."""
+    named = [{(places[column.source], column.name): (column, of_wanted) for column in of_wanted.columns}]
+    named.append({(column.source, column.name): (column, of_told) for column in of_told.columns})
+    beside = [which for pair in (named, named[::-1]) for name, which in pair[0].items() if name not in pair[1]]
+    return all(not _may_leave_out(column, rows.unit, rows.relation, enforced) for column, rows in beside)
+
+
+def _may_leave_out(column: Ref, unit: Ref, relation: Relation, enforced: EnforcedColumns) -> bool:
+    """Return whether there may be rows that a question leaves out because it names a column."""
+    source = relation.sources[column.source]
+    match source.made:
+        case UnionRows(parts=parts):  # each part leaves out its own, for all columns of which the one is computed
+            return any(
+                _may_leave_out(part_column, part.unit, part.relation, enforced)
+                for part in parts
+                for part_column in refs(part.columns[column.name])
+            )
+        case UnitRows() | WindowRows():  # computed for every row, whatever is read of it
+            return False
+        case None:
+            return leaves_out(column, unit) and column.name not in enforced(source.table.name)
+        case _:
+            assert_never(source.made)
 
 
 def _places(wanted: Relation, told: Relation) -> dict[int, int] | None:
