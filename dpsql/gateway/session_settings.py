@@ -119,7 +119,7 @@ def asked_of_empty_groups(settings: Settings, role: Role) -> EmptyGroups:
             f'dpsql.empty_groups is "{asked}", it must be auto, show or hide',
             because="empty-groups-setting",
             hint="Available values: auto, show, hide. SET dpsql.empty_groups = 'hide' leaves out groups whose count is "
-            "within the noise of nothing, and 'auto' does where groups are ranked or counted.",
+            "within the noise of nothing, and 'auto' does in rankings, and where groups are counted.",
         ) from None
 
 

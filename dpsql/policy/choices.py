@@ -7,7 +7,7 @@ class EmptyGroups(StrEnum):
     """The treatment of public groups that may have no rows."""
 
     AUTO = "auto"
-    """They are left out where groups are ranked, cut off or counted, and shown elsewhere."""
+    """They are left out of rankings that do not show all groups, and where groups are counted, and shown elsewhere."""
     SHOW = "show"
     HIDE = "hide"
 

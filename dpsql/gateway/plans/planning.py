@@ -39,7 +39,7 @@ from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import copied, every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.whole.found_scopes import Scope
-from dpsql.rewrite.syntax.whole.ranked import is_counted, is_ranked
+from dpsql.rewrite.syntax.whole.ranked import is_counted, ranked_rows
 from dpsql.rewrite.syntax.whole.scope_probe import probe
 from dpsql.rewrite.syntax.whole.scopes import find
 from dpsql.rewrite.syntax.whole.single_row import several_rows
@@ -203,8 +203,6 @@ class Planner:
         """Return the scopes by the names that stand in their places, and the queries over these."""
         named_plans: list[tuple[str, ScopePlan]] = []
         trees, context = [], self.context
-        if tracked.statement.wrap is Wrap.PARTS and context.empty is EmptyGroups.AUTO:
-            context = replace(context, ranked=True)  # nobody can tell what is done with the groups
         for resolved, scopes in tracked.queries:
             places = [placeholder(resolved.query, index) for index, _ in enumerate(scopes)]
             pairs = [_planned(scope, context) for scope in scopes]
@@ -234,10 +232,11 @@ def _of_scope(context: PlanningContext, tracked: TrackedScope) -> PlanningContex
     """Return what is public with what a scope decides: what becomes of groups that may be empty, and what is divided."""
     select = tracked.scope.select
     context = replace(context, alike=any(quotient.of_sum_by_count for quotient in tracked.quotients()))
-    if context.empty is not EmptyGroups.AUTO or not is_ranked(select):
+    if context.empty is not EmptyGroups.AUTO:
         return context
-    lists = not aggregates_of(select)  # of which nothing would be measured
-    return replace(context, empty=EmptyGroups.HIDE) if lists and is_counted(select) else replace(context, ranked=True)
+    if not aggregates_of(select) and is_counted(select):  # a list of which nothing would be measured
+        return replace(context, empty=EmptyGroups.HIDE)
+    return replace(context, ranked=ranked_rows(select))
 
 
 def _planned(tracked: TrackedScope, context: PlanningContext) -> tuple[TrackedScope, ScopePlan]:

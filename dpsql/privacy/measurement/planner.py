@@ -13,7 +13,7 @@ from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_not_of_units, check_scope, unit_computed
-from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, StatisticOutput
+from dpsql.privacy.measurement.plan import GroupingOutput, Measurement, MeasurementPlan, Output, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
@@ -49,8 +49,8 @@ class PlanningContext:
     tables: Mapping[str, Table]
     empty: EmptyGroups = EmptyGroups.AUTO
     """The treatment of groups that may be empty."""
-    ranked: bool = False
-    """Whether empty groups are left out where rows are counted anyhow, since the list of groups matters."""
+    ranked: int | None = None
+    """How many groups of a ranking are shown; of more, those that may be empty are left out if rows are counted anyhow."""
     alike: bool = False
     """Whether sums are divided by counts, for which rows have to weigh the same in both."""
 
@@ -189,10 +189,16 @@ def _planned(
 
     if hides or _ROWS in aggregates:
         wanted = aggregates if _ROWS in aggregates else (*aggregates, _ROWS)
-        plan = _counted(planned(wanted), wanted, _ROWS, len(aggregates), hides=hides or (declared and context.ranked))
+        plan = planned(wanted)
+        plan = _counted(plan, wanted, _ROWS, len(aggregates), hides=hides or (declared and _ranks(plan, context)))
         return replace(plan, counted_along=len(wanted) > len(aggregates))
     plan = planned(aggregates)
-    return _counted_along(plan, aggregates, planned, hides=context.ranked) if declared else plan
+    return _counted_along(plan, aggregates, planned, hides=_ranks(plan, context)) if declared else plan
+
+
+def _ranks(plan: MeasurementPlan, context: PlanningContext) -> bool:
+    """Return whether not all groups of a ranking are shown: those of nobody would win."""
+    return context.ranked is not None and context.ranked < len(plan.groups.grouped)
 
 
 def _counted_along(
@@ -209,9 +215,15 @@ def _counted_along(
         if count is not None and any(isinstance(a, asked.Moment) for a in of):
             wanted = (*aggregates, count)
             counted_plan = planned(wanted)
-            if counted_plan.parts == plan.parts:
+            # The same is measured; that its C is chosen for ratios is no matter of what is read off it.
+            if list(map(_for_any, counted_plan.parts)) == list(map(_for_any, plan.parts)):
+                counted_plan = replace(counted_plan, parts=plan.parts)
                 return _counted(counted_plan, wanted, count, len(aggregates), hides=hides)
     return plan
+
+
+def _for_any(part: Measurement) -> Measurement:
+    return replace(part, of_ratios=False) if isinstance(part, Sums) else part
 
 
 def _counted(

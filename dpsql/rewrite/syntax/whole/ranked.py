@@ -1,13 +1,15 @@
-"""Whether it matters which groups there are: where they are ranked, cut off, or counted themselves.
+"""Whether it matters which groups there are: where the first of a ranking are shown, or groups are counted themselves.
 
-SELECT zone, avg(tip) FROM trips GROUP BY zone ORDER BY 2 DESC LIMIT 5           ranked
+SELECT zone, avg(tip) FROM trips GROUP BY zone ORDER BY 2 DESC LIMIT 5           ranked: the first 5
 SELECT zone, avg(tip), rank() OVER (ORDER BY avg(tip)) FROM trips GROUP BY zone  ranked
+SELECT DISTINCT ON (borough) … ORDER BY borough, count(*) DESC                   ranked
 SELECT avg(n) FROM (SELECT count(*) AS n FROM trips GROUP BY zone) AS zones      counted
 SELECT day, count(*) FROM (SELECT DISTINCT day, zone FROM trips) AS d GROUP BY 1 counted
-SELECT zone, avg(tip) FROM trips GROUP BY zone ORDER BY zone                     neither: one line a group
+SELECT zone, avg(tip) FROM trips GROUP BY zone ORDER BY 2                        neither: one line a group
+SELECT month, lag(count(*)) OVER (ORDER BY month) FROM trips GROUP BY month      neither
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
@@ -16,12 +18,22 @@ from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggreg
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import holds
 
-_CUT = ("limit", "offset", "fetch", "distinct")
+_PLACES = frozenset(
+    {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "first_value", "last_value", "nth_value"}
+)
+"""Window functions by which the first of some rows are found."""
 
 
-def is_ranked(select: exp.Select) -> bool:
-    """Return whether a SELECT's groups are ranked or cut off, in it or in what reads it, or are counted."""
-    return is_counted(select) or _orders(select) or any(_is_cut(query) for query in _readers(select))
+def ranked_rows(select: exp.Select) -> int | None:
+    """Return the number of groups of a SELECT of which a ranking shows the first, in it or in what reads it.
+
+    None where all are shown, however they are ordered; 0 where the number is not known, or groups are counted.
+    """
+    if is_counted(select):
+        return 0
+    by_keys = _keys(select)
+    found = [rows for query in _readers(select) if (rows := _first(query, select, by_keys)) is not None]
+    return min(found, default=None)
 
 
 def is_counted(select: exp.Select) -> bool:
@@ -40,7 +52,7 @@ def _aggregates(query: exp.Select) -> bool:
     return bool(query.args.get("group")) or not number
 
 
-def _readers(select: exp.Select) -> Iterator[exp.Expr]:
+def _readers(select: exp.Select) -> Iterator[exp.Query]:
     """Yield the queries that a SELECT is, or stands in."""
     node: exp.Expr | None = select
     while node is not None:
@@ -49,24 +61,73 @@ def _readers(select: exp.Select) -> Iterator[exp.Expr]:
         node = node.parent
 
 
-def _is_cut(query: exp.Expr) -> bool:
-    return any(query.args.get(key) is not None for key in _CUT)
+def _first(query: exp.Query, select: exp.Select, by_keys: frozenset[str]) -> int | None:
+    """Return how many rows of a ranking a query that reads a SELECT's groups shows; None where it is no ranking."""
+    if query.args.get("distinct") is not None:
+        return 0
+    outputs = query.expressions if isinstance(query, exp.Select) else []
+    windows = (window for output in outputs for window in output.find_all(exp.Window))
+    if any(_ranks(window, query is select, by_keys) for window in windows):
+        return 0
+    order = query.args.get("order")
+    by = [_written_out(ordered.this, outputs) for ordered in (order.expressions if order is not None else ())]
+    if all(_is_of_keys(expr, query is select, by_keys) for expr in by):
+        return None
+    return _rows(query)
 
 
-def _orders(select: exp.Select) -> bool:
-    """Return whether something is ordered by aggregates: its own rows, or those of a window."""
-    if not aggregates_of(select):
+def _rows(query: exp.Query) -> int | None:
+    """Return how many rows LIMIT leaves; None where there is none, 0 where nobody knows."""
+    limit, offset = query.args.get("limit"), query.args.get("offset")
+    if offset is not None and _number(offset.expression) != 0:
+        return 0
+    if limit is None:
+        return None
+    return _number(limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression) or 0
+
+
+def _number(written: exp.Expr | None) -> int | None:
+    """Return a whole number that stands in the statement."""
+    while isinstance(written, (exp.Paren, exp.Cast)):
+        written = written.this
+    return int(written.this) if isinstance(written, exp.Literal) and str(written.this).isdigit() else None
+
+
+def _ranks(window: exp.Window, itself: bool, by_keys: frozenset[str]) -> bool:
+    """Return whether a window function finds the first of groups, by what is computed of them."""
+    call = window.this
+    while isinstance(call, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
+        call = call.this
+    order = window.args.get("order")
+    name = function_name(call) or (call.sql_name().lower() if isinstance(call, exp.Func) else "")
+    if name not in _PLACES or order is None:
         return False
-    outputs = {
-        fold(output.args["alias"]): output.this for output in select.expressions if isinstance(output, exp.Alias)
-    }
-    order = select.args.get("order")
-    for ordered in order.expressions if order is not None else ():
-        by = ordered.this
-        if isinstance(by, exp.Literal) and not by.is_string and 0 < int(by.this) <= len(select.expressions):
-            by = select.expressions[int(by.this) - 1]
-        elif isinstance(by, exp.Column) and not by.args.get("table"):
-            by = outputs.get(fold(by.this), by)
-        if any(True for _ in top_aggregates(by)):
-            return True
-    return any(holds(output, exp.Window) for output in select.expressions)
+    return not all(_is_of_keys(ordered.this, itself, by_keys) for ordered in order.expressions)
+
+
+def _written_out(by: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
+    """Return the output that is meant by its place or its name."""
+    if isinstance(by, exp.Literal) and not by.is_string and 0 < int(by.this) <= len(outputs):
+        output = outputs[int(by.this) - 1]
+        return output.this if isinstance(output, exp.Alias) else output
+    if isinstance(by, exp.Column) and not by.args.get("table"):
+        return next((output.this for output in outputs if _is_called(output, by.this)), by)
+    return by
+
+
+def _is_called(output: exp.Expr, name: exp.Identifier) -> bool:
+    return isinstance(output, exp.Alias) and fold(output.args["alias"]) == fold(name)
+
+
+def _is_of_keys(by: exp.Expr, itself: bool, by_keys: frozenset[str]) -> bool:
+    """Return whether an expression is one of keys alone: in the SELECT itself no aggregate's, above it of keys' columns."""
+    if itself:
+        return not any(True for _ in top_aggregates(by))
+    return not holds(by, exp.Query) and all(fold(column.this) in by_keys for column in by.find_all(exp.Column))
+
+
+def _keys(select: exp.Select) -> frozenset[str]:
+    """Return the names of outputs in which there is no aggregate."""
+    outputs = [output for output in select.expressions if not any(True for _ in top_aggregates(output))]
+    named = [output.args["alias"] if isinstance(output, exp.Alias) else output.this for output in outputs]
+    return frozenset(fold(name) for name in named if isinstance(name, exp.Identifier))
