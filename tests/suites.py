@@ -30,7 +30,7 @@ lists metrics
 policy/test_load_any_text
 privacy/accuracy privacy/mechanisms/test_entropy privacy/mechanisms/test_independence
 privacy/mechanisms/test_quantile_width privacy/mechanisms/test_threshold privacy/release/test_noisy_ladder
-privacy/reuse/test_agreed privacy/mechanisms/test_extreme
+privacy/mechanisms/test_extreme
 properties/test_any_statement properties/test_compared_once properties/test_finer_buckets properties/test_heavy_rows
 properties/test_lemma_mutants::test_what_is_right properties/test_messages properties/test_names_of_columns
 properties/test_order properties/test_prepared properties/test_shop properties/test_transcripts properties/test_types

@@ -35,6 +35,8 @@ class Constraints:
     """The columns that are NOT NULL."""
     checks: Sequence[str] = ()
     """The conditions of its CHECKs."""
+    language: str | None = None
+    """The name by which sqlglot reads them."""
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """By column, the table that its foreign key points to, as statements name it, and the column there."""
     collated: bool = False
@@ -86,7 +88,7 @@ def enforced_columns(
 
     `kinds` are the engine's types of its columns; `named` returns a table's name as statements write it.
     """
-    allowed = _allowed(constraints.checks, dialect)
+    allowed = _allowed(constraints)
 
     def is_enforced(column: Column) -> bool:
         if column.name not in constraints.present or column.in_numbers or column.type in _UNREADABLE:
@@ -123,20 +125,20 @@ def _without_nan(dialect: Dialect) -> frozenset[str]:
     return frozenset({"decimal"}).union(types.wide, *types.integers.values())
 
 
-def _allowed(checks: Sequence[str], dialect: Dialect) -> Mapping[str, _Allowed]:
+def _allowed(constraints: Constraints) -> Mapping[str, _Allowed]:
     """Return what is left to each column by conditions that all hold."""
     by_column: dict[str, _Allowed] = {}
-    for check in checks:
-        for part in _parts(_read(check, dialect)):
+    for check in constraints.checks:
+        for part in _parts(_read(check, constraints.language)):
             said = _said(part)
             if said is not None:
                 by_column[said[0]] = by_column.get(said[0], _ANY).both(said[1])
     return by_column
 
 
-def _read(check: str, dialect: Dialect) -> exp.Expr | None:
+def _read(check: str, language: str | None) -> exp.Expr | None:
     try:
-        return exp.maybe_parse(check, dialect=dialect.name)
+        return exp.maybe_parse(check, dialect=language)
     except SqlglotError:
         return None
 

@@ -147,7 +147,7 @@ def test_what_only_looks_enforced(sql: str, enforced: bool, postgres: Callable[[
 @pytest.mark.parametrize("kind", ["citext", f"text{LOOSE}"])
 def test_texts_that_postgresql_takes_for_others(kind: str) -> None:
     """As the catalogue tells of such columns."""
-    constraints = Constraints(frozenset({"x"}), ("(x = ANY (ARRAY['a'::text, 'b'::text]))",))
+    constraints = Constraints(frozenset({"x"}), ("(x = ANY (ARRAY['a'::text, 'b'::text]))",), "postgres")
     table = _table(_column(TEXT, values=_AB))
     assert enforced_columns(table, constraints, {"x": "text"}, str, POSTGRES) == {"x"}
     assert enforced_columns(table, constraints, {"x": kind}, str, POSTGRES) == frozenset()

@@ -36,7 +36,7 @@ def test_what_is_read_off_an_answer_belongs_to_its_copy(engine: Memory, new_clie
     """As the answer does."""
     client = new_client(engine)
     engine.edition = OLD
-    client.ask("SELECT shared, count(*) FROM rides GROUP BY 1")
+    client.ask("SELECT late, count(*) FROM rides GROUP BY 1")
     for edition, charged in ((OLD, 1), (NEW, 2), (OLD, 2)):
         engine.edition = edition
         client.ask(COUNT)

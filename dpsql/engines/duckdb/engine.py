@@ -137,6 +137,7 @@ class DuckDb:
         return Constraints(
             frozenset(names[0] for kind, names, *_ in rows if kind == "NOT NULL"),
             tuple(expression for kind, _, expression, *_ in rows if kind == "CHECK"),
+            "duckdb",
             {
                 names[0]: (self.named(target), target_columns[0])
                 for kind, names, _, target, target_columns in rows

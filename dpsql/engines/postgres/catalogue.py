@@ -120,7 +120,7 @@ def _constraints(rows: Sequence[CatalogueRow]) -> Constraints:
             schema, table, name = json.loads(target)
             references[column] = f"{quoted(schema)}.{quoted(table)}", name
     checks = dict.fromkeys(check for row in rows for check in row[6])
-    return Constraints(frozenset(row[2] for row in rows if row[5]), tuple(checks), references)
+    return Constraints(frozenset(row[2] for row in rows if row[5]), tuple(checks), "postgres", references)
 
 
 def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str], places: Places) -> None:
