@@ -12,6 +12,7 @@ OWN_SETTINGS: Mapping[str, str] = {
     "dpsql.clamp": "[Oo][Nn]|[Oo][Ff][Ff]",
     "dpsql.empty_groups": "[Aa][Uu][Tt][Oo]|[Ss][Hh][Oo][Ww]|[Hh][Ii][Dd][Ee]",
     "dpsql.reuse": "[Oo][Ff][Ff]|[Ee][Xx][Aa][Cc][Tt]|[Aa][Ll][Ll]",
+    "dpsql.digits": "[Aa][Uu][Tt][Oo]|[Aa][Ll][Ll]",
 }
 """dpsql's own settings, and how their values are written: by regular expressions that PostgreSQL reads as Python does.
 
@@ -49,6 +50,8 @@ class Settings:
     """`dpsql.clamp`, where the session has set it."""
     reuse: str | None = None
     """`dpsql.reuse`, where the session has set it."""
+    digits: str | None = None
+    """`dpsql.digits`, where the session has set it."""
     time_zone: str = "UTC"
     search_path: str = '"$user", public'
     date_order: str = "MDY"

@@ -34,7 +34,7 @@ from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
 from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff
 from dpsql.gateway.reuse.told_releases import ToldReleases
-from dpsql.gateway.session_settings import check_setting, is_clamped
+from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
 from dpsql.gateway.stand_ins import stand_ins
 from dpsql.policy.choices import Preview
 from dpsql.privacy.release.draws import Draws
@@ -282,7 +282,8 @@ class Gateway(PlannedQuestions):
     def _reading(self, request: Request) -> Reading:
         clamp = is_clamped(request.settings, self._deps.policy.roles[request.asker.role])
         evaluator = self._deps.evaluator(request.settings, request.asker.user)
-        return Reading(evaluator, self._emitter, request.cancellation, clamp, self._profiles.of(request))
+        digits = session_digits(request.settings)
+        return Reading(evaluator, self._emitter, request.cancellation, clamp, digits, self._profiles.of(request))
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:

@@ -11,6 +11,7 @@ from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.plans.statement_plan import ScopePlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.interrupt import until_cancelled
+from dpsql.policy.choices import Digits
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measured, as_chosen, with_relation
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -40,6 +41,8 @@ class Reading:
     emitter: Emitter
     cancellation: Cancellation
     clamp: bool
+    digits: Digits
+    """Of the client's answer; inner ones keep all, since they are measured with."""
     profile: Profile = NOTHING_KNOWN
     """The facts about whole tables."""
 
@@ -60,7 +63,8 @@ class Reading:
         possible = self.possible(priced, drawn)
         for scope, measured, shown in zip(priced.plan.scopes, priced.scopes, possible, strict=True):
             draws = [drawn[part.identity] for part in measured.parts]
-            rows = postprocess.rows(measured.plan, draws, scope.types, clamp=self.clamp, possible=shown)
+            shows = postprocess.Shows.of(self.digits, clamp=self.clamp)
+            rows = postprocess.rows(measured.plan, draws, scope.types, shows, possible=shown)
             yield scope, list(until_cancelled(rows, self.cancellation))
 
     def possible(self, priced: PricedPlan, drawn: Drawn) -> list[CanHaveRows | None]:
@@ -111,7 +115,7 @@ class Reading:
         }
 
     def _rows(self, inner: PricedPlan, drawn: Drawn) -> TableRows:
-        text = inner.plan.text(self.tables(inner, drawn))
+        text = inner.plan.text(replace(self, digits=Digits.ALL).tables(inner, drawn))
         return answered_table(self.evaluator.rows(Spelled(text))).rows
 
     def _possible(self, scope: ScopePlan, answers: Mapping[int, TableRows]) -> CanHaveRows | None:

@@ -121,7 +121,9 @@ def _key(request: Request) -> Hashable:
 
 def _bound(request: Request) -> Hashable:
     """Return all that decides how a statement is bound: of parameters their types."""
-    settings = replace(request.settings, epsilon=None, error=None, empty_groups=None, clamp=None, reuse=None)
+    settings = replace(
+        request.settings, epsilon=None, error=None, empty_groups=None, clamp=None, reuse=None, digits=None
+    )
     return request.question.text, tuple(argument.type for argument in request.arguments), settings
 
 

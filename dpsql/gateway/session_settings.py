@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import InvalidSetting, UnknownSetting
-from dpsql.policy.choices import EmptyGroups, Reuse
+from dpsql.policy.choices import Digits, EmptyGroups, Reuse
 from dpsql.policy.model import Role
 from dpsql.question import OWN_SETTINGS, PREFIX, Settings
 
@@ -46,6 +46,8 @@ def check_setting(name: str, value: str, role: Role) -> None:
             asked_of_empty_groups(Settings(empty_groups=value), role)
         case "reuse":
             session_reuse(Settings(reuse=value), role)
+        case "digits":
+            session_digits(Settings(digits=value))
         case _:
             raise UnknownSetting(
                 f'unrecognized configuration parameter "{name}"',
@@ -138,4 +140,22 @@ def session_reuse(settings: Settings, role: Role) -> Reuse:
             f'dpsql.reuse is "{settings.reuse}", it must be off, exact or all',
             because="reuse-setting",
             hint="Available values: off, exact, all. With 'off' all is measured that was not asked in these words.",
+        ) from None
+
+
+def session_digits(settings: Settings) -> Digits:
+    """Return which digits of real numbers are shown.
+
+    Raises:
+        InvalidSetting: the setting is no such thing.
+    """
+    if not settings.digits:
+        return Digits.AUTO
+    try:
+        return Digits(settings.digits.strip().lower())
+    except ValueError:
+        raise InvalidSetting(
+            f'dpsql.digits is "{settings.digits}", it must be auto or all',
+            because="digits-setting",
+            hint="Available values: auto, all. SET dpsql.digits = 'all' shows digits that are noise alone, too.",
         ) from None

@@ -12,6 +12,14 @@ class EmptyGroups(StrEnum):
     HIDE = "hide"
 
 
+class Digits(StrEnum):
+    """The digits of an answer's real numbers."""
+
+    AUTO = "auto"
+    """Those that noise lets mean something."""
+    ALL = "all"
+
+
 class Reuse(StrEnum):
     """The questions that are read off answers which the role has paid for, instead of measuring them."""
 

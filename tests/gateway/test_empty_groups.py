@@ -196,6 +196,25 @@ def test_groups_are_shown_where_each_is_a_line(
     assert _measured(client, bounded) == cost
 
 
+@pytest.mark.parametrize(
+    "asked", ["avg(fare)", "stddev(fare)", "corr(fare, price)", "avg(fare) FILTER (WHERE age > 200)"]
+)
+def test_nothing_is_told_where_there_may_be_nobody(
+    asked: str, rides: Memory, policy: Policy, new_client: NewClient
+) -> None:
+    """Of groups without rows a mean is NULL in nineteen of twenty cases, and not any number within the bounds."""
+    client, told = new_client(rides, policy=with_epsilon(policy, Fraction(1))), 0
+    nobody = 0
+    for _ in range(20):
+        for age, value in client.ask(f"SELECT age, {asked} FROM rides GROUP BY age").rows:
+            if age not in {20, 31, 42, 77} or "FILTER" in asked:
+                nobody, told = nobody + 1, told + (value is not None)
+        client.ledger.advance("refresh")
+    assert nobody > 1_900
+    assert told < 0.05 * nobody  # 2.5 % are to be expected, of groups whose noise is independent
+    assert client.ask("SELECT avg(fare) FROM rides").rows[0][0] is not None
+
+
 def test_a_role_may_leave_them_out_and_a_session_have_them_back(
     rides: Memory, policy: Policy, new_client: NewClient
 ) -> None:

@@ -15,7 +15,7 @@ from dpsql.gateway.gateway import splice
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
-from dpsql.policy.choices import EmptyGroups
+from dpsql.policy.choices import Digits, EmptyGroups
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
@@ -82,7 +82,7 @@ class Desk:
     @property
     def reading(self) -> Reading:
         """Return how releases become tables."""
-        return Reading(self.shop.world.oracle(), self.emitter, Cancellation(), clamp=False)
+        return Reading(self.shop.world.oracle(), self.emitter, Cancellation(), clamp=False, digits=Digits.ALL)
 
 
 @dataclass(slots=True)

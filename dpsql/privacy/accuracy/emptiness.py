@@ -1,11 +1,14 @@
-"""Groups that may have no rows: those whose noisy count is within the reach of noise alone."""
+"""Groups that may have no rows, and of which nothing is told: their noisy count is within the reach of noise alone."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
+from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.gradient import count_weights
 from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.readout import Estimates, Readout
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.sums import Sums
 
@@ -31,6 +34,13 @@ def within_noise(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margi
     level = 1 - (1 - LEVEL) / max(groups, 1)
     of_count = (margins or {}).get(plan.count.part or 0) or Margins.of(sums)
     return max(of_count.half_width(plan.count.readout, nothing, level) or 0.0, _HALF_A_ROW)
+
+
+def is_told(margins: Margins, readout: Readout, estimates: Estimates) -> bool:
+    """Return whether anything is told of where values lie: that there are rows is known with 95 %."""
+    if not statistic(readout.moment.name).located:
+        return True
+    return row_count(readout, estimates) > margins.reached(estimates)(count_weights(readout))
 
 
 def emptiness(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margins] | None = None) -> MayBeEmpty:

@@ -80,15 +80,16 @@ class Margins:
 
         It covers the clamped, bounded relation, not the bias of clamping.
         """
-        readout, estimates = self._own(readout, estimates)
+        readout, estimates = self.own(readout, estimates)
         return statistic(readout.moment.name).half_width(readout, estimates, self.reached(estimates, level))
 
     def spread(self, readout: Readout, estimates: Estimates, level: float) -> float | None:
         """Return how far noise moves the statistic with `level`, also where part of that is outside of what is possible."""
-        readout, estimates = self._own(readout, estimates)
+        readout, estimates = self.own(readout, estimates)
         return statistic(readout.moment.name).spread(readout, estimates, self.reached(estimates, level))
 
-    def _own(self, readout: Readout, estimates: Estimates) -> tuple[Readout, Estimates]:
+    def own(self, readout: Readout, estimates: Estimates) -> tuple[Readout, Estimates]:
+        """Return how a statistic is read: in the bounds of what was chosen, if an end of them was."""
         return (readout, estimates) if self.end is None else self.end.own(readout, estimates)
 
     def reached(self, estimates: Estimates, level: float = LEVEL) -> Reach:

@@ -50,7 +50,18 @@ class Mean(Statistic):
         )
         if n < 1:
             return width
-        return max(width, reach(mean_weights(readout, mean(readout, estimates, n, self.of))) / n * by.half)
+        return max(width, reach(mean_weights(readout, mean(readout, estimates, n, self.of), self.of)) / n * by.half)
+
+    def deviation(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves the mean where it seems to be."""
+        n, by = row_count(readout, estimates), scale(readout, self.of)
+        return (
+            None if n < 1 else reach(mean_weights(readout, mean(readout, estimates, n, self.of), self.of)) / n * by.half
+        )
+
+    def widest(self, readout: Readout) -> float:
+        """Return how far apart two means may be."""
+        return 2 * scale(readout, self.of).half
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return a value in the middle of the interval."""

@@ -75,6 +75,16 @@ class Variance(Statistic):
         further = s + reach(variance_weights(readout, MeanAndVariance(mu, s))) / n
         return max(width, (shown(further) - shown(s)) * whole)
 
+    def deviation(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves it where it seems to be."""
+        n = row_count(readout, estimates)
+        if n < least_rows(sample=self.sample):
+            return None
+        whole, shown = scale(readout).half ** (1 if self.root else 2), math.sqrt if self.root else float
+        mu, s = mean(readout, estimates, n), variance(readout, estimates, n)
+        further = s + reach(variance_weights(readout, MeanAndVariance(mu, s))) / n
+        return (shown(further) - shown(s)) * whole
+
 
 def least_rows(*, sample: bool) -> float:
     """Return from how many noisy rows on there is a variance or covariance."""

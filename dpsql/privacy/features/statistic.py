@@ -4,6 +4,7 @@ A new statistic is a name in `rewrite/syntax/aggregate_names.py`, one of the cla
 `spreads`, `pairs`, `regression`, `lines`), and its line in `known_statistics.py`, without which nothing type-checks.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
@@ -55,6 +56,15 @@ class Statistic(ABC):
         would be off with other noise is not.
         """
         return self.half_width(readout, estimates, reach)
+
+    def deviation(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return about how far noise moves it, by how far that of sums deviates; None where nothing can be said."""
+        return self.spread(readout, estimates, reach)
+
+    def widest(self, readout: Readout) -> float:
+        """Return how far apart two values of it may be."""
+        _ = readout
+        return math.inf
 
     def is_hidden(self, readout: Readout, estimates: Estimates) -> bool:
         """Return whether what is shown is where noise has put it at the end of what is possible, and says nothing else."""

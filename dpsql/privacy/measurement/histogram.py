@@ -233,5 +233,10 @@ def bucket_count(x: Scaled, groups: int, rows: int, *, pairs: bool = False) -> i
     return most if width else 1
 
 
+def is_counted(histogram: Histogram) -> bool:
+    """Return whether its values are whole numbers, or times."""
+    return _whole(histogram.x)
+
+
 def _whole(x: Scaled) -> bool:
     return integral(x.expr) or x.expr.type.is_temporal

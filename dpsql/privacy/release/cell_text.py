@@ -20,6 +20,11 @@ _LARGEST_REAL, _LEAST_REAL = (2 - 2.0**-23) * 2.0**127, 2.0**-149
 """Of `real`, the type of a sum of such: PostgreSQL reads nothing beyond, and nothing nearer to 0 but 0."""
 
 
+def is_whole(type_: str) -> bool:
+    """Return whether a type of PostgreSQL's has whole numbers alone."""
+    return type_ in _WHOLE
+
+
 def format_number(value: float | None, type_: str) -> CellText:
     """Return a statistic as text that PostgreSQL reads as `type_`."""
     if value is None:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from dpsql.privacy.accuracy.emptiness import emptiness
+from dpsql.privacy.accuracy.emptiness import emptiness, is_told
+from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
-from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.draws import Draws, Found
 from dpsql.privacy.release.postprocess import CanHaveRows
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
@@ -31,7 +33,12 @@ def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Mome
     for output in plan.outputs:
         if isinstance(output, StatisticOutput) and output.part is not None and not output.margin and draws:
             readout, part = output.readout, read[output.part]
-            kind = statistic(readout.moment.name)
-            number = sum(kind.is_hidden(readout, part(i)) for i in range(groups)) if kind.hides else 0
+            kind, margins = statistic(readout.moment.name), draws[output.part].margins_by_place(missing=False)
+            places = range(groups) if kind.hides else ()
+            number = sum(kind.is_hidden(readout, part(i)) and _is_shown(margins(i), readout, part(i)) for i in places)
             if number:
                 yield readout.moment, number, groups
+
+
+def _is_shown(margins: Margins | None, readout: Readout, estimates: Found) -> bool:
+    return margins is None or is_told(margins, *margins.own(readout, estimates))

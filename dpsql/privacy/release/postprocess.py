@@ -1,18 +1,26 @@
-"""From releases to the values a client sees: rounding and clamping, all of it post-processing."""
+"""From releases to the values a client sees: rounding and clamping, all of it post-processing.
 
+What is rounded is what the shadow is handed, after everything is read off releases, which are kept whole.
+"""
+
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from dpsql.errors import InternalError
+from dpsql.policy.choices import Digits
 from dpsql.policy.model import Value
-from dpsql.privacy.accuracy.emptiness import emptiness
+from dpsql.privacy.accuracy.digits import NoiseScales, last_place, place_of_margin, rounded, rounded_up
+from dpsql.privacy.accuracy.emptiness import emptiness, is_told
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
 from dpsql.privacy.accuracy.point_margin import point_half_width
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
-from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.histogram import Histogram, is_counted
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
     DistinctMarginOutput,
@@ -26,7 +34,7 @@ from dpsql.privacy.measurement.plan import (
 )
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.added_up import added_up, margins_of
-from dpsql.privacy.release.cell_text import CellText, format_number, key_text
+from dpsql.privacy.release.cell_text import CellText, format_number, is_whole, key_text
 from dpsql.privacy.release.draws import Draws, Found
 from dpsql.privacy.release.exact import KeyRow
 from dpsql.rewrite.ir.literal import format_value
@@ -39,6 +47,24 @@ _HALF = 0.5
 _UNITS = Readout(Moment("count", ()), ONE)
 _ONE_SIDED = 2 * LEVEL - 1
 """The level of an interval whose lower end the value exceeds in 95 of 100 cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shows:
+    """How values are shown."""
+
+    clamp: bool
+    """Whether they are kept to what is possible, at the price of a bias."""
+    scales: NoiseScales | None = None
+    """By which real numbers are shown with the digits that mean something; None: with all."""
+
+    @classmethod
+    def of(cls, digits: Digits, *, clamp: bool) -> "Shows":
+        """Return how one answer is shown."""
+        return cls(clamp, NoiseScales() if digits is Digits.AUTO else None)
+
+
+_AS_IT_IS = Shows(clamp=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +86,8 @@ def rows(
     plan: MeasurementPlan,
     draws: Sequence[Draws],
     types: Sequence[str],
+    shows: Shows,
     *,
-    clamp: bool,
     possible: CanHaveRows | None = None,
 ) -> Iterator[list[CellText]]:
     """Yield the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
@@ -78,7 +104,7 @@ def rows(
             continue
         # The total of no groups is that of no rows, for any measurement of groups that there might have been.
         read = plan if line.estimates else nothing
-        yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
+        yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], shows)]
 
 
 def too_few(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None = None) -> tuple[int, int]:
@@ -103,7 +129,7 @@ def _has_enough(plan: MeasurementPlan, line: _Line) -> bool:
         margins, readout = line.margins[counted.part], counted.readout
     else:
         margins = Margins.of(_sums(plan, counted.part))
-    number, width = _estimate(readout, estimates, clamp=False), margins.half_width(readout, estimates, _ONE_SIDED)
+    number, width = _estimate(readout, estimates, _AS_IT_IS), margins.half_width(readout, estimates, _ONE_SIDED)
     return number is not None and width is not None and number - width > plan.units.least - 1
 
 
@@ -138,7 +164,7 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
         if not by and not lines:
             yield _Line((None,) * len(every), by, [], [], {})  # the total of no groups
         kept = {_keys(line, by) for line in lines if not may_be_empty(line.estimates)}
-        yield from (line for line in _together(lines, by) if not by or line.keys in kept)
+        yield from (line for line in _together(lines, by, widest) if not by or line.keys in kept)
 
 
 def _never(_: Sequence[Found]) -> bool:
@@ -149,27 +175,29 @@ def _keys(line: _Line, grouping_set: Set) -> KeyRow:
     return tuple(cell if i in grouping_set else None for i, cell in enumerate(line.keys))
 
 
-def _together(lines: Sequence[_Line], grouping_set: Set) -> Iterator[_Line]:
+def _together(lines: Sequence[_Line], grouping_set: Set, widest: Mapping[int, Margins]) -> Iterator[_Line]:
     """Yield the rows of one grouping set: the sums of all groups that agree in its keys, added up."""
     sums: dict[KeyRow, list[dict[Feature, float]]] = {}
+    many = Counter(_keys(line, grouping_set) for line in lines)
     for line in lines:
         totals = sums.setdefault(_keys(line, grouping_set), [dict.fromkeys(part, 0.0) for part in line.estimates])
         for total, estimates in zip(totals, line.estimates, strict=True):
             total.update({feature: total[feature] + value for feature, value in estimates.items()})
     for keys, together in sums.items():
-        yield _Line(keys, grouping_set, together, [], {})
+        noisier = {part: margins.times(Fraction(math.sqrt(many[keys]))) for part, margins in widest.items()}
+        yield _Line(keys, grouping_set, together, [], noisier)
 
 
 def _shown(key: KeyRow, types: Sequence[str]) -> list[CellText]:
     return [key_text(cell, type_) for cell, type_ in zip(key, types, strict=True)]
 
 
-def _outputs(plan: MeasurementPlan, line: _Line, types: Sequence[str], *, clamp: bool) -> list[CellText]:
+def _outputs(plan: MeasurementPlan, line: _Line, types: Sequence[str], shows: Shows) -> list[CellText]:
     """Return one row's aggregates."""
-    return [_value(plan, output, line, t, clamp=clamp) for output, t in zip(plan.outputs, types, strict=True)]
+    return [_value(plan, output, line, t, shows) for output, t in zip(plan.outputs, types, strict=True)]
 
 
-def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, clamp: bool) -> CellText:
+def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, shows: Shows) -> CellText:
     estimates = line.estimates
     match output:
         case GroupingOutput(keys=keys):
@@ -177,57 +205,77 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
             return str(int("".join(bits), 2))
         case StatisticOutput():
             nothing = output.part is None or not plan.parts
-            return _of_no_rows(output) if nothing else format_number(_statistic(output, line, clamp=clamp), type_)
+            return _of_no_rows(output) if nothing else format_number(_statistic(output, line, type_, shows), type_)
         case VoteOutput():
             return _voted(plan, output, estimates, type_)
         case DistinctCountOutput(part=part):
             counted = 0.0 if part is None or not plan.parts else estimates[part][ONE]
-            return format_number(_possible_number(counted, output.most, clamp=clamp), type_)
+            return format_number(_possible_number(counted, output.most, shows), type_)
         case DistinctMarginOutput() | PointMarginOutput():
-            return _margin(plan, output, line, type_)
+            return _margin(plan, output, line, type_, shows)
         case QuantileOutput(part=part, places=places, array=array):
             if part is None or not plan.parts:
                 return None
             buckets, ordered = _buckets(plan, part), output.ordered
-            chosen = [_point(buckets, line.chosen[part][place], type_, ordered) for place in places]
+            last = _place_of_point(buckets, line, part) if shows.scales is not None else None
+            chosen = [_point(buckets, line.chosen[part][place], type_, ordered, last) for place in places]
             return "{" + ",".join(map(_element, chosen)) + "}" if array else chosen[0]
 
 
-def _statistic(output: StatisticOutput, line: _Line, *, clamp: bool) -> float | None:
+def _statistic(output: StatisticOutput, line: _Line, type_: str, shows: Shows) -> float | None:
     """Return what is read off noisy sums: a statistic, its margin, or which share of it is missing."""
     if output.part is None:
         return None
     estimates = line.estimates[output.part]
     if output.cut:
         return line.margins[output.part].missing
-    if output.margin:
-        return line.margins[output.part].shown(output.readout, estimates)
     margins, readout = line.margins.get(output.part), output.readout
-    if margins is not None and margins.end is not None:
-        readout, estimates = margins.end.own(readout, estimates)
-    return _estimate(readout, estimates, clamp=clamp)
+    whole = is_whole(type_) or (output.margin and statistic(readout.moment.name).rounding(readout) > 0)
+    last = None
+    if shows.scales is not None and margins is not None and (output.margin or not whole):
+        last = last_place(shows.scales.of(margins, readout, estimates))
+    if output.margin:
+        return _shown_margin(line.margins[output.part], readout, estimates, last, real=not whole)
+    if margins is not None:
+        readout, estimates = margins.own(readout, estimates)
+        if not is_told(margins, readout, estimates):
+            return None
+    return rounded(_estimate(readout, estimates, shows), last)
 
 
-def _possible_number(counted: float, most: int | None, *, clamp: bool) -> float:
+def _shown_margin(
+    margins: Margins, readout: Readout, estimates: Found, last: int | None, *, real: bool
+) -> float | None:
+    """Return a margin, rounded up; it is no wider than from one end to the other of what is possible."""
+    width = rounded_up(margins.shown(readout, estimates), last, real=real)
+    return None if width is None else min(width, statistic(readout.moment.name).widest(readout))
+
+
+def _possible_number(counted: float, most: int | None, shows: Shows) -> float:
     """Return a count of values that there may be: of two payment types there are neither -40 nor 102."""
     if most is not None:
         return min(max(counted, 0.0), most)
-    return max(counted, 0.0) if clamp else counted
+    return max(counted, 0.0) if shows.clamp else counted
 
 
 def _margin(
-    plan: MeasurementPlan, output: DistinctMarginOutput | PointMarginOutput, line: _Line, type_: str
+    plan: MeasurementPlan, output: DistinctMarginOutput | PointMarginOutput, line: _Line, type_: str, shows: Shows
 ) -> CellText:
     """Return the margin of what is not read off sums."""
     match output:
         case DistinctMarginOutput(part=part):
             if part is None or not plan.parts:
                 return "0"
-            return format_number(distinct_half_width(_sums(plan, part), line.margins[part].cut), type_)
+            width: float | None = distinct_half_width(_sums(plan, part), line.margins[part].cut)
+            last = place_of_margin(width) if shows.scales is not None else None
+            return format_number(rounded_up(width, last, real=False), type_)
         case PointMarginOutput(part=part):
             if part is None or not plan.parts:
                 return None
-            return format_number(point_half_width(_buckets(plan, part), line.chosen[part], line.cut[part]), type_)
+            buckets = _buckets(plan, part)
+            width = point_half_width(buckets, line.chosen[part], line.cut[part])
+            last = place_of_margin(width) if shows.scales is not None else None
+            return format_number(rounded_up(width, last, real=not is_counted(buckets)), type_)
 
 
 def _of_no_rows(output: StatisticOutput) -> CellText:
@@ -244,7 +292,7 @@ def _voted(
     """
     if output.part is None or not plan.parts:
         return None
-    counts = [_estimate(readout, estimates[output.part], clamp=False) or 0.0 for readout in output.readouts]
+    counts = [_estimate(readout, estimates[output.part], _AS_IT_IS) or 0.0 for readout in output.readouts]
     if max(counts, default=0.0) < _HALF:
         return None
     votes = dict(zip(output.values, counts, strict=True))
@@ -278,7 +326,14 @@ def _element(point: CellText) -> str:
     return '"' + point.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _point(part: Histogram, bucket: int, type_: str, ordered: Sequence[Value] | None) -> CellText:
+def _place_of_point(buckets: Histogram, line: _Line, part: int) -> int | None:
+    """Return the last place that is shown of a point of values between others, where its margin is released."""
+    if not buckets.margin or is_counted(buckets):
+        return None
+    return place_of_margin(point_half_width(buckets, line.chosen[part], line.cut[part]))
+
+
+def _point(part: Histogram, bucket: int, type_: str, ordered: Sequence[Value] | None, last: int | None) -> CellText:
     """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
     if bucket >= part.number:
         return None
@@ -287,11 +342,11 @@ def _point(part: Histogram, bucket: int, type_: str, ordered: Sequence[Value] | 
         return str(ordered[int(value)])
     if part.x.expr.type.is_temporal:
         return format_value(int(value), part.x.expr.type)
-    return format_number(float(value), type_.removesuffix("[]"))
+    return format_number(rounded(float(value), last), type_.removesuffix("[]"))
 
 
-def _estimate(readout: Readout, estimates: Mapping[Feature, float], *, clamp: bool) -> float | None:
+def _estimate(readout: Readout, estimates: Mapping[Feature, float], shows: Shows) -> float | None:
     """Return a statistic, inside what is possible for roles that want no negative counts and accept the bias."""
     kind = statistic(readout.moment.name)
     value = kind.estimate(readout, estimates)
-    return kind.clamped(readout, value) if clamp and value is not None else value
+    return kind.clamped(readout, value) if shows.clamp and value is not None else value

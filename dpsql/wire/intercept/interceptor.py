@@ -40,6 +40,7 @@ _FACTS = (
     "pg_catalog.current_setting('dpsql.error', true)",
     "pg_catalog.current_setting('dpsql.clamp', true)",
     "pg_catalog.current_setting('dpsql.reuse', true)",
+    "pg_catalog.current_setting('dpsql.digits', true)",
     "pg_catalog.current_setting('TimeZone')",
     "pg_catalog.current_setting('search_path')",
     "pg_catalog.current_setting('DateStyle')",
@@ -54,7 +55,7 @@ _FACTS = (
     "pg_catalog.current_setting('client_min_messages')",
 )
 _ASK_FACTS = ran(f"SELECT {', '.join(_FACTS)}".encode())
-_OWN = 5
+_OWN = 6
 """The first of them are settings of dpsql's own, in the order of `Settings`."""
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
 _SILENT = (b"warning", b"error")
@@ -234,13 +235,14 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
         )
     style, _, order = dates.rpartition(", ")
     tables = tuple(temporary(made, text)) if made else ()
-    epsilon, empty, error, clamp, reuse = (value or None for value in own)
+    epsilon, empty, error, clamp, reuse, digits = (value or None for value in own)
     return Settings(
         epsilon,
         empty,
         error,
         clamp,
         reuse,
+        digits,
         time_zone=zone,
         search_path=path,
         date_order=order,

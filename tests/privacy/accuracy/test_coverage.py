@@ -21,6 +21,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import ExactSums
+from dpsql.privacy.release.postprocess import Shows
 from dpsql.privacy.release.release import estimates, release_sums
 from tests.support.exactness import plans
 from tests.support.fix_policy import with_rows
@@ -84,7 +85,7 @@ def covered(cell: Cell, policy: Policy, world: World, answers: int) -> float:
     true = statistic(output.readout.moment.name).estimate(output.readout, _read(sums, exact))
     assert true is not None
     shown = "bigint" if cell.select.startswith("count") else "double precision"
-    rows = list(postprocess.rows(plan, [Draws(((sums, release),))], [shown, "double precision"], clamp=False))
+    rows = list(postprocess.rows(plan, [Draws(((sums, release),))], [shown, "double precision"], Shows(clamp=False)))
     answered = [(float(value), float(margin)) for value, margin in rows if value is not None and margin is not None]
     return sum(abs(value - true) <= margin + 1e-9 for value, margin in answered) / len(answered)
 
