@@ -51,6 +51,10 @@ def _digits(number: object) -> int:
     return len(Decimal(str(number)).normalize().as_tuple().digits)
 
 
+def _is_declared(client: Client) -> bool:
+    return client.gateway._deps.policy.tables["rides"].units["passenger"].up_to is None
+
+
 def _places(number: object) -> int:
     """Return how many places behind the point a number has."""
     return -int(Decimal(str(number)).normalize().as_tuple().exponent)
@@ -68,8 +72,9 @@ def test_real_numbers_have_no_more_digits_than_noise_lets_mean_something(by: str
             continue
         off, wide = abs(float(str(value)) - float(str(exact))), float(str(width))
         assert off + wide <= float(str(margin)) <= 1.3 * wide
-        assert max(_places(value), _places(margin)) <= 2 - math.floor(math.log10(wide))
-        assert _digits(margin) <= 3
+        further = 0 if _is_declared(client) else 2  # a margin is more than that of noise, where a C takes rows off
+        assert max(_places(value), _places(margin)) <= 2 + further - math.floor(math.log10(wide))
+        assert _digits(margin) <= 3 + further
 
 
 @pytest.mark.parametrize("asked", WHOLE)
@@ -79,7 +84,7 @@ def test_whole_numbers_stay_whole(asked: str, client: Client) -> None:
     assert value == exact
     assert isinstance(value, int)
     assert width <= margin <= 1.2 * width  # type: ignore[operator]
-    assert _digits(margin) <= 3
+    assert _digits(margin) <= (3 if _is_declared(client) else 5)
 
 
 def test_what_is_shown_is_what_is_compared(client: Client) -> None:
