@@ -8,19 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.measurement.engine_sql import BoundedScan
+from dpsql.privacy.measurement.engine_sql import BoundedScan, numbers_of_units
 from dpsql.privacy.measurement.heavy_units import UnitNumbers
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measurement, as_chosen
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit, rungs
 from dpsql.privacy.measurement.sums import CountOf, Sums
-from dpsql.rewrite.emit.emitter import Emitter
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements, moves_of_each, plans
 from tests.support.fix_engines import ENGINES, Engines
@@ -122,8 +122,12 @@ NUMBERS = [
         ("covar_pop(s, m), avg(s)", ""),
         ("avg(d) FILTER (WHERE late), avg(d) FILTER (WHERE NOT late)", ""),
     )
+] + [
+    f"SELECT {asked} FROM (SELECT rider, {key}, count(*) AS n, sum(fare) AS s FROM rides GROUP BY rider, {key}) AS t{by}"
+    for key in ("paid", "late")
+    for asked, by in (("avg(n)", ""), (f"{key}, avg(n), count(*)", f" GROUP BY {key}"), ("sum(s)", ""))
 ]
-"""Statements of a number of each unit's, in which the end of its bounds is chosen."""
+"""Statements of a number of each unit's, or of each by a key with few values, in which the end of its bounds is chosen."""
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
@@ -132,7 +136,7 @@ NUMBERS = [
 def test_no_unit_moves_statistics_of_its_number_further_than_claimed(
     up_to: int, rung: int | None, dialect: str, world: World, tiny: Engines, planned: Planned
 ) -> None:
-    """Nor what chooses (None), with the end that was chosen, whatever it is; a unit has one row."""
+    """Nor what chooses (None), with the end that was chosen, whatever it is: of its only row, or of one for each key."""
     parts = [part for sql in NUMBERS for part in planned(sql, up_to) if isinstance(part, Sums) and part.end is not None]
     assert len(parts) == len(NUMBERS)
     asked = _searches(parts) if rung is None else [as_chosen(part, rung) for part in parts]
@@ -141,6 +145,26 @@ def test_no_unit_moves_statistics_of_its_number_further_than_claimed(
     for each, moved in zip(measured, zip(*moves, strict=True), strict=True):
         assert max(moved) <= each.claim
         assert rung is not None or (set(moved) <= {0, each.claim} and max(moved) == each.claim)
+
+
+EXTREMES = [
+    f"SELECT {asked} FROM {_OF_EACH}FROM rides GROUP BY rider) AS t" for asked in ("max(n)", "min(n)", "max(d)")
+] + ["SELECT paid, max(n) FROM (SELECT rider, paid, count(*) AS n FROM rides GROUP BY 1, 2) AS t GROUP BY 1"]
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("rung", [None, 1, 2, 2**20])
+def test_no_unit_moves_extremes_of_its_number_further_than_claimed(
+    rung: int | None, dialect: str, world: World, tiny: Engines, planned: Planned
+) -> None:
+    """Nor what chooses their end (None)."""
+    parts = [part for sql in EXTREMES for part in planned(sql, ENDS[0]) if isinstance(part, Histogram) and part.end]
+    assert len(parts) == len(EXTREMES)
+    asked = _searches(parts) if rung is None else [as_chosen(part, rung) for part in parts]
+    measured = [Measured.of(measurement, tiny[dialect], world) for measurement in asked]
+    moves = [moved for rows in _rows(world, "extremes") for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for each, moved in zip(measured, zip(*moves, strict=True), strict=True):
+        assert max(moved) <= each.claim
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
@@ -303,13 +327,13 @@ def _gaps_missed(patch: pytest.MonkeyPatch) -> None:
 
 def _twice(patch: pytest.MonkeyPatch) -> None:
     """Tell of each unit's number twice."""
-    right = Sums._numbers
+    right = numbers_of_units
 
-    def numbers(sums: Sums, end: ChosenEnd, emitter: Emitter) -> UnitNumbers:
-        told = right(sums, end, emitter)
-        return replace(told, select=f"{told.select} UNION ALL {told.select}")
+    def numbers(*told: Any) -> UnitNumbers:
+        once = right(*told)
+        return replace(once, select=f"{once.select} UNION ALL {once.select}")
 
-    patch.setattr(Sums, "_numbers", numbers)
+    patch.setattr("dpsql.privacy.measurement.sums.numbers_of_units", numbers)
 
 
 def _of_rows(patch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The upper end of the bounds of one number of each unit's, which is chosen for a statement as its C is.
 
 SELECT avg(n) FROM (SELECT passenger_id, count(*) AS n FROM trips GROUP BY 1) AS t   →  n is clamped to what C rows can be
+SELECT ward, avg(n) FROM (SELECT patient, ward, count(*) AS n FROM labs GROUP BY 1, 2) AS t GROUP BY 1   →  likewise
 
 Measured are features of n in [L, C·e], where a row adds e at most. Outputs read those in wider bounds, up to the end of the
 ladder, which are the same for every C. With h and m the half and the middle of the narrow bounds, H and M those
@@ -74,6 +75,10 @@ class ChosenEnd:
             for scaled in (feature.x, feature.y)
         )
         return replace(feature, x=x, y=y)
+
+    def clamped(self, number: Scaled) -> Scaled:
+        """Return the number in the bounds for C."""
+        return replace(number, interval=self.narrow)
 
     def readable(self, features: Sequence[Feature]) -> Mapping[Feature, Combination]:
         """Return the wide features that can be read of the coordinates of narrow ones."""
@@ -165,12 +170,15 @@ def _count(feature: Feature) -> Weights:
 
 
 def wide_rows(relation: Relation) -> UnitRows | None:
-    """Return the rows of single units that a relation is, if C is chosen for their numbers, or could be."""
-    made = relation.sources[0].made
-    if len(relation.sources) > 1 or not isinstance(made, UnitRows) or made.keys or made.up_to is None:
+    """Return the rows of single units that a relation is, if C is chosen for their numbers, or could be.
+
+    A unit has one of them, or one for each value of further keys: as many as count anyway, so that only the end is chosen.
+    """
+    made, bounds = relation.sources[0].made, relation.sources[0].table.units.values()
+    if len(relation.sources) > 1 or not isinstance(made, UnitRows) or made.up_to is None or not made.growing:
         return None
-    if not made.growing:
-        return None
+    if any(bound.up_to is not None and bound.up_to > bound.max_rows for bound in bounds):
+        return None  # how many of its rows count would have to be chosen, too
     return None if _has_unit_rows(made.relation) else made
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from dpsql.frozen import quickly_made
+from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.measurement import heavy_units, key_columns
 from dpsql.privacy.measurement.contribution import Bound, Form, Norms, selected
 from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues, UnitNumbers
 from dpsql.rewrite.analysis.keys import Key
+from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
@@ -293,3 +295,16 @@ class BoundedScan:
 
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]
+
+
+def numbers_of_units(relation: Relation, where: Expr, end: ChosenEnd, bound: Bound, emitter: Emitter) -> UnitNumbers:
+    """Return each unit and the number of which the end is chosen, the largest where it has several rows.
+
+    Claim: a unit stands in one row, so that it moves the ladder as one that has one row.
+    """
+    scan = BoundedScan.of_units(relation, where, (), [end.number], bound, emitter)
+    number = stepped(emitter, end.told.expr, end.told.interval, end.up_to * end.parts)
+    numbers = f"SELECT {scan.unit} AS u, coalesce({number}, 0) AS n {scan.from_where}"
+    if bound.rows == 1:
+        return UnitNumbers(numbers, scan.others)
+    return UnitNumbers(f"SELECT u, max(n) AS n FROM ({numbers}) AS e GROUP BY u", scan.others)

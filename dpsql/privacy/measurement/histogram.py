@@ -11,9 +11,10 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.engine_sql import BoundedScan
+from dpsql.privacy.measurement.engine_sql import BoundedScan, numbers_of_units
 from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues, UnitNumbers
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.mechanisms import extreme, quantile_width
@@ -65,6 +66,8 @@ class Histogram:
     """Whether the margin is chosen together with the point, of which there is one."""
     told_apart: int | None = None
     """How many units beyond a bucket of an extreme are as good as any number; None where all are read anyway."""
+    end: ChosenEnd | None = None
+    """The end of the interval, if it is the extreme of a number of each unit's and C is chosen for that."""
 
     @property
     def number(self) -> int:
@@ -144,7 +147,7 @@ class Histogram:
     @property
     def row_norm_of_units(self) -> int:
         """Return what one row is in `rows_of_units`."""
-        return 1
+        return 1 if self.end is None else self.end.parts
 
     @property
     def bounds_rows(self) -> bool:
@@ -152,7 +155,9 @@ class Histogram:
         return not self.extremes
 
     def rows_of_units(self, emitter: Emitter) -> UnitNumbers:
-        """Return each unit `u` and how many rows, or of extremes groups, it has: `n`."""
+        """Return each unit `u` and how many rows, or of extremes groups, it has, or its largest number: `n`."""
+        if self.end is not None:
+            return numbers_of_units(self.relation, self.where, self.end, self.bound, emitter)
         keys, used = (self.groups.keys, [self.x.expr]) if self.extremes else ((), [])
         scan = BoundedScan.of_units(self.relation, self.where, keys, used, self.bound, emitter)
         return scan.per_unit(scan.rows((), distinct=True) if self.extremes else None)
@@ -176,6 +181,9 @@ class Histogram:
 
     def settled(self, rows: int) -> "Histogram":
         """Return the measurement with the C that was chosen."""
+        if self.end is not None:
+            end = replace(self.end, rows=rows)
+            return replace(self, end=end, x=end.clamped(self.x), bound=replace(self.bound, up_to=None))
         return replace(self, bound=self.bound.settled(rows))
 
     def sql(self, emitter: Emitter) -> str:

@@ -10,16 +10,17 @@ from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
 from dpsql.privacy.features.chosen_end import chosen_end, reads_columns, wide_rows
+from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
-from dpsql.privacy.measurement.contribution import Form
+from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_extremes
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.ir.relation import Relation, UnitRows
 from dpsql.rewrite.syntax.named.grouping import Set
 
 Measurement = Sums | Histogram | KeySearch
@@ -152,17 +153,34 @@ def _with_end(part: Measurement) -> Measurement | None:
     made = wide_rows(part.relation)
     if made is None or isinstance(part, KeySearch):
         return part
+    if isinstance(part, Histogram) and part.extremes:
+        return _extreme_with_end(part, made)
     if isinstance(part, Histogram):
         sums = {value.column.name for value in made.values if value.function == "sum"}
-        return None if reads_columns(made.growing if part.extremes else sums, part.x.expr) else part
+        return None if reads_columns(sums, part.x.expr) else part
     if not reads_columns(
         made.growing, *(scaled.expr for f in part.features for scaled in (f.x, f.y) if scaled is not None)
     ):
         return part
-    end = chosen_end(made, part.features) if part.distinct is CountOf.ROWS and part.bound.form is Form.UNIQUE else None
+    end = chosen_end(made, part.features) if part.distinct is CountOf.ROWS and _is_settled(part.bound) else None
     if end is None:
         return None
     return replace(part, features=end.narrowed(part.features), end=end, bound=replace(part.bound, up_to=end.up_to))
+
+
+def _extreme_with_end(part: Histogram, made: UnitRows) -> Histogram | None:
+    """Return MIN or MAX of a number in which the end of its interval is chosen; None where it can't be."""
+    if not reads_columns(made.growing, part.x.expr):
+        return part
+    end = chosen_end(made, [Feature(Shape.VALUE, x=part.x)]) if _is_settled(part.bound) else None
+    if end is None:
+        return None
+    return replace(part, x=end.clamped(part.x), end=end, bound=replace(part.bound, up_to=end.up_to))
+
+
+def _is_settled(bound: Bound) -> bool:
+    """Return whether all rows of a unit count, of which there are few enough anyway."""
+    return bound.form is Form.UNIQUE or bound.rows == (bound.up_to or bound.rows)
 
 
 @dataclass(frozen=True, slots=True)

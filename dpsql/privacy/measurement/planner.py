@@ -13,7 +13,14 @@ from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_not_of_units, check_scope, unit_computed
-from dpsql.privacy.measurement.plan import GroupingOutput, Measurement, MeasurementPlan, Output, StatisticOutput
+from dpsql.privacy.measurement.plan import (
+    GroupingOutput,
+    Measurement,
+    MeasurementPlan,
+    Output,
+    QuantileOutput,
+    StatisticOutput,
+)
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
@@ -23,7 +30,7 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
-from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers, check_numbers_in
+from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers, check_numbers_in, unit_numbers
 from dpsql.rewrite.functions.domains import lists_too_many
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts
@@ -161,7 +168,25 @@ def _measured(
         build = partial(Builder, relation, every, bound, finder=search, alike=context.alike)
         other = build(Fraction(0), role, facts_of).plan(aggregates, keys)
         plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
+    plan = _without_margins_of_cut_numbers(plan, aggregates)
     return plan if sets is None else _with_sets(plan, sets)
+
+
+def _without_margins_of_cut_numbers(plan: MeasurementPlan, aggregates: Sequence[Aggregate]) -> MeasurementPlan:
+    """Return the plan with NULL for margins of numbers of a unit's own rows that count up to 20, for want of a better C.
+
+    A NOTICE says that these are cut off there. By how much nobody knows, so that any margin would be too small.
+    """
+    if not plan.parts:
+        return plan
+    relation = plan.parts[0].relation
+    outputs = [
+        QuantileOutput(None, (), array=False)
+        if isinstance(aggregate, asked.Margin) and any(unit_numbers(relation, inputs(aggregate)))
+        else output
+        for output, aggregate in zip(plan.outputs, aggregates, strict=True)
+    ]
+    return replace(plan, outputs=tuple(outputs))
 
 
 def _of_no_rows(

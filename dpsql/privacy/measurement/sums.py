@@ -24,13 +24,12 @@ from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.lattice import FINE, MOST_POINTS, EngineSum, columns, coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import MOST_NORM, Bound, Form, Norms
-from dpsql.privacy.measurement.engine_sql import BoundedScan
+from dpsql.privacy.measurement.engine_sql import BoundedScan, numbers_of_units
 from dpsql.privacy.measurement.heavy_units import HeavySum, UnitNumbers
 from dpsql.privacy.measurement.lattice_values import LatticeValues
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
@@ -171,7 +170,7 @@ class Sums:
     def rows_of_units(self, emitter: Emitter) -> UnitNumbers:
         """Return each unit `u` and what it has of what is bounded, `n`: rows, their norms, pairs or values."""
         if self.end is not None:
-            return self._numbers(self.end, emitter)
+            return numbers_of_units(self.relation, self.where, self.end, self.bound, emitter)
         columns = self.columns() if self.row_norm_of_units > 1 else ()
         used = (
             [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))]
@@ -192,12 +191,6 @@ class Sums:
             case CountOf.VALUES | CountOf.TUPLES | CountOf.EACH_VALUE:
                 read = [f"{text} AS {name}" for text, name in self._named_values(emitter).items()]
                 return scan.per_unit(scan.rows(read, distinct=True))
-
-    def _numbers(self, end: ChosenEnd, emitter: Emitter) -> UnitNumbers:
-        """Return each unit and the number of which the end is chosen; a unit has one row."""
-        scan = BoundedScan.of_units(self.relation, self.where, (), [end.number], self.bound, emitter)
-        number = stepped(emitter, end.told.expr, end.told.interval, end.up_to * end.parts)
-        return UnitNumbers(f"SELECT {scan.unit} AS u, coalesce({number}, 0) AS n {scan.from_where}", scan.others)
 
     def settled(self, rows: int) -> "Sums":
         """Return the measurement with the chosen C. A smaller C has less noise, and its lattice is finer in proportion."""

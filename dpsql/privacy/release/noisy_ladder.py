@@ -138,14 +138,19 @@ class NoisyLadder:
         allowed = [*seen[:top], _UNSEEN * self.deviation, *seen[top + 1 :]]
         noise = noise_of_row(measurement) / (float(self.epsilon * SHARE) if paid is None else paid)
         bounds = powers_of_two(self.rungs[-1])
-        adds_up = isinstance(measurement, Sums) and not measurement.of_ratios
-        matters = (1.0 if adds_up else _OF_RATIOS) / largest_share(groups)
-        errors = [hypot(self._taken_off(allowed, c) * matters, c * noise) for c in bounds]
+        if isinstance(measurement, Histogram) and measurement.end is not None:  # an extreme: as far as anybody is seen
+            bounds = [c for c in bounds if c >= 2 * self.rungs[top]][:1] or bounds[-1:]
+        numbers = measurement.bound.rows if measurement.end is not None else 0
+        adds_up = isinstance(measurement, Sums) and (numbers or not measurement.of_ratios)
+        # Where C is for a number of each of a unit's rows, the unit stands here with the largest, and others may be as large.
+        times = max(numbers // groups, 1)
+        matters = times * (1.0 if adds_up else _OF_RATIOS) / largest_share(groups)
+        errors = [hypot(self._taken_off(allowed, c) * matters, max(numbers, 1) * c * noise) for c in bounds]
         rows = bounds[errors.index(min(errors))]
         few = self._has_few(top, rows)
         return ChosenBound(
             rows,
-            math.ceil(self.cut(rows)),
+            math.ceil(self.cut(rows) * times),
             math.ceil(self._doubted(top, rows, _DOUBT_OF_FEW if few else _DOUBT)),
             few,
         )
