@@ -23,6 +23,7 @@ from dpsql.gateway.catalogue.virtual_tables import (
 )
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.explaining.explain import Free, explain
+from dpsql.gateway.explaining.foreseen import Knowledge
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.explaining.rights import rights
 from dpsql.gateway.inner_answers import Reading
@@ -150,7 +151,8 @@ class Gateway(PlannedQuestions):
         if trial is not None:
             self._try(trial, priced, request)
             further.append(f"Trial: {trial.told(priced.measurements)}")
-        return Reply(explain(priced, prefix, self._deps.engine.edition, self._profiles.of(request), free, further))
+        known = Knowledge(self._profiles.of(request), self._measuring.stored(priced, request, epoch))
+        return Reply(explain(priced, prefix, self._deps.engine.edition, known, free, further))
 
     def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:
         """Return the reply to a statement that reads dpsql's own tables, or takes the profile."""

@@ -30,7 +30,7 @@ _ROLE = """\
 _EPSILON = {"budget": "2.2"}
 """What a role may spend that is to run out of it."""
 _SAID = "-- said --"
-_UNSEEN = re.compile(r"NOTICE: +most of about [\d,]+ rows .* saw nothing")
+_UNSEEN = re.compile(r"NOTICE: +there are too few units ")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 _TRIAL = re.compile(r"(?<= Trial: passed on ).*")
 

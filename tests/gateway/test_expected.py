@@ -1,13 +1,15 @@
 """EXPLAIN says what share of an answer its margin is where that is known beforehand, and nowhere else."""
 
 import re
+from fractions import Fraction
 
 import pytest
 
 from dpsql.policy.model import Policy
-from tests.support.fix_policy import with_chosen_rows
+from tests.support.fix_policy import with_chosen_rows, with_epsilon
 from tests.support.fix_world import Client, NewClient
 from tests.support.memory import Memory
+from tests.support.records import Maker
 
 
 @pytest.fixture
@@ -80,10 +82,10 @@ def test_a_filter_is_a_condition(client: Client) -> None:
 
 
 def test_a_chosen_bound_is_named(policy: Policy, new_client: NewClient) -> None:
-    """An error that a C decides is told for one: as long as nothing is known, for that which is named."""
+    """An error that a C decides is told for two, as long as nothing is known: of the one that was named it was too small."""
     client = new_client(Memory(policy), policy=with_chosen_rows(policy, "rides", "passenger"))
     for line in _lines(client, "SELECT count(*), avg(fare) FROM rides"):
-        assert line.endswith("if C is 20")
+        assert line.endswith("for C from 2 to 256: 2 if units have a row or two each, 256 if some have a hundred")
     lines = [str(row[0]).strip() for row in client.ask("EXPLAIN SELECT count(*) FROM rides").rows]
     assert any(re.fullmatch(r"Noise: each sum is within ±[0-9.e-]+ rows times C with 95 %", line) for line in lines)
 
@@ -92,3 +94,19 @@ def test_a_spread_is_told_for_values_that_are_named(client: Client) -> None:
     """It has no size that is expected, and its error depends on where values lie."""
     (line,) = _lines(client, "SELECT stddev(fare) FROM rides")
     assert "rows with values in the middle of their bounds with 95 %" in line
+
+
+def test_what_is_told_before_is_what_is_told_beside(policy: Policy, new_client: NewClient) -> None:
+    """Once the rows of a statement were counted for another one it is known which C follows, and so the margin."""
+    engine = Memory(policy)
+    made = Maker(3)
+    engine.fill("rides", [made.row(policy.tables["rides"]) | {"rider": n // 4} for n in range(4_000)])
+    client = new_client(engine, policy=with_epsilon(with_chosen_rows(policy, "rides", "passenger"), Fraction(1)))
+    asked = "SELECT count(*) FROM rides WHERE seats > 1"
+    (before,) = _lines(client, asked)
+    least, most = map(float, re.findall(r"±([0-9.e+]+)", before))
+    ((_, margin),) = client.ask(asked.replace(" FROM", ", dpsql.margin(count(*)) FROM")).rows
+    assert least <= float(str(margin)) <= most
+    (after,) = _lines(client, asked)
+    assert "as was found for these rows already" in after
+    assert float(re.findall(r"±([0-9.e+]+)", after)[0]) == pytest.approx(float(str(margin)), rel=0.01)

@@ -8,14 +8,14 @@ from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.engines.base import Edition
 from dpsql.errors import InternalError
-from dpsql.gateway.explaining.foreseen import foreseen_bounds
+from dpsql.gateway.explaining.foreseen import NO_KNOWLEDGE, Knowledge, foreseen_bounds
 from dpsql.gateway.explaining.plan_formats import as_json, as_xml, as_yaml
 from dpsql.gateway.explaining.plan_values import clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Privacy
 from dpsql.privacy.accuracy.emptiness import within_noise
-from dpsql.privacy.accuracy.expected_error import expected
+from dpsql.privacy.accuracy.expected_error import Expected, ForeseenBounds, expected
 from dpsql.privacy.accuracy.margin import first_width
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
@@ -27,7 +27,7 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
-from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
+from dpsql.privacy.release.profile import Profile
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
 
@@ -64,7 +64,7 @@ def explain(
     priced: PricedPlan,
     prefix: str,
     edition: Edition | None = None,
-    profile: Profile = NOTHING_KNOWN,
+    known: Knowledge = NO_KNOWLEDGE,
     free: Free = ALL_TO_PAY,
     further: Sequence[str] = (),
 ) -> str:
@@ -75,11 +75,11 @@ def explain(
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
     """
     options = prefix.lower()
-    lines = _lines(priced, edition, profile, statements="verbose" in options)
-    lines += (*_known(priced, profile), *_free(priced, free))
+    lines = _lines(priced, edition, known, statements="verbose" in options)
+    lines += (*_known(priced, known.profile), *_free(priced, free))
     lines += further
     copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
-    node = {"Node Type": _NODE, **copy, **plan_values(priced), **_left(priced, free), "Details": lines}
+    node = {"Node Type": _NODE, **copy, **plan_values(priced, known), **_left(priced, free), "Details": lines}
     if "json" in options:
         return f'SELECT {shadow_literal(as_json(node))}::json AS "QUERY PLAN"'  # a literal only
     if "yaml" in options:
@@ -91,7 +91,7 @@ def explain(
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
 
 
-def _lines(priced: PricedPlan, edition: Edition | None, profile: Profile, *, statements: bool) -> list[str]:
+def _lines(priced: PricedPlan, edition: Edition | None, known: Knowledge, *, statements: bool) -> list[str]:
     """Return the lines of the explanation; `statements` adds the engine's SQL."""
     cost = compose(part.cost for part in priced.measurements)
     lines = [
@@ -107,8 +107,9 @@ def _lines(priced: PricedPlan, edition: Edition | None, profile: Profile, *, sta
             what = "the statement" if stage is priced else "an inner answer, released before the next"
             lines.append(f"  Stage {number} of {len(stages)}: {what}")
         for scope in stage.scopes:
-            lines += _scope(scope.plan, scope.parts, profile, statements=statements)
-            lines += _at_most(scope.plan, priced)
+            bounds = foreseen_bounds(scope, known)
+            lines += _scope(scope.plan, scope.parts, bounds, statements=statements)
+            lines += _at_most(scope.plan, priced, bounds)
     return lines
 
 
@@ -156,20 +157,20 @@ def _aim(aim: AimedPrice) -> Iterator[str]:
     yield f"At most: ε = {show_down(aim.cap)}, and where that is not enough the answer errs by more"
 
 
-def _at_most(plan: MeasurementPlan, priced: PricedPlan) -> Iterator[str]:
+def _at_most(plan: MeasurementPlan, priced: PricedPlan, bounds: ForeseenBounds) -> Iterator[str]:
     """Yield how far outputs err if the statement pays the most that it may."""
     if priced.aim is None or not plan.parts:
         return
     most = priced.aim.steps[-1]
-    for line in expected(replace(plan, parts=tuple(replace(part, epsilon=most) for part in plan.parts))):
+    for line in expected(replace(plan, parts=tuple(replace(part, epsilon=most) for part in plan.parts)), bounds):
         share = (
             "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} % of {line.compared}"
         )
-        yield f"     Output {line.output} with all of it: ±{line.margin:.6g}{line.unit} with 95 %{share}{line.given}"
+        yield f"     Output {line.output} with all of it: {_margin(line)}{line.unit} with 95 %{share}{line.given}"
 
 
 def _scope(
-    plan: MeasurementPlan, scope: Sequence[PricedMeasurement], profile: Profile, *, statements: bool
+    plan: MeasurementPlan, scope: Sequence[PricedMeasurement], bounds: ForeseenBounds, *, statements: bool
 ) -> Iterator[str]:
     if not scope:
         yield f"  -> Public rows: {len(plan.groups.shown):,}, nothing is measured"
@@ -183,9 +184,13 @@ def _scope(
         most = max(map(len, plan.added_up.lines), default=0)
         yield f"     Added up: each of the {len(plan.groups.shown):,} groups is made of at most {most:,} that are measured"
     yield from _left_out(plan)
-    for line in expected(plan, foreseen_bounds(plan, profile)):
-        share = "" if line.relative is None else f", about {100 * line.relative:.3g} % of {line.compared}"
-        yield f"     Output {line.output}: ±{line.margin:.6g}{line.unit} with 95 %{share}{line.given}"
+    for line in expected(plan, bounds):
+        share = "" if line.relative is None or line.up_to else f", about {100 * line.relative:.3g} % of {line.compared}"
+        yield f"     Output {line.output}: {_margin(line)}{line.unit} with 95 %{share}{line.given}"
+
+
+def _margin(line: Expected) -> str:
+    return f"±{line.margin:.3g}" if line.up_to is None else f"±{line.margin:.3g} to ±{line.up_to:.3g}"
 
 
 def _left_out(plan: MeasurementPlan) -> Iterator[str]:
@@ -220,7 +225,7 @@ def _headline(part: PricedMeasurement) -> str:
 def _counted(m: Sums) -> str:
     match m.distinct:
         case CountOf.ROWS:
-            return f"{len(m.features)} noisy sums"
+            return f"{len(m.features)} noisy {'sum' if len(m.features) == 1 else 'sums'}"
         case CountOf.UNITS:
             return "Distinct units"
         case CountOf.VALUES:
@@ -259,8 +264,8 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
     if m.block_conditions:
         yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
     for x in clamped(m):
-        until = "" if m.end is None or x.expr != m.end.number else f": {_chosen(part)} = {m.worth:,}"
-        yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}{until}"
+        ended = m.end is not None and x.expr == m.end.number
+        yield f"Clamp: {describe(x.expr)} to {f'what C rows come to; {_chosen(part)}' if ended else _interval(x.interval)}"
     if m.valued and part.bound_by is None:
         yield "Weights: in sums by what is added up, in counts by rows; a quotient of the two is no average"
     if isinstance(part.rule, FromCount):
@@ -270,17 +275,17 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
 def _worth(part: PricedMeasurement) -> str:
     rows, of_number = f"{part.measurement.bound.rows:,}", isinstance(part.measurement, Sums) and part.measurement.end
     if part.bound_by is None or of_number:
-        return f"at most {rows} rows' worth"
-    return f"at most {_chosen(part)} = {rows}"
+        return f"at most {rows} {'row' if rows == '1' else 'rows'} each"
+    return f"at most C rows each; {_chosen(part)}"
 
 
 def _chosen(part: PricedMeasurement) -> str:
-    """Return among which numbers C is chosen, for how much, and what it is taken for until then."""
+    """Return among which numbers C is chosen, and for how much."""
     search = part.bound_by
     if search is None or not isinstance(search.measurement, RowsPerUnit):
         raise InternalError
     cost = show_down(search.cost.epsilon)
-    return f"C rows' worth, chosen from 1 to {search.measurement.rungs[-1]:,} for ε = {cost}, below C"
+    return f"C is chosen privately, up to {search.measurement.rungs[-1]:,}, for ε = {cost}"
 
 
 def _search(m: KeySearch, rule: SelectionRule | None) -> Iterator[str]:

@@ -1,25 +1,62 @@
-"""The C that will be chosen for a statement, as a profile of its table tells, so that EXPLAIN can say how far answers err."""
+"""The C that will be chosen for a statement, as far as its role knows it, so that EXPLAIN can say how far answers err."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from dpsql.errors import InternalError
+from dpsql.privacy.accuracy.expected_error import ForeseenBound
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.plan import MeasurementPlan
-from dpsql.privacy.measurement.rows_per_unit import ChosenBound
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.profile import Profile
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
+from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
+from dpsql.privacy.release.release import Release
 from dpsql.rewrite.ir.relation import reads_all
 
-
-def foreseen_bounds(plan: MeasurementPlan, profile: Profile) -> Mapping[int, ChosenBound]:
-    """Return the C of parts by their places: of those that read all rows of a table whose units' rows are told."""
-    of_parts = ((place, _foreseen(part, profile)) for place, part in enumerate(plan.parts))
-    return {place: bound for place, bound in of_parts if bound is not None}
+_LEAST, _MUCH = 2, 256
+"""Where nothing tells: C where units have a row or two each, and where some have a hundred and more."""
 
 
-def _foreseen(part: object, profile: Profile) -> ChosenBound | None:
-    if not isinstance(part, (Sums, Histogram)) or part.bound.up_to is None or not part.epsilon:
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What a role has paid for in this epoch: its profile, and releases of a statement by its measurements' identities."""
+
+    profile: Profile = NOTHING_KNOWN
+    releases: Mapping[str, bytes] = field(default_factory=dict)
+
+
+NO_KNOWLEDGE = Knowledge()
+
+
+def foreseen_bounds(scope: PricedScope, known: Knowledge) -> Mapping[int, ForeseenBound]:
+    """Return the C of the parts for which one is chosen, by their places.
+
+    Where a release says how many of these rows units have, it is known which C will follow. A profile tells of all rows of
+    its table. Otherwise C is between two numbers, which are said to be assumed.
+    """
+    bounds = ((place, _foreseen(part, known)) for place, part in enumerate(scope.parts))
+    return {place: bound for place, bound in bounds if bound is not None}
+
+
+def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None:
+    measured, search = part.measurement, part.bound_by
+    if not isinstance(measured, (Sums, Histogram)) or search is None:
         return None
-    told = profile.of(part.bound.unit.table)
-    if told is None or told.ladder is None or not part.bounds_rows or not reads_all(part.relation, part.where):
-        return None
-    return told.ladder.chosen(part, max(len(part.groups.grouped), 1), paid=float(part.epsilon))
+    paid, groups = float(measured.epsilon), max(len(measured.groups.grouped), 1)
+    if (release := known.releases.get(search.identity)) is not None:
+        if not isinstance(search.measurement, RowsPerUnit):
+            raise InternalError
+        ladder = NoisyLadder.of(search.measurement, Release.from_bytes(release).numbers[0])
+        return ForeseenBound(ladder.chosen(measured, groups, paid=paid), None, "as was found for these rows already")
+    last = search.measurement.rungs[-1] if isinstance(search.measurement, RowsPerUnit) else _MUCH
+    of_table = known.profile.of(measured.bound.unit.table) if measured.bound.once else None
+    if of_table is None or of_table.ladder is None or not measured.bounds_rows:
+        least, most = (ChosenBound(min(rows, last), 0) for rows in (_LEAST, _MUCH))
+        return ForeseenBound(least, most, f"{_LEAST} if units have a row or two each, {_MUCH} if some have a hundred")
+    chosen = of_table.ladder.chosen(measured, groups, paid=paid)
+    if reads_all(measured.relation, measured.where):
+        return ForeseenBound(chosen, None, "as the profile tells")
+    return ForeseenBound(
+        ChosenBound(min(_LEAST, chosen.rows), 0), chosen, "that of all rows at most, as the profile tells"
+    )

@@ -1,6 +1,7 @@
 """Notices beside a client's rows: read off released values, and so post-processing."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 from math import ceil
 
 from dpsql.accounting.privacy_loss import show_down
@@ -11,6 +12,7 @@ from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.accuracy.margin import Margins, first_width, rests_on_nothing
 from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import units_needed
 from dpsql.privacy.measurement.plan import LeastUnits, MeasurementPlan, StatisticOutput
@@ -19,9 +21,12 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.doubtful import empty_groups, hidden
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows, too_few
+from dpsql.privacy.release.profile import Profile
 from dpsql.privacy.release.target import is_aimed, is_met, lasting
 from dpsql.rewrite.analysis.whose.unit_numbers import unit_numbers
 from dpsql.rewrite.functions.table import describe
+from dpsql.rewrite.ir.expr import Ref, refs
+from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
@@ -32,6 +37,7 @@ if it is so many times as much."""
 
 def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ...]:
     """Return the notices of an answer."""
+    beyond = (text for stage in priced.stages() for scope in stage.scopes for text in _beyond(scope, reading.profile))
     possible = reading.possible(priced, drawn) if priced.inner else [None] * len(priced.scopes)
     scopes = zip(priced.scopes, possible, strict=True)
     inner = (
@@ -41,7 +47,7 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
         for text in _far(inner_plan, scope, drawn)
     )
     own = (text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which))
-    return tuple(dict.fromkeys((*inner, *own)))
+    return tuple(dict.fromkeys((*inner, *own, *beyond)))
 
 
 def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: CanHaveRows | None) -> Iterator[str]:
@@ -117,6 +123,34 @@ def _cut(draws: Draws) -> str | None:
         f"up to {100 * at_most:.2g} % may be cut off by {limit}, for all that its profile tells; dpsql.margin does not "
         "cover that, and a profile at a larger ε tells more"
     )
+
+
+def _beyond(scope: PricedScope, profile: Profile) -> Iterator[str]:
+    """Yield which columns have values beyond their bounds, by a profile, if that matters to what is computed of them."""
+    read: dict[Ref, tuple[Fraction, ...]] = {}
+    for part in scope.parts:
+        match part.measurement:
+            case Sums(features=features):
+                exprs = [scaled.expr for feature in features for scaled in (feature.x, feature.y) if scaled is not None]
+                read |= dict.fromkeys(refs(*exprs), ())
+            case Histogram(x=x, points=points):
+                read = dict.fromkeys(refs(x.expr), points) | read
+            case _:
+                pass
+    for ref, points in read.items():
+        known = profile.of(ref.table)
+        for side, share in zip(("below", "above"), known.beyond.get(ref.name, ()) if known else (), strict=False):
+            bounds = ref.column.bounds
+            # A quantile inside of the values that keep to the bounds is the same with any bounds.
+            reached = not points or any(
+                (q <= share.value) if side == "below" else (1 - q <= share.value) for q in points
+            )
+            if bounds is not None and share.at_most is None and reached:
+                end = format_value(bounds.low if side == "below" else bounds.high, ref.column.type)
+                yield (
+                    f"about {100 * share.value:.2g} % of the values of {ref.name} lie {side} {end} and count as that, as the "
+                    f"profile of {ref.table} tells: what is computed of them is of the clamped values"
+                )
 
 
 def _numbers_of_a_unit(relation: Relation) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
+from dpsql.gateway.explaining.foreseen import NO_KNOWLEDGE, Knowledge, foreseen_bounds
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Privacy
 from dpsql.privacy.accuracy.expected_error import Expected, expected
@@ -20,14 +21,15 @@ PlanValues = Mapping[str, object]
 _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 
 
-def plan_values(priced: PricedPlan) -> PlanValues:
+def plan_values(priced: PricedPlan, known: Knowledge = NO_KNOWLEDGE) -> PlanValues:
     """Return what the statement costs, its measurements, and the expected errors; all of it follows from the plan alone.
 
     Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null. A margin
-    has a unit where it is not in the output's own. A statement that aims at an error has that and the most ε for it;
+    has a unit where it is not in the output's own. Where C will be chosen and nobody knows it, the margin is for the
+    largest C that is thought of. A statement that aims at an error has that and the most ε for it;
     the others are then those of the first look.
     """
-    outputs = [line for scope in priced.scopes for line in expected(scope.plan)]
+    outputs = [line for scope in priced.scopes for line in expected(scope.plan, foreseen_bounds(scope, known))]
     aim = priced.aim
     target = {} if aim is None else {"Target": float(aim.error), "At Most": show_down(aim.cap)}
     return {
@@ -37,9 +39,10 @@ def plan_values(priced: PricedPlan) -> PlanValues:
         "Outputs": [
             {
                 "Output": o.output,
-                "Margin": o.margin,
+                "Margin": o.up_to or o.margin,
+                **({"Least Margin": o.margin} if o.up_to else {}),
                 "Unit": o.unit.strip() or None,
-                "Relative": o.relative,
+                "Relative": None if o.up_to else o.relative,
                 **_given(o),
             }
             for o in outputs
@@ -73,7 +76,7 @@ def _range(x: Scaled) -> PlanValues:
 
 
 def _given(line: Expected) -> PlanValues:
-    return {"Given": line.given.removeprefix(", if ")} if line.given else {}
+    return {"Given": line.given.removeprefix(", if ").removeprefix(", for ")} if line.given else {}
 
 
 def _cost(cost: Privacy) -> PlanValues:

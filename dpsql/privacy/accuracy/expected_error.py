@@ -33,32 +33,64 @@ class Expected:
     told."""
     compared: str = ""
     """The quantity of which the expected value is a share."""
+    up_to: float | None = None
+    """The margin for the most that C may be, where that will be chosen and nobody knows it; `margin` is for the least."""
     given: str = ""
     """The C for which it is told, where that will be chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeseenBound:
+    """The C that will be chosen for a measurement, or the least that it may be, and the most."""
+
+    least: ChosenBound
+    most: ChosenBound | None
+    why: str
+
+    @property
+    def text(self) -> str:
+        """Return which C errors are told for."""
+        if self.most is None:
+            return f", if C is {self.least.rows:,}, {self.why}"
+        return f", for C from {self.least.rows:,} to {self.most.rows:,}: {self.why}"
 
 
 _ANYWHERE = Values.alike(MeanAndVariance(0, 0))
 """Sums and counts are as noisy wherever their values lie."""
 _Bounds = Mapping[int, ChosenBound]
-"""By the place of a part the C that will be chosen for it, as it seems."""
+"""By the place of a part the C that is taken for it."""
+ForeseenBounds = Mapping[int, ForeseenBound]
+"""By the place of a part the C that will be chosen for it."""
 
 
-def expected(plan: MeasurementPlan, bounds: _Bounds = MappingProxyType({})) -> list[Expected]:
+def expected(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxyType({})) -> list[Expected]:
     """Return the expected errors of the outputs that are read off sums, and of quantiles by their ranks."""
+    least, most = (
+        {place: bound.least for place, bound in bounds.items()},
+        {place: bound.most or bound.least for place, bound in bounds.items()},
+    )
+    found = zip(_expected(plan, least), _expected(plan, most), strict=True)
+    return [
+        replace(error, up_to=other.margin if other.margin > error.margin else None, given=_given(plan, output, bounds))
+        for (output, error), (_, other) in found
+    ]
+
+
+def _expected(plan: MeasurementPlan, bounds: _Bounds) -> list[tuple[Output, Expected]]:
     found = [
         (output, expected_error)
         for output in plan.outputs
         for expected_error in (_of(plan, output, bounds), *_ranks(plan, output, bounds))
     ]
     found += [(plan.outputs[whole], _quotient(plan, part, whole, bounds)) for part, whole in plan.quotients]
-    return [replace(error, given=_given(plan, output, bounds)) for output, error in found if error is not None]
+    return [(output, error) for output, error in found if error is not None]
 
 
-def _given(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> str:
+def _given(plan: MeasurementPlan, output: Output, bounds: ForeseenBounds) -> str:
     """Return for which C an error is told; nothing where it is declared."""
     place = getattr(output, "part", None)
     if isinstance(place, int) and place in bounds:
-        return f", if C is {bounds[place].rows:,}, as the profile tells"
+        return bounds[place].text
     part = plan.parts[place] if isinstance(place, int) and plan.parts else None
     rows = part.worth if isinstance(part, Sums) else part.bound.rows if part is not None else 0
     return f", if C is {rows:,}" if part is not None and part.bound.up_to is not None else ""

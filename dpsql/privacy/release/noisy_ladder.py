@@ -143,7 +143,7 @@ class NoisyLadder:
         numbers = measurement.bound.rows if measurement.end is not None else 0
         adds_up = isinstance(measurement, Sums) and (numbers or not measurement.of_ratios)
         # Where C is for a number of each of a unit's rows, the unit stands here with the largest, and others may be as large.
-        times = max(numbers // groups, 1)
+        times = max(numbers // max(groups, 1), 1)  # keys that were searched for may be none
         matters = times * (1.0 if adds_up else _OF_RATIOS) / largest_share(groups)
         errors = [hypot(self._taken_off(allowed, c) * matters, max(numbers, 1) * c * noise) for c in bounds]
         rows = bounds[errors.index(min(errors))]
