@@ -20,6 +20,8 @@ Draw = tuple[Measured, Release]
 Found = Mapping[Feature, float]
 """Noisy sums of features, in rows."""
 _DIGITS = 10**12
+_LIKELY = 1 / 4
+"""The share of what margins allow for that errors are most likely off by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,11 @@ class Draws:
 
     @property
     def likely_cut(self) -> float:
-        """Return how many rows C takes off, as it seems; where next to nothing is known of that, how many it may."""
-        return self.doubted if self.is_of_few else self.cut
+        """Return how many rows C takes off, most likely: of what it may take off units that were not seen a fourth counts.
+
+        Where next to nothing is known of these it is all of that.
+        """
+        return self.doubted if self.is_of_few else self.cut + (self.doubted - self.cut) * _LIKELY
 
     @property
     def doubted_of_group(self) -> float:

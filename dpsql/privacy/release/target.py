@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.privacy.accuracy.margin import Margins
+from dpsql.privacy.accuracy.margin import Margins, rests_on_nothing
 from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.features.known_statistics import statistic
@@ -27,6 +27,8 @@ from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _TYPICAL = 1 - math.exp(-1)
 """The level at which the margin of Laplace noise is its mean absolute error."""
+_ASSUMED = 2
+"""What margins assume of the rows that C takes off is the most: ratios and spreads are off by half of that, typically."""
 _NEARLY = Fraction(9, 10)
 """The share of the ε that is needed which is enough: the sizes are noisy, too."""
 _DOUBT, _MORE_DOUBT = 2, 3
@@ -166,8 +168,10 @@ def _beside_cut(allowed: float, sums: Sums, readout: Readout, group: _Group) -> 
 
 def _cut(sums: Sums, readout: Readout, group: _Group) -> float:
     """Return by how much an output is off for what its C takes off, as it seems."""
-    counted = sums.distinct in {CountOf.ROWS, CountOf.UNITS}
-    return group.margins.cut_off(readout, group.estimates) if counted else 0.0
+    if sums.distinct not in {CountOf.ROWS, CountOf.UNITS}:
+        return 0.0
+    assumed = statistic(readout.moment.name).located and sums.end is None and not rests_on_nothing(readout)
+    return group.margins.cut_off(readout, group.estimates) / (_ASSUMED if assumed else 1)
 
 
 def _cut_share(sums: Sums, readout: Readout, group: _Group) -> float:
