@@ -9,7 +9,7 @@ from tests.truth.data_sets import LABS, PATIENTS, TRIPS, DataSet
 from tests.truth.targets import FILTERS, MARK, PAGE, QUESTIONS, measured, page_with, shares
 
 _SELDOM, _OFTEN = 0.02, 0.25
-"""The shares of answers that may err by more in silence, and that may say so for nothing: where units are few nobody knows."""
+"""The shares of answers that may err by more in silence, and that may say so for nothing, where units are few."""
 _EPOCHS = 40
 
 

@@ -118,7 +118,7 @@ def test_what_a_chosen_bound_takes_off_most_likely_counts(policy: Policy, world:
     plan, sums, _ = _planned("SELECT count(*) FROM rides", policy, world)
     exact = Release([[round(ROWS * sums.steps_per_row)]])
     for cut, met in ((ROWS // 3, False), (ROWS // 20, True), (0, True)):
-        chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, cut, ROWS // 4))
+        chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, cut, ROWS // 8))
         draws = Draws(((replace(sums, epsilon=Fraction(1)), Release.from_bytes(chosen.to_bytes())),))
         assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is met
         assert (lasting(plan, 0, draws, Fraction(1, 10)) is None) is met
