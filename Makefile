@@ -48,9 +48,9 @@ test: $(VENV)/ok $(DRIVERS)/ok
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
 
 # The rest of what CI runs: statements by the hundred, servers that are killed, every driver that pip installs.
-test-long: $(VENV)/ok $(DRIVERS)/ok
+test-long: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok
 	@echo 'This takes about twelve minutes on two quiet cores.'
-	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL) -m 'long and $(ORDINARY)'
+	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) $(PYTEST) $(PARALLEL) -m 'long and $(ORDINARY)'
 
 # One room's tests: make quick ROOM=rewrite
 quick: $(VENV)/ok
@@ -65,8 +65,8 @@ attack: $(VENV)/ok
 	  tests/shadow/test_hidden.py tests/shadow/test_left_behind.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py \
 	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py tests/gateway/test_inner_answers.py
 
-test-all: $(VENV)/ok $(DRIVERS)/ok
-	DRIVERS=$(DRIVERS) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset and not tools'
+test-all: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok
+	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset and not tools'
 
 # Mistakes put into the code, each in a process of its own, and the test that catches each: about an hour on two quiet cores.
 # Some of them: make mutants ONLY='noise|ledger'
@@ -84,6 +84,14 @@ test-browser: $(VENV)/ok
 	mkdir -p $(BROWSER) && cd $(BROWSER) && npm install --silent --no-audit --no-fund axe-core@4
 	$(UV) -e '.[dev,plots,png,browser]'
 	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PYTEST) -m browser tests/browser
+
+# PostgreSQL of each version that is admitted, as owners have it: npm has servers that need no account of their own.
+SERVERS = $(VENV)/servers
+$(SERVERS)/ok: tests/support/servers.json
+	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	  --no-install-recommends nodejs npm >/dev/null; } || { echo 'npm is needed: apt-get install npm' >&2; exit 1; }
+	mkdir -p $(SERVERS) && cp tests/support/servers.json $(SERVERS)/package.json && cd $(SERVERS) && npm install --silent --no-audit --no-fund
+	touch $@
 
 # Clients that pip can't install: those of npm and Debian. What is missing is installed, which only root can.
 CLIENTS = $(VENV)/clients

@@ -28,14 +28,29 @@ _ADMISSION = "test_every_way_finds_the_same_integers"
 _GOLDEN = "test_spark_measures_what_duckdb_measures"
 ADMITTED: Sequence[AdmittedVersion] = (
     AdmittedVersion("DuckDB", "2.0.1", "2026-11-27", _ADMISSION),
-    AdmittedVersion("PostgreSQL", "16", "2026-11-27", _ADMISSION),
-    AdmittedVersion("PostgreSQL", "18", "2026-11-27", _ADMISSION),
+    AdmittedVersion("PostgreSQL", "15", "2026-11-28", _ADMISSION),
+    AdmittedVersion("PostgreSQL", "16", "2026-11-28", _ADMISSION),
+    AdmittedVersion("PostgreSQL", "17", "2026-11-28", _ADMISSION),
+    AdmittedVersion("PostgreSQL", "18", "2026-11-28", _ADMISSION),
     AdmittedVersion("Sail", "0.7", "2026-11-27", _ADMISSION),
     AdmittedVersion("Spark", "4", "2026-11-22", _GOLDEN),
 )
 """docs/engines.md says of each what was tried."""
 _PARTS: Mapping[str, int] = {"PostgreSQL": 1, "Spark": 1, "Sail": 2}
 """How many parts of a version's number tell which one it is; of other engines all do."""
+
+
+def versions(engine: str) -> str:
+    """Return the admitted versions of an engine, for people: 16, 17 and 18."""
+    names = [admission.version for admission in ADMITTED if admission.engine == engine]
+    return " and ".join((", ".join(names[:-1]), names[-1])) if names[1:] else "".join(names)
+
+
+def is_admitted(product: tuple[str, str]) -> bool:
+    """Return whether an engine is admitted, by its name and its version."""
+    engine, version = product
+    own = ".".join(version.split(".")[: _PARTS.get(engine)])
+    return any((engine, own) == (admission.engine, admission.version) for admission in ADMITTED)
 
 
 def see_that_it_is_admitted(product: tuple[str, str], *, unverified: bool) -> None:
@@ -45,9 +60,7 @@ def see_that_it_is_admitted(product: tuple[str, str], *, unverified: bool) -> No
         ConfigError: it is not.
     """
     engine, version = product
-    versions = [admission.version for admission in ADMITTED if admission.engine == engine]
-    admitted = ".".join(version.split(".")[: _PARTS.get(engine)]) in versions
-    listed = " and ".join((", ".join(versions[:-1]), versions[-1])) if versions[1:] else "".join(versions)
+    admitted, listed = is_admitted(product), versions(engine)
     if unverified:
         verdict = "is admitted, and needs no such setting" if admitted else f"is not admitted, as {listed} would be"
         _LOG.warning("engine.unverified is set: %s %s %s", engine, version, verdict)

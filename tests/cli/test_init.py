@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from dpsql.assembly import servable
 from dpsql.cli.main import app
+from dpsql.engines import admitted
+from dpsql.engines.admitted import ADMITTED
 from dpsql.policy.load.document import parse_document
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.shadow.server.postgres import OWNER, Postgres
@@ -310,3 +312,16 @@ def test_other_schemas_of_a_file_are_named(tmp_path: Path) -> None:
     done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path)])
     assert done.exit_code == 1
     assert "Left out are the tables of other schemas: sales." in done.stderr
+
+
+def test_a_version_that_is_not_admitted_is_told_first(
+    hospital: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anybody writes schema files for nothing."""
+    (told,) = (each for each in ADMITTED if (each.engine, each.version) == ("PostgreSQL", "15"))
+    monkeypatch.setattr(admitted, "ADMITTED", [told])
+    done = RUN.invoke(app, ["init", hospital, "-d", str(tmp_path)])
+    assert done.exit_code == 0
+    assert done.output.startswith(
+        "this is PostgreSQL 16; dpsql serves PostgreSQL 15, and others only with engine: {unv"
+    )

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import psycopg
 
-from dpsql.shadow.server.postgres import Postgres
 from tests.docs.hospital import DDL, PATIENTS, rows
 from tests.docs.pages import ROOT, Block, _blocks
-from tests.support import clusters
+from tests.support.plain_server import PlainServer, installed_servers, running_server
 
 PAGE = ROOT / "docs" / "thirty-minutes.md"
 DPSQL = [sys.executable, "-c", "from dpsql.cli.main import app; app()"]
@@ -37,19 +36,14 @@ class Followed:
 
 
 @contextmanager
-def hospital_server(place: Path) -> Iterator[Postgres]:
-    """Run a PostgreSQL with the hospital's database, in a directory that the shadow's account can enter."""
-    for parent in (place, *place.parents[:2]):
-        parent.chmod(0o711)
-    server = clusters.start(place / "server")
-    try:
+def hospital_server(major: int) -> Iterator[PlainServer]:
+    """Run a PostgreSQL of a version with the hospital's database."""
+    with running_server(installed_servers()[major]) as server:
         with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
             connection.execute("CREATE DATABASE hospital")
         with psycopg.connect(server.dsn("hospital"), autocommit=True) as connection:
             connection.execute(f"{DDL}{rows(PATIENTS)}".encode())
         yield server
-    finally:
-        server.stop()
 
 
 def steps(*info: str) -> list[Block]:
@@ -57,15 +51,14 @@ def steps(*info: str) -> list[Block]:
     return [block for block in _blocks(PAGE) if block.info[: len(info)] == info]
 
 
-def environment_of(database: Postgres) -> Mapping[str, str]:
+def environment_of(database: PlainServer) -> Mapping[str, str]:
     """Return the environment that the page's reader has."""
-    address = database.address
-    dsn = f"host={address.directory} port={address.port} dbname=hospital user=dpsql_reader password='choose another'"
+    dsn = f"host={database.sockets} dbname=hospital user=dpsql_reader password='choose another'"
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOSPITAL": dsn}
 
 
 @contextmanager
-def followed(database: Postgres, home: Path) -> Iterator[Followed]:
+def followed(database: PlainServer, home: Path) -> Iterator[Followed]:
     """Do what each step says, in their order, and serve."""
     environment, said = environment_of(database), ""
     home.mkdir(mode=0o711)

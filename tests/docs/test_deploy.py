@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
+from dpsql.engines.admitted import is_admitted
 from dpsql.policy.load import load
 from dpsql.shadow.server.postgres import Postgres
 from tests.clients.site import configure, serving
@@ -212,6 +213,7 @@ def test_the_services_hold_together() -> None:
     assert set(services["database"]["networks"]).isdisjoint(services["superset"]["networks"])
     assert services["dpsql"]["depends_on"] == {"database": {"condition": "service_healthy"}}
     assert services["dpsql"]["cap_drop"] == ["ALL"]
+    assert is_admitted(("PostgreSQL", services["database"]["image"].partition(":")[2]))
 
 
 def test_kubernetes_probes_what_the_pages_have() -> None:

@@ -8,30 +8,24 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.shadow.server.postgres import Postgres
 from tests.docs.followed import DPSQL, environment_of, followed, hospital_server, steps
 from tests.docs.hospital import PATIENTS
 from tests.docs.pages import statements
+from tests.support.plain_server import PlainServer
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the page is followed."""
-    return tmp_path_factory.mktemp("thirty")
-
-
-@pytest.fixture(scope="module")
-def database(place: Path) -> Iterator[Postgres]:
-    """A server with the hospital's database."""
-    with hospital_server(place) as server:
+@pytest.fixture(scope="module", params=[15, 17])
+def database(request: pytest.FixtureRequest) -> Iterator[PlainServer]:
+    """A server with the hospital's database, of a version as an owner may have it."""
+    with hospital_server(request.param) as server:
         yield server
 
 
-def test_the_page_leads_to_answers(database: Postgres, place: Path) -> None:
+def test_the_page_leads_to_answers(database: PlainServer, tmp_path: Path) -> None:
     """Each step does what it says, in its order; the answers are near the truth."""
     (asked,) = steps("sql", "ask")
     with (
-        followed(database, place / "home") as led,
+        followed(database, tmp_path / "home") as led,
         psycopg.connect(led.dsn, autocommit=True) as connection,
     ):
         answers = [connection.execute(text.encode()).fetchall() for text in statements(asked)]
@@ -50,18 +44,18 @@ def test_the_page_leads_to_answers(database: Postgres, place: Path) -> None:
     assert left[0][1] == 16  # of 20 questions three are paid, and the profile costs as much as one
 
 
-def test_each_table_of_the_page_is_one_that_init_writes(database: Postgres, place: Path) -> None:
+def test_each_table_of_the_page_is_one_that_init_writes(database: PlainServer, tmp_path: Path) -> None:
     """Names, types and references are as `dpsql init` has them: only what the owner declares was added."""
     environment = environment_of(database)
     files = {block.info[2] for block in steps("yaml", "step") if block.info[2].startswith("schemas/")}
     done = subprocess.run(  # noqa: S603
-        [*DPSQL, "init", database.dsn("hospital"), "--unit", "patient=patients.patient_id", "-d", str(place / "new")],
+        [*DPSQL, "init", database.dsn("hospital"), "--unit", "patient=patients.patient_id", "-d", str(tmp_path / "new")],
         env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert {f"schemas/{path.name}" for path in (place / "new").iterdir()} == files, done.stderr
+    assert {f"schemas/{path.name}" for path in (tmp_path / "new").iterdir()} == files, done.stderr
     for block in steps("yaml", "step"):
         if block.info[2] not in files:
             continue
-        drafted = (place / "new" / Path(block.info[2]).name).read_text()
+        drafted = (tmp_path / "new" / Path(block.info[2]).name).read_text()
         for name, kind in re.findall(r"^  (\w+): \{type: (\"[^\"]+\"|[\w ()]+)", block.text, re.MULTILINE):
             assert f"  {name}: {{type: {kind}" in drafted

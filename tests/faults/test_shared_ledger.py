@@ -16,7 +16,7 @@ import pytest
 from tests.clients.data import write as write_records
 from tests.clients.site import Site, configure, serving
 from tests.faults.controls import write
-from tests.support.fix_ledger_server import LedgerServer, running_server
+from tests.support.plain_server import PlainServer, running_server
 
 SESSIONS = 64
 ROUNDS = 4
@@ -28,7 +28,7 @@ _PATIENCE = 120.0
 class Pair:
     """Two configurations of one data set, each with its own shadow and trail, and the servers that run now."""
 
-    ledger: LedgerServer
+    ledger: PlainServer
     dsn: str
     configs: list[Path]
     sites: list[Site] = field(default_factory=list)

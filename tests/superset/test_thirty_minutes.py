@@ -28,7 +28,7 @@ def led(place: Path) -> Iterator[Followed]:
     """The page, followed on a PostgreSQL with 20,000 patients."""
     where = place / "hospital"
     where.mkdir(mode=0o711)
-    with hospital_server(where) as server, followed(server, where / "home") as led:
+    with hospital_server(16) as server, followed(server, where / "home") as led:
         yield led
 
 

@@ -1,9 +1,10 @@
-"""PostgreSQL as the engine over tables that a test fills: the engine's own code, in the shadow's cluster."""
+"""PostgreSQL as the engine over tables that a test fills: the engine's own code, in the shadow's cluster or elsewhere."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 
 from dpsql.engines.base import Engine
@@ -38,28 +39,37 @@ _TIMES, _FEW = 16, 100
 
 
 class Served(PostgresEngine):
-    """A `PostgresEngine` over a database of its own in the shadow's cluster."""
+    """A `PostgresEngine` over a database of its own: in the shadow's cluster, unless another is given."""
 
     def __init__(
-        self, world: World, name: str, public: Mapping[str, Sequence[Row]] = {"zones": ZONES}, /, **settings: str
+        self,
+        world: World,
+        name: str,
+        public: Mapping[str, Sequence[Row]] = {"zones": ZONES},
+        dsn: Callable[[str], str] | None = None,
+        /,
+        **settings: str,
     ) -> None:
         """Make the database `name` with the policy's tables, empty but for the public ones, and a role to read them.
 
-        `settings` are PostgreSQL's own, for every session.
+        `dsn` says how the owner of another cluster connects to one of its databases; `settings` are PostgreSQL's own, for
+        every session.
         """
-        world.owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
-        world.owner.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
-        if world.owner.execute("SELECT FROM pg_roles WHERE rolname = 'reader'").fetchone() is None:
-            world.owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{world.server.address.secret}'")
-        for setting, value in settings.items():
-            world.owner.execute(SQL("ALTER DATABASE {} SET {} = {}").format(*map(Identifier, (name, setting)), value))
-        self._policy, self._owner = world.policy, world.connect("dpsql_owner", name)
+        at, secret = dsn or world.server.dsn, world.server.address.secret
+        with psycopg.connect(at("postgres"), autocommit=True) as owner:
+            owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
+            owner.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+            if owner.execute("SELECT FROM pg_roles WHERE rolname = 'reader'").fetchone() is None:
+                owner.execute(SQL("CREATE ROLE reader LOGIN PASSWORD {}").format(secret))
+            for setting, value in settings.items():
+                owner.execute(SQL("ALTER DATABASE {} SET {} = {}").format(*map(Identifier, (name, setting)), value))
+        self._policy, self._owner = world.policy, psycopg.connect(at(name), autocommit=True)
         self._filled: dict[str, tuple[int, int]] = {}
         for table in world.policy.tables.values():
             write_table(self._owner, "public", table, public.get(table.name, []))
         self._owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-        dsn = world.server.dsn(name).replace("user=dpsql_owner", "user=reader")
-        super().__init__(dsn, [table.name for table in world.policy.tables.values()])
+        reader = make_conninfo(at(name), user="reader", password=secret)
+        super().__init__(reader, {name: table.columns for name, table in world.policy.tables.items()})
 
     def measured(self, sql: str) -> Sequence[EngineRow]:
         """Return the rows of a measurement, in a session like those that the gateway has, and planned once.

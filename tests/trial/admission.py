@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.sql import SQL, Identifier
 
 from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS
+from dpsql.engines.postgres.planner import PLAIN_SWITCHES
 from dpsql.engines.postgres.pool import Pool
 from dpsql.engines.spark.client import SparkConnection
 from dpsql.engines.spark.engine import SparkEngine
@@ -38,6 +41,12 @@ _PARALLEL = {
     "max_parallel_workers_per_gather": 3,
 }
 _ALONE = {"max_parallel_workers_per_gather": 0}
+_TABLES = """
+SELECT n.nspname, c.relname,
+  string_agg(format('%%I %%s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+WHERE c.relkind = 'r' AND n.nspname LIKE %s GROUP BY c.oid, n.nspname, c.relname
+"""
 Reading = Callable[[Sequence[EngineRow]], MeasuredNumbers]
 Way = tuple[Ground, bool]
 """Where a statement runs, and whether plainly."""
@@ -69,17 +78,35 @@ class Divided(DuckDbGround):
             run(f"DROP TABLE {table}; ALTER TABLE {place.name}.main.divided RENAME TO {quoted(name)}")
 
 
-class Planned(PostgresGround):
-    """PostgreSQL in sessions with settings of their own."""
+class Elsewhere(PostgresGround):
+    """An owner's PostgreSQL, in sessions with settings of their own, with a copy of the shadow's made-up databases."""
 
-    def __init__(self, world: World, subject: TrialSubject, settings: Mapping[str, int]) -> None:
-        """Make the databases."""
+    def __init__(
+        self, world: World, subject: TrialSubject, dsn: Callable[[str], str], settings: Mapping[str, int]
+    ) -> None:
+        """Copy the databases to the cluster whose owner connects by `dsn`."""
         super().__init__(subject, world.server.dsn)
-        given = conninfo_to_dict(self._pool._plain)
+        with (
+            psycopg.connect(world.server.dsn("postgres")) as here,
+            psycopg.connect(dsn("postgres"), autocommit=True) as there,
+        ):
+            for schema, table, columns in here.execute(_TABLES, (f"{self.names.prefix}%",)).fetchall():
+                there.execute(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(schema)))
+                name = Identifier(schema, table)
+                there.execute(SQL("CREATE TABLE {} ({})").format(name, SQL(columns)))
+                with (
+                    here.cursor().copy(SQL("COPY {} TO STDOUT").format(name)) as source,
+                    there.cursor().copy(SQL("COPY {} FROM STDIN").format(name)) as target,
+                ):
+                    for block in source:
+                        target.write(block)
+        for pool in (self._pool, self._plain):
+            pool.close()
         chosen = " ".join(f"-c {name}={value}" for name, value in settings.items())
-        self._pool.close()
-        self._pool = Pool(make_conninfo("", **{**given, "options": chosen}), most=2)
-        weakref.finalize(self, self._pool.close)
+        self._pool = Pool(make_conninfo(dsn("postgres"), options=chosen), most=2)
+        self._plain = Pool(dsn("postgres"), most=2, allowed=PLAIN_SWITCHES)
+        for pool in (self._pool, self._plain):
+            weakref.finalize(self, pool.close)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +161,14 @@ def admission(
     engine: Filled,
     directory: Path,
     optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS),
+    *,
     others: Mapping[str, str] = {},
+    dsn: Callable[[str], str] | None = None,
 ) -> Admission:
     """Return the ways of an engine, the plainest first.
 
-    `optimizers` are DuckDB's, its files in a directory; `others` the addresses of more servers of Spark's, by what they do.
+    `optimizers` are DuckDB's, its files in a directory; `others` the addresses of more servers of Spark's, by what they do;
+    by `dsn` the owner of the PostgreSQL that holds records connects.
     """
     subject = TrialSubject.of(policy, world.public.rows, engine)
     places = [place for place in trial_places(subject.records) if place.whole or place.unit == 0]
@@ -155,8 +185,10 @@ def admission(
         sessions |= {how: partial(SparkConnection.of, remote) for how, remote in others.items()}
         ways = {how: (SparkGround(subject, connect), False) for how, connect in sessions.items()}
     else:
-        alone_there, parallel = Planned(world, subject, _ALONE), Planned(world, subject, _PARALLEL)
+        assert dsn is not None
+        alone_there, parallel = (Elsewhere(world, subject, dsn, settings) for settings in (_ALONE, _PARALLEL))
         ways = {
+            "where statements are tried": (PostgresGround(subject, world.server.dsn), False),
             "loops and sorting": (alone_there, True),
             "one process": (alone_there, False),
             "several processes": (parallel, False),

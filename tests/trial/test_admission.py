@@ -1,8 +1,9 @@
 """An engine's version is admitted where all golden statements and 2,000 made-up ones find the same integers in every way.
 
 In DuckDB: with the optimizers that are allowed and without any, by one thread and by several; in PostgreSQL as it plans, by
-loops and sorting, and by several processes; in Sail, which has no other switches, by one partition and by several, small
-batches, and joins in an order of its own. `make test-long` asks a few, of the versions that are installed.
+loops and sorting, and by several processes, each version beside the shadow's own, on which trials run; in Sail, which has no
+other switches, by one partition and by several, small batches, and joins in an order of its own. `make test-long` asks a few,
+of the versions that are installed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,14 +15,12 @@ import pytest
 from dpsql.canaries.made_up_source import sail
 from dpsql.engines.duckdb.optimizers import other_optimizers
 from dpsql.policy.model import Policy
-from dpsql.shadow.server import binaries
-from dpsql.shadow.server.postgres import Postgres
-from tests.support import clusters
 from tests.support.fix_shop import PUBLIC, paying, read_shop
 from tests.support.fix_shop import USERS as SHOPPERS
 from tests.support.fix_world import USERS, running
 from tests.support.golden import load
 from tests.support.memory import Memory
+from tests.support.plain_server import installed_servers, running_server
 from tests.support.quick_ledger import quick_directory
 from tests.support.records import ZONES
 from tests.support.sailing import Sailing
@@ -34,9 +33,9 @@ from tests.trial.test_optimizer import STATEMENT as READ_OTHERWISE
 
 MADE_UP, PARTS, FEW = 2000, 10, 12
 GOLDEN = [golden for golden in load() if golden.verdict == "answered"]
-MAJORS = {installed.major for installed in (*binaries._in_wheel(), *binaries._of_debian()) if installed.major > 15}
-"""Of PostgreSQL; a trial needs 16 or later, which can say what is a number without failing."""
-ENGINES = ("duckdb", *(f"postgres {major}" for major in sorted(MAJORS)), pytest.param("sail", marks=slow))
+SERVERS = installed_servers()
+"""Of PostgreSQL, each of which holds records, beside a shadow of the version that trials always run on."""
+ENGINES = ("duckdb", *(f"postgres {major}" for major in sorted(SERVERS)), pytest.param("sail", marks=slow))
 _ALONE = {"SAIL_EXECUTION__DEFAULT_PARALLELISM": "1"}
 _PARALLEL = {
     "SAIL_EXECUTION__DEFAULT_PARALLELISM": "4",
@@ -47,14 +46,11 @@ Admissions = Mapping[str, Admission]
 
 
 def _opened(policy: Policy, engine: str, users: Mapping[str, str], until: ExitStack) -> Admission:
-    """Return the ways of an engine over a world; a PostgreSQL of a version holds the shadow, too."""
+    """Return the ways of an engine over a world."""
     public = PUBLIC if "customers" in policy.tables else {"zones": ZONES}
     memory = Memory(policy, public=public)
-    with pytest.MonkeyPatch.context() as patch:
-        if engine.startswith("postgres"):
-            patch.setattr(binaries, "_PREFERRED", (int(engine.split()[1]),))
-            patch.setattr(clusters, "start", lambda directory, *_: Postgres.start(directory))
-        world = until.enter_context(running(policy, users, memory))
+    world = until.enter_context(running(policy, users, memory))
+    dsn = None
     filled: Filled = memory
     others = {}
     if engine == "sail":
@@ -62,9 +58,10 @@ def _opened(policy: Policy, engine: str, users: Mapping[str, str], until: ExitSt
         filled, others = Sailing(remotes[0], world.policy, public), {"several partitions": remotes[1]}
         until.callback(filled.close)
     elif engine != "duckdb":
-        filled = Served(world, "admitted", public)
+        dsn = until.enter_context(running_server(SERVERS[int(engine.split()[1])])).dsn
+        filled = Served(world, "admitted", public, dsn)
         until.callback(filled.close)
-    return admission(world.policy, world, filled, until.enter_context(quick_directory()), others=others)
+    return admission(world.policy, world, filled, until.enter_context(quick_directory()), others=others, dsn=dsn)
 
 
 @pytest.fixture(scope="module", params=ENGINES)

@@ -13,6 +13,7 @@ from dpsql.cli.support.catalogued import CatalogueTable
 from dpsql.cli.support.drafting import Units, draft, left_out
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.joined_views import joined_view, view_name
+from dpsql.engines.admitted import is_admitted, versions
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
@@ -53,6 +54,12 @@ def init(
         )
     source = _source(database)
     catalogue = _catalogue(source, schema or ())
+    if catalogue.version and not is_admitted(("PostgreSQL", catalogue.version)):
+        typer.echo(
+            f"this is PostgreSQL {catalogue.version}; dpsql serves PostgreSQL {versions('PostgreSQL')}, and others only with "
+            "engine: {unverified: true}, at your own risk",
+            err=True,
+        )
     tables, advice = catalogue.tables, _advice(catalogue, source)
     chosen = _chosen(table, tables, advice)
     units = None if unit is None else _units(unit, tables)

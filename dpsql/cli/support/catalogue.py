@@ -20,6 +20,8 @@ class Catalogue:
 
     tables: Mapping[str, CatalogueTable]
     elsewhere: Sequence[str] = ()
+    version: str = ""
+    """Of PostgreSQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: C
             return _catalogue(_duckdb_rows(path))
         case PostgresServer(dsn):
             catalogue = read_postgres(dsn, schemas)
-            return Catalogue(catalogue.tables, catalogue.elsewhere)
+            return Catalogue(catalogue.tables, catalogue.elsewhere, catalogue.version)
         case RecordsFile(path):
             return Catalogue({path.name.partition(".")[0]: CatalogueTable(_columns_of(path))})
         case _:

@@ -46,6 +46,7 @@ class PostgresTables:
     tables: Mapping[str, CatalogueTable]
     elsewhere: tuple[str, ...]
     """Schemas whose tables are not found."""
+    version: str
 
 
 def read_postgres(dsn: str, schemas: Collection[str] = ()) -> PostgresTables:
@@ -57,6 +58,7 @@ def read_postgres(dsn: str, schemas: Collection[str] = ()) -> PostgresTables:
     try:
         with psycopg.connect(dsn, connect_timeout=10) as connection:
             connection.read_only = True
+            version = str(connection.info.server_version // 10_000)
             columns: list[_Column] = connection.execute(_COLUMNS.encode()).fetchall()
             keys: list[_Key] = connection.execute(_KEYS.encode()).fetchall()
     except psycopg.ProgrammingError as failure:
@@ -67,7 +69,7 @@ def read_postgres(dsn: str, schemas: Collection[str] = ()) -> PostgresTables:
         raise ConfigError("the PostgreSQL server can't be asked", hint=str(failure).splitlines()[0]) from None
     elsewhere = dict.fromkeys(row[2] for row in columns if not row[1] and row[2] not in schemas)
     wanted = [row for row in columns if (row[1] or row[2] in schemas) and not row[4]]
-    return PostgresTables(dict(_tables(wanted, keys)), tuple(elsewhere))
+    return PostgresTables(dict(_tables(wanted, keys)), tuple(elsewhere), version)
 
 
 def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, CatalogueTable]]:

@@ -11,7 +11,7 @@ from dpsql.accounting.postgres.claims import ServerClaims
 from dpsql.errors import LedgerFailed
 from tests.accounting.conftest import Opened
 from tests.support.fix_ledger import account_of, ask, item_of, spent
-from tests.support.fix_ledger_server import LedgerServer, running_server
+from tests.support.plain_server import PlainServer, running_server
 
 
 def _until_taken(claims: ServerClaims, *keys: str) -> None:
@@ -31,13 +31,13 @@ def test_all_or_none_until_given_back(dsn: str) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[LedgerServer]:
+def server() -> Iterator[PlainServer]:
     """A server that may be killed."""
     with running_server() as running:
         yield running
 
 
-def test_they_outlive_the_server(server: LedgerServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_outlive_the_server(server: PlainServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it is back they are taken again; until then nobody has any, and in the end that is said."""
     with closing(ServerClaims(server.dsn())) as first, closing(ServerClaims(server.dsn())) as two:
         assert first.take(["a"])

@@ -17,13 +17,13 @@ from dpsql.accounting.postgres import session, store, trouble
 from dpsql.accounting.postgres.ledger import PostgresLedger
 from dpsql.errors import LedgerBusy, LedgerFailed, LedgerFull
 from tests.support.fix_ledger import Clock, account_of, ask, item_of
-from tests.support.fix_ledger_server import LedgerServer, running_server
+from tests.support.plain_server import PlainServer, running_server
 
 CHARGERS = 6
 
 
 @pytest.fixture
-def server() -> Iterator[LedgerServer]:
+def server() -> Iterator[PlainServer]:
     """A server that may be killed."""
     with running_server() as running:
         yield running
@@ -50,7 +50,7 @@ def test_kinds_of_trouble(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_restart_is_waited_for_and_an_outage_is_told(
-    server: LedgerServer, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    server: PlainServer, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is measured meanwhile; what is stored under a charge of before is kept."""
     with PostgresLedger(server.dsn(), tmp_path / "l", clock) as ledger:
@@ -72,7 +72,7 @@ def test_a_restart_is_waited_for_and_an_outage_is_told(
 
 
 def test_a_server_that_answers_nothing_keeps_nobody_for_ever(
-    server: LedgerServer, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    server: PlainServer, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those who wait hear of it together, nothing is measured, and whatever was charged then is charged once."""
     monkeypatch.setattr(session, "_SILENT", 0.5)
@@ -116,7 +116,7 @@ def _charge(ledger: PostgresLedger, name: str, over: threading.Event, heard: Cou
 
 @pytest.mark.parametrize("seed", range(2))
 def test_kills_of_the_server_lose_no_charge_and_double_none(
-    server: LedgerServer, tmp_path: Path, clock: Clock, seed: int
+    server: PlainServer, tmp_path: Path, clock: Clock, seed: int
 ) -> None:
     """Of two that charge on and on while it is killed and started again every acknowledged charge is there, once."""
     over, heard, chance = threading.Event(), Counter[str](), random.Random(seed)  # noqa: S311 # any moment will do
