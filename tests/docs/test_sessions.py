@@ -30,13 +30,14 @@ taxi=> EXPLAIN SELECT count(*) FROM trips;
 """
 _TOUR = ROOT / "docs" / "tour.md"
 _OTHER = "somebody_else"
-"""Who follows the tour once more."""
+_THIRD = "a_third"
+"""Who follow the tour once more."""
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Demo]:
     """The demo, to a role of its own for each page."""
-    with demo(_OTHER, *(role for page in sessions() for role in roles_of(page))) as running:
+    with demo(_OTHER, _THIRD, *(role for page in sessions() for role in roles_of(page))) as running:
         yield running
 
 
@@ -54,6 +55,18 @@ def test_sessions_are_as_psql_shows_them(page: Path, served: Demo) -> None:
             break
     differing = difflib.unified_diff("\n".join(shown).splitlines(), "\n".join(now).splitlines(), lineterm="")
     assert now == shown, "\n".join(differing)
+
+
+def test_the_tour_gets_the_margins_that_it_was_told_before(served: Demo) -> None:
+    """By the page, and by the demo as it is: EXPLAIN knows C, which the statement before it has paid for."""
+    shown = [block.text for block in sessions()[_TOUR]]
+    psql = served.begun(_THIRD)
+    for session in (shown, [replayed(text, psql) for text in shown]):
+        (before,) = re.findall(
+            r"Output count\(\*\): ±([\d,]+) with 95 %.* if C is \d+, as was found", "\n".join(session)
+        )
+        (after,) = re.findall(r"\| margin *\n[-+]+\n.*\| *(\d+)$", "\n".join(session), re.MULTILINE)
+        assert float(after) == pytest.approx(float(before.replace(",", "")), rel=0.02)
 
 
 def test_the_tour_ends_with_a_chart(served: Demo, tmp_path: Path) -> None:

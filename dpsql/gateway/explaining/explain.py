@@ -190,7 +190,13 @@ def _scope(
 
 
 def _margin(line: Expected) -> str:
-    return f"±{line.margin:.3g}" if line.up_to is None else f"±{line.margin:.3g} to ±{line.up_to:.3g}"
+    least = f"±{_digits(line.margin)}"
+    return least if line.up_to is None else f"{least} to ±{_digits(line.up_to)}"
+
+
+def _digits(margin: float) -> str:
+    """Return three digits of a margin, those of thousands apart: 1,120."""
+    return f"{float(f'{margin:.3g}'):,.15g}"
 
 
 def _left_out(plan: MeasurementPlan) -> Iterator[str]:
