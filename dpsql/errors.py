@@ -234,7 +234,7 @@ class EngineNotReady(
     _FixedError,
     sqlstate="57P03",
     text="the engine can't take the measurement as things are; nothing was charged",
-    advice="Tell the operator of dpsql; its log says what to do.",
+    advice="Try again in a moment. If it stays so, tell the operator of dpsql; its log says what to do.",
 ):
     """The engine refuses a statement, or holds other data than were opened; no data was read."""
 

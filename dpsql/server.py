@@ -14,8 +14,8 @@ import psycopg
 
 from dpsql.accounting.ledger import Way
 from dpsql.assembly import contents_of, drop_roles, entries_of, gateway_of, listener_of, roles_of, start_shadow
-from dpsql.engines.base import Engine
-from dpsql.engines.open import open_engine
+from dpsql.engines.base import Engine, NoEngine
+from dpsql.engines.open import is_altered, open_altered, open_engine
 from dpsql.errors import DpsqlError
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway
@@ -47,7 +47,7 @@ _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0
 """Seconds a measurement may take."""
 _LOOK = 0.5
-"""Seconds between two checks that the shadow runs."""
+"""Seconds between two checks that the shadow runs, and that the tables are what they were."""
 _ATTEMPTS = 3
 """How often a new configuration is tried when the shadow dies meanwhile."""
 _PAUSE = 5.0
@@ -154,11 +154,31 @@ class Server:
         async with self._changing:
             await self._change(self._config, await asyncio.to_thread(open_engine, self._config))
 
-    async def _change(self, new: Config, engine: Engine) -> None:
+    async def _watch_tables(self) -> None:
+        """Take what is altered in the engine's tables, for as long as the policy fits."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            try:
+                if await asyncio.to_thread(is_altered, self._engine):
+                    await self._take_altered_tables()
+            except NoEngine:  # statements tell
+                continue
+            except DpsqlError as failed:
+                _LOG.error("what is altered in the engine's tables is not taken: %s", failed.message)
+            except Exception:  # noqa: BLE001 # it is logged, and tried again
+                _LOG.exception("what is altered in the engine's tables is not taken")
+
+    async def _take_altered_tables(self) -> None:
+        async with self._changing:
+            engine = await asyncio.to_thread(open_altered, self._config, self._engine)
+            await self._change(self._config, engine, self._public)
+        _LOG.warning("the engine's tables were altered, and are served as they are now")
+
+    async def _change(self, new: Config, engine: Engine, public: Public | None = None) -> None:
         """Serve by another configuration, or from another engine, and tell those whom it concerns."""
         old_engine = self._engine
         try:
-            await self._serve_config(new, engine)
+            await self._serve_config(new, engine, public)
         except BaseException:
             if engine is not self._engine:
                 engine.close()
@@ -173,10 +193,10 @@ class Server:
         await self._on_shadow_thread(drop_roles, self._shadow, self._config)
         await self._pages.change(self._site())
 
-    async def _serve_config(self, new: Config, engine: Engine) -> None:
+    async def _serve_config(self, new: Config, engine: Engine, known: Public | None) -> None:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
         # The work that may take long comes before the lock: the shadow can be restarted meanwhile.
-        public = await asyncio.to_thread(read_public, new.policy, engine)
+        public = await asyncio.to_thread(read_public, new.policy, engine) if known is None else known
         contents = await asyncio.to_thread(self._contents_of, new, public, engine)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -218,12 +238,13 @@ class Server:
         self._contents = self._contents_of(config, self._public, self._engine)
         parts = (config, self._public, self._engine, self._contents)
         self._listener = await self._listen(await self._on_shadow_thread(self._build_gateway, *parts))
-        self._stack.callback(asyncio.get_running_loop().create_task(self._watch_shadow()).cancel)
+        for watching in (self._watch_shadow(), self._watch_tables()):
+            self._stack.callback(asyncio.get_running_loop().create_task(watching).cancel)
         self._stack.push_async_callback(self._pages.stop)
         serving, number = lambda: (self._config, self._engine), 0 if self._post is None else self._post.number
         if not number:
             await self._pages.open(config, self._site(), self._shares.pages)
-        sources = Sources(serving, *self._books.each, self._listener, self._site().trouble, self._pages.ends)
+        sources = Sources(serving, *self._books.each, self._listener, self._site().ready, self._pages.ends)
         self._stack.enter_context(served_metrics(config.metrics, number, sources))
         if config.snapshot is not None:
             keeper = SnapshotKeeper(serving, self._serve_copy)
@@ -283,5 +304,5 @@ class Server:
         config, clock = self._config, time.monotonic
         vouch = self._listener.vouch
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
-        trouble = Readiness(lambda: (self._engine, self._config.policy), self._books.ledger, clock).trouble
-        return Site(config.policy, roles_of(config), server.connect, self._books.ledger, os.urandom, clock, trouble)
+        ready = Readiness(lambda: (self._engine, self._config.policy), self._books.ledger, clock).state
+        return Site(config.policy, roles_of(config), server.connect, self._books.ledger, os.urandom, clock, ready)

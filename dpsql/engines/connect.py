@@ -38,7 +38,7 @@ def _connected(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
             return DuckDb(table_files(source, config.policy), resources)
         case PostgresServer(dsn, places):
             _see_that_they_are_declared(places, config.policy)
-            return PostgresEngine(dsn, list(config.policy.tables), places)
+            return PostgresEngine(dsn, {name: table.columns for name, table in config.policy.tables.items()}, places)
         case SparkServer(remote, places):
             _see_that_they_are_declared(places, config.policy)
             return SparkEngine(remote, {**{name: name for name in config.policy.tables}, **places})

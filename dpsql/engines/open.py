@@ -1,12 +1,18 @@
 """From the configuration to a running engine: the one that holds the records, or one over dpsql's own copy of them."""
 
+import logging
+from collections.abc import Mapping
+
 from dpsql.engines.admitted import see_that_it_is_admitted
 from dpsql.engines.base import Engine
 from dpsql.engines.connect import connect_engine
 from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.snapshot.open import open_snapshot
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import check_tables, misfits_of
 from dpsql.policy.config import Config
+
+_LOG = logging.getLogger("dpsql.engine")
 
 
 def open_engine(config: Config) -> Engine:
@@ -28,3 +34,38 @@ def open_engine(config: Config) -> Engine:
         engine.close()
         raise
     return engine
+
+
+def is_altered(engine: Engine) -> bool:
+    """Return whether the engine says something new of its tables, which are then to be opened anew.
+
+    Files are read again only when the operator says so: when they change may tell of people.
+
+    Raises:
+        NoEngine: it can't be asked.
+    """
+    return isinstance(engine, PostgresEngine) and engine.is_altered()
+
+
+def open_altered(config: Config, before: Engine) -> Engine:
+    """Open an engine again whose tables were altered: those that fit no more are refused from now on, others go on.
+
+    Raises:
+        ConfigError: it can't be reached, or may not be used any more.
+    """
+    engine = connect_engine(config)
+    try:
+        misfits = misfits_of(config.policy, engine)
+        for text in misfits.values():
+            _LOG.error("%s", text)
+        if misfits and isinstance(engine, PostgresEngine) and isinstance(before, PostgresEngine):
+            engine.refuse(misfits, before)
+    except BaseException:
+        engine.close()
+        raise
+    return engine
+
+
+def misfits(engine: Engine) -> Mapping[str, str]:
+    """Return the tables that do not fit the policy any more, each with the reason."""
+    return engine.misfits if isinstance(engine, PostgresEngine) else {}

@@ -18,11 +18,17 @@ def check_tables(policy: Policy, engine: Engine) -> None:
     Raises:
         ConfigError: with a line for each mistake: file, table, column, and both types.
     """
-    mistakes = [line for table in policy.tables.values() for line in _mistakes(table, policy.tables, engine)]
+    mistakes = misfits_of(policy, engine)
     if mistakes:
-        raise ConfigError("\n".join(mistakes), hint="Correct the schema files, or the tables.")
+        raise ConfigError("\n".join(mistakes.values()), hint="Correct the schema files, or the tables.")
     for table in policy.tables.values():
         _see_that_it_is_readable(table, engine)
+
+
+def misfits_of(policy: Policy, engine: Engine) -> dict[str, str]:
+    """Return the tables that do not fit what is declared of them, each with a line for each mistake."""
+    lines = {name: "\n".join(_mistakes(table, policy.tables, engine)) for name, table in policy.tables.items()}
+    return {name: text for name, text in lines.items() if text}
 
 
 def _see_that_it_is_readable(table: Table, engine: Engine) -> None:

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
+from dpsql.engines.open import misfits
 from dpsql.errors import DpsqlError, EngineAway, EngineNotReady, LedgerBusy, LedgerFailed
 from dpsql.policy.model import Policy
 from dpsql.question import Cancellation
@@ -15,6 +17,15 @@ _PATIENCE = 10.0
 """Seconds that the engine may take."""
 
 
+class ReadyState(NamedTuple):
+    """What monitors hear."""
+
+    answers: bool = True
+    """Whether private questions would be answered."""
+    text: str = "ready"
+    """Else what clients would hear; or which tables nothing is answered about, a line each."""
+
+
 class Readiness:
     """Checks that the engine takes measurements and the ledger can be read, without charging or running one."""
 
@@ -23,29 +34,35 @@ class Readiness:
         self._engine, self._ledger = engine, ledger
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: tuple[float, str | None] | None = None
+        self._seen: tuple[float, ReadyState] | None = None
 
-    def trouble(self) -> str | None:
-        """Return what clients would hear instead of an answer; None if engine and ledger are ready."""
+    def state(self) -> ReadyState:
+        """Return whether engine and ledger are ready."""
         with self._lock:
             if self._seen is None or self._clock() - self._seen[0] > _KEPT:
-                trouble = self._look()
+                state = self._look()
                 # Counted from the end of the check: an engine that hangs is not asked all the time.
-                self._seen = self._clock(), trouble
+                self._seen = self._clock(), state
             return self._seen[1]
 
-    def _look(self) -> str | None:
+    def _look(self) -> ReadyState:
         engine, policy = self._engine()
         try:
             self._ledger.entries(None, 1, Cancellation())
         except (LedgerBusy, LedgerFailed) as failed:
-            return failed.message
+            return ReadyState(answers=False, text=failed.message)
+        unfit = misfits(engine)
+        told = ("ready", *(text.replace(f"{policy.tables[table].file}: ", "") for table, text in unfit.items()))
+        tables = [name for name, table in policy.tables.items() if not table.public]
         try:
-            tables = [engine.named(table.name) for table in policy.tables.values() if not table.public]
-            probes = [f"SELECT 1 FROM {table} WHERE 1 = 0" for table in tables]  # noqa: S608
+            # Where none of them fits any more, what is asked of all tells so.
+            probes = [
+                f"SELECT 1 FROM {engine.named(name)} WHERE 1 = 0"  # noqa: S608
+                for name in [table for table in tables if table not in unfit] or tables
+            ]
             with engine.ready(probes, timeout=_PATIENCE, cancellation=Cancellation()):
-                return None
+                return ReadyState(answers=True, text="\n".join(told))
         except (EngineAway, EngineNotReady) as failed:
-            return failed.message
+            return ReadyState(answers=False, text="\n".join((failed.message, *told[1:])))
         except DpsqlError:
-            return EngineAway.text
+            return ReadyState(answers=False, text=EngineAway.text)

@@ -106,7 +106,7 @@ def _amounts(
 def _health(sources: Sources) -> Iterator[Metric]:
     _, engine = sources.serving()
     yield _gauge(
-        "dpsql_ready", "Whether private questions would be answered.", (), [((), float(not sources.trouble()))]
+        "dpsql_ready", "Whether private questions would be answered.", (), [((), float(sources.ready().answers))]
     )
     yield _gauge(
         "dpsql_audit_writable", "Whether the audit trail is written.", (), [((), float(sources.trail.writable))]

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
+from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.config import Config
 from dpsql.stage_times import StageTimes
 from dpsql.trail.trail import AuditTrail
@@ -22,7 +23,7 @@ class Sources:
     trail: AuditTrail
     times: StageTimes
     listener: Listener
-    trouble: Callable[[], str | None]
-    """Returns why private questions would not be answered now."""
+    ready: Callable[[], ReadyState]
+    """Returns whether private questions would be answered now."""
     page_certificate: Callable[[], datetime | None]
     """Returns when the certificate of the pages ends."""

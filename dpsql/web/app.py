@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dpsql.epsilon.refusal import BadInput
+from dpsql.gateway.readiness import ReadyState
 from dpsql.web import budget, explore, login
 from dpsql.web.attempts import Attempts
 from dpsql.web.choosing import choose
@@ -87,14 +88,14 @@ async def _healthy(_: Request) -> Response:
 
 def _ready(context: PageContext) -> Endpoint:
     """Tell monitors, without a log-in, whether private questions would be answered; however many ask, one thread looks."""
-    looking: asyncio.Future[str | None] | None = None
+    looking: asyncio.Future[ReadyState] | None = None
 
     async def endpoint(_: Request) -> Response:
         nonlocal looking
         if looking is None or looking.done():
-            looking = asyncio.ensure_future(run_in_threadpool(context.site.trouble))
-        trouble = await asyncio.shield(looking)
-        return PlainTextResponse(f"{trouble or 'ready'}\n", 503 if trouble else 200)
+            looking = asyncio.ensure_future(run_in_threadpool(context.site.ready))
+        state = await asyncio.shield(looking)
+        return PlainTextResponse(f"{state.text}\n", 200 if state.answers else 503)
 
     return endpoint
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
+from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.model import Policy, Role
 from dpsql.privacy.mechanisms.entropy import Entropy
 
@@ -73,8 +74,8 @@ class Site:
     entropy: Entropy
     clock: Callable[[], float]
     """Seconds that never go back."""
-    trouble: Callable[[], str | None]
-    """Returns why private questions would not be answered now, in words that anybody may read; may take seconds."""
+    ready: Callable[[], ReadyState]
+    """Returns whether private questions would be answered now, in words that anybody may read; may take seconds."""
     cookie: str = "dpsql"
     secure: bool = False
     """Whether the pages are served over TLS only."""

@@ -82,7 +82,7 @@ def postgres(owner: psycopg.Connection, reader_dsn: str) -> Iterator[Callable[[s
 
     def make(sql: str) -> PostgresEngine:
         owner.execute(sql.encode())
-        opened.append(PostgresEngine(reader_dsn, []))
+        opened.append(PostgresEngine(reader_dsn, {}))
         return opened[-1]
 
     yield make

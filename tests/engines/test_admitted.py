@@ -104,7 +104,7 @@ def test_a_copy_is_in_an_admitted_duckdb(tmp_path: Path, monkeypatch: pytest.Mon
 def test_engines_know_what_they_are(owner: psycopg.Connection, reader_dsn: str, spark_server: str) -> None:
     """Each by its own word; of a server of Spark Connect it tells whether it is Spark."""
     owner.execute("CREATE TABLE t (a INT)")
-    served = PostgresEngine(reader_dsn, ["t"])
+    served = PostgresEngine(reader_dsn, {"t": None})
     assert served.product == ("PostgreSQL", str(owner.info.server_version // 10_000))
     served.close()
     spark = SparkEngine(spark_server, {})

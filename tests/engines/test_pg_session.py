@@ -95,7 +95,7 @@ def test_what_others_may_create_is_never_called(
         with psycopg.connect(broken) as connection:
             row = connection.execute("SELECT b = 'abc'::varchar, length(b) FROM t").fetchone()
             assert row == (True, 42)
-        engine = PostgresEngine(broken, ["t"])
+        engine = PostgresEngine(broken, {"t": None})
         assert engine.named("t") == '"public"."t"'
         assert asked(engine, "SELECT CAST(b = 'abc'::varchar AS VARCHAR), length(b) FROM {t}", charge) == [("false", 3)]
         engine.close()
@@ -110,7 +110,9 @@ def test_a_table_is_the_one_that_the_path_finds(server: Postgres, owner: psycopg
     owner.execute(f"GRANT SELECT ON public.two TO {READER}".encode())
     try:
         for path, expected in (("records,public", 1), ("public,records", 2)):
-            engine = PostgresEngine(reading(server).replace("search_path=records", f"search_path={path}"), ["two"])
+            engine = PostgresEngine(
+                reading(server).replace("search_path=records", f"search_path={path}"), {"two": None}
+            )
             assert asked(engine, "SELECT a FROM {two}", charge) == [(expected,)]
             engine.close()
     finally:
@@ -123,14 +125,14 @@ def test_rows_that_a_policy_hides_are_refused(owner: psycopg.Connection, reader_
         f"CREATE TABLE t (a INT); GRANT SELECT ON t TO {READER}; ALTER TABLE t ENABLE ROW LEVEL SECURITY".encode()
     )
     with pytest.raises(ConfigError, match="row-level security hides rows of t"):
-        PostgresEngine(reader_dsn, ["t"])
+        PostgresEngine(reader_dsn, {"t": None})
 
 
 def test_a_pooler_that_drops_settings_is_refused(owner: psycopg.Connection, reader_dsn: str) -> None:
     """Nothing is asked in a session that reads statements otherwise."""
     owner.execute("CREATE TABLE t (a INT)")
     with _pooler(reader_dsn) as dsn, pytest.raises(ConfigError, match="does not keep the settings") as caught:
-        PostgresEngine(dsn, ["t"])
+        PostgresEngine(dsn, {"t": None})
     assert caught.value.hint is not None
     assert "pooler" in caught.value.hint
 
@@ -185,7 +187,7 @@ def test_what_is_set_for_speed_may_be_set_otherwise_by_the_dsn(owner: psycopg.Co
 def test_planning_takes_only_what_is_allowed(owner: psycopg.Connection, reader_dsn: str) -> None:
     """Whatever a DSN has for it, and whatever this version of PostgreSQL brings along."""
     owner.execute("CREATE TABLE t (a INT)")
-    engine = PostgresEngine(f"{reader_dsn} options='-c enable_memoize=on'", ["t"])
+    engine = PostgresEngine(f"{reader_dsn} options='-c enable_memoize=on'", {"t": None})
     on = "SELECT name FROM pg_settings WHERE name LIKE 'enable\\_%' AND setting = 'on' ORDER BY 1"
     assert [name for (name,) in engine.for_owner(on, timeout=30)] == sorted(ALLOWED_SWITCHES)
     engine.close()

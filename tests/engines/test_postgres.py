@@ -64,7 +64,7 @@ def test_types_are_those_that_stand_behind_domains(postgres: Make) -> None:
 def test_a_superuser_is_refused(server: Postgres) -> None:
     """The hint is what to do instead."""
     with pytest.raises(ConfigError, match='the role "dpsql_owner" is a superuser') as caught:
-        PostgresEngine(reading(server, "dpsql_owner"), ["trips"])
+        PostgresEngine(reading(server, "dpsql_owner"), {"trips": None})
     assert caught.value.hint == (
         "CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; GRANT SELECT ON \"trips\" TO dpsql_reader;"
     )
@@ -75,21 +75,21 @@ def test_a_role_that_may_write_is_refused(owner: psycopg.Connection, reader_dsn:
     """One privilege on one table is too much."""
     owner.execute(f"CREATE TABLE t (a INT); CREATE TABLE u (a INT); GRANT {privilege} ON u TO {READER}".encode())
     with pytest.raises(ConfigError, match="may write to u"):
-        PostgresEngine(reader_dsn, ["t", "u"])
-    PostgresEngine(reader_dsn, ["t"]).close()
+        PostgresEngine(reader_dsn, {"t": None, "u": None})
+    PostgresEngine(reader_dsn, {"t": None}).close()
 
 
 def test_a_database_whose_texts_can_not_all_be_read_is_refused(server: Postgres, owner: psycopg.Connection) -> None:
     """Its error at a text that is no UTF-8 would tell that there is such a text."""
     owner.execute("CREATE DATABASE loose ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     with pytest.raises(ConfigError, match="encoding is SQL_ASCII"):
-        PostgresEngine(server.dsn("loose").replace("user=dpsql_owner", f"user={READER}"), [])
+        PostgresEngine(server.dsn("loose").replace("user=dpsql_owner", f"user={READER}"), {})
 
 
 def test_no_setting_changes_how_texts_are_read(owner: psycopg.Connection, reader_dsn: str, charge: Charge) -> None:
     """In another encoding a text that it lacks would be an error."""
     owner.execute("CREATE TABLE t AS SELECT '日本' AS a")
-    engine = PostgresEngine(f"{reader_dsn} client_encoding=LATIN1", [])
+    engine = PostgresEngine(f"{reader_dsn} client_encoding=LATIN1", {})
     assert _one(engine, "SELECT a FROM {t}", charge) == "日本"
     engine.close()
 
@@ -97,23 +97,51 @@ def test_no_setting_changes_how_texts_are_read(owner: psycopg.Connection, reader
 def test_an_unreachable_server_is_told(reader_dsn: str) -> None:
     """The message does not repeat the DSN, which may hold a password."""
     with pytest.raises(NoEngine, match=re.escape("the PostgreSQL server can't be asked")) as caught:
-        PostgresEngine(reader_dsn.replace("port=", "password=hidden port=1"), [])
+        PostgresEngine(reader_dsn.replace("port=", "password=hidden port=1"), {})
     assert "hidden" not in f"{caught.value.message}{caught.value.hint}"
 
 
 @pytest.mark.parametrize(
     "change", ["ALTER TABLE t DROP CONSTRAINT t_a_key", "ALTER TABLE t ALTER COLUMN b TYPE numeric", "DROP TABLE t"]
 )
-def test_an_altered_table_ends_the_measurements(
+def test_an_altered_table_ends_its_own_measurements(
     postgres: Make, owner: psycopg.Connection, charge: Charge, change: str
 ) -> None:
-    """What was planned on a constraint or a type is not answered once it has gone."""
+    """What was planned on a constraint or a type is not answered once it has gone; what does not read it is."""
     engine = postgres("CREATE TABLE other AS SELECT 1 AS i; CREATE TABLE t (a INT UNIQUE, b INT)")
     assert engine.unique_keys("t") == {frozenset({"a"})}
-    assert _one(engine, "SELECT count(*) FROM {other}", charge) == 1
+    assert _one(engine, "SELECT count(*) FROM {t}", charge) == 0
     owner.execute(change.encode())
+    assert _one(engine, "SELECT count(*) FROM {other}", charge) == 1
     with pytest.raises(EngineNotReady):
-        _one(engine, "SELECT count(*) FROM {other}", charge)
+        _one(engine, "SELECT count(*) FROM {t}", charge)
+    assert engine.is_altered()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE t ADD c INT",
+        "ALTER TABLE t DROP b",
+        "ALTER TABLE t ALTER b TYPE numeric",
+        "CREATE UNIQUE INDEX ON t (a, b)",
+        "ALTER TABLE t ADD CHECK (b > 0)",
+        "ALTER TABLE t RENAME b TO c; ALTER TABLE t ADD b INT",
+    ],
+)
+def test_what_happens_to_columns_that_nobody_declares_stops_nothing(
+    owner: psycopg.Connection, reader_dsn: str, charge: Charge, change: str
+) -> None:
+    """The table is served with a column less than it has."""
+    owner.execute("CREATE TABLE t (a INT UNIQUE, b INT)")
+    engine = PostgresEngine(reader_dsn, {"t": ["a"]})
+    try:
+        assert engine.columns("t") == {"a": "integer"}
+        owner.execute(change.encode())
+        assert _one(engine, "SELECT count(*) FROM {t}", charge) == 0
+        assert engine.is_current()
+    finally:
+        engine.close()
 
 
 def test_a_lost_connection_is_made_anew(postgres: Make, owner: psycopg.Connection, charge: Charge) -> None:
@@ -142,17 +170,17 @@ def test_tables_are_found_by_their_places(server: Postgres, reader_dsn: str, cha
             'INSERT INTO clinical."La bs" VALUES (7); GRANT USAGE ON SCHEMA clinical TO PUBLIC;'
             f'GRANT SELECT ON clinical."La bs" TO {READER}'
         )
-        engine = PostgresEngine(reader_dsn, ["labs"], {"labs": "clinical.La bs"})
+        engine = PostgresEngine(reader_dsn, {"labs": ["a"]}, {"labs": "clinical.La bs"})
         try:
             assert engine.columns("labs") == {"a": "integer"}
             assert engine.unique_keys("labs") == {frozenset({"a"})}
             sql = f'SELECT sum("a")::text FROM {engine.named("labs")}'
             assert _one(engine, sql, charge) == "7"
-            owner.execute('ALTER TABLE clinical."La bs" ADD b INT')
+            owner.execute('ALTER TABLE clinical."La bs" DROP CONSTRAINT "La bs_pkey"')
             with pytest.raises(EngineNotReady):
                 _one(engine, sql, charge)
             owner.execute(f'GRANT INSERT ON clinical."La bs" TO {READER}')
             with pytest.raises(ConfigError, match="may write to labs"):
-                PostgresEngine(reader_dsn, ["labs"], {"labs": "clinical.La bs"})
+                PostgresEngine(reader_dsn, {"labs": ["a"]}, {"labs": "clinical.La bs"})
         finally:
             engine.close()

@@ -1,14 +1,18 @@
 """The engine stopped, permissions revoked, tables altered, files replaced: nothing is charged, and all comes back."""
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import duckdb
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
+from dpsql.cli.main import app
 from dpsql.shadow.server.postgres import Postgres
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT, write
@@ -17,6 +21,15 @@ from tests.faults.engine_server import engine_server, of, use
 from tests.support import clusters
 
 TRIES = 10
+VISITS = """
+table: visits
+privacy_units:
+  passenger: {column: passenger_id, max_rows: 1}
+columns:
+  passenger_id: {type: integer}
+  fee: {type: integer, bounds: [0, 100]}
+"""
+MISFIT = 'column "fare" of table "trips": the engine has no such column'
 ANOTHER = "SELECT count(*) FROM trips WHERE fare > 20"
 
 
@@ -87,11 +100,8 @@ def test_what_is_not_permitted_costs_nothing(directory: Path, source: Postgres) 
         assert connection.execute(ANOTHER.encode()).fetchall() == [(1920,)]
 
 
-@pytest.mark.parametrize(
-    "change", ["ALTER TABLE rides.trips ALTER COLUMN fare TYPE numeric(9, 2)", "ALTER TABLE rides.trips ADD more INT"]
-)
-def test_an_altered_table_costs_nothing(directory: Path, source: Postgres, change: str) -> None:
-    """Until the configuration is read again, and with it the engine's catalogue."""
+def test_a_new_column_stops_nothing(directory: Path, source: Postgres) -> None:
+    """Nobody has declared it."""
     config = use(configure(directory), of(source))
     with (
         serving(config) as site,
@@ -99,10 +109,76 @@ def test_an_altered_table_costs_nothing(directory: Path, source: Postgres, chang
         psycopg.connect(source.dsn("postgres"), autocommit=True) as owner,
     ):
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-        owner.execute(change.encode())
-        _refused(connection, "57P03")
-        _reload(site)
+        owner.execute("ALTER TABLE rides.trips ADD more INT")
         assert connection.execute(ANOTHER.encode()).fetchall() == [(1920,)]
+
+
+def test_an_alteration_that_fits_is_taken(directory: Path, source: Postgres) -> None:
+    """A statement that comes before costs nothing, and sessions stay."""
+    config = use(configure(directory), of(source))
+    with (
+        serving(config) as site,
+        psycopg.connect(site.dsn, autocommit=True) as connection,
+        psycopg.connect(source.dsn("postgres"), autocommit=True) as owner,
+    ):
+        assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+        before = _spent(connection)
+        owner.execute("ALTER TABLE rides.trips ALTER COLUMN fare TYPE numeric(9, 2)")
+        with pytest.raises(psycopg.OperationalError, match="nothing was charged"):
+            connection.execute(ANOTHER.encode())
+        assert _spent(connection) == before
+        assert _answered(connection, ANOTHER) == [(1920,)]
+
+
+def test_an_alteration_that_does_not_fit_stops_its_own_table(directory: Path, source: Postgres) -> None:
+    """Monitors and the log name table and column, and `dpsql check` does; when it is undone all goes on."""
+    config = use(configure(directory), of(source))
+    (directory / "declared/visits.yaml").write_text(VISITS, encoding="utf-8")
+    config.write_text(config.read_text() + "web: {host: 127.0.0.1, port: 0}\n")
+    with psycopg.connect(source.dsn("postgres"), autocommit=True) as owner, (directory / "log").open("w+") as log:
+        owner.execute("CREATE TABLE rides.visits AS SELECT n AS passenger_id, n AS fee FROM generate_series(1, 70) n")
+        owner.execute("GRANT SELECT ON rides.visits TO reader")
+        with serving(config, log=log) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
+            assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+            owner.execute("ALTER TABLE rides.trips RENAME fare TO price")
+            for _ in range(TRIES):
+                with pytest.raises(psycopg.OperationalError, match="nothing was charged"):
+                    connection.execute(ANOTHER.encode())
+                assert connection.execute("SELECT count(*) FROM visits").fetchall() == [(70,)]
+            assert _ready(site, told=True) == f"ready\n{MISFIT}\n"
+            with pytest.raises(psycopg.OperationalError, match="nothing was charged"):
+                connection.execute(ANOTHER.encode())
+            assert connection.execute("SELECT sum(fee) FROM visits").fetchall() == [(2485,)]
+            log.seek(0)
+            assert MISFIT in log.read()
+            checked = CliRunner().invoke(app, ["check", "--config", str(config)])
+            assert (checked.exit_code, MISFIT in checked.output, "no mistake" in checked.output) == (1, True, False)
+            owner.execute("ALTER TABLE rides.trips RENAME price TO fare")
+            assert _answered(connection, ANOTHER) == [(1920,)]
+            assert _ready(site, told=False) == "ready\n"
+
+
+def _answered(connection: psycopg.Connection, sql: str) -> list[tuple[object, ...]]:
+    """Ask until it is answered, within a minute."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return connection.execute(sql.encode()).fetchall()
+        except psycopg.OperationalError:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+
+def _ready(site: Site, *, told: bool) -> str:
+    """Return what monitors hear as soon as a table is told to them, or is not any more."""
+    until = time.monotonic() + 60
+    while True:
+        with urlopen(f"{site.pages}ready") as said:  # noqa: S310
+            text: str = said.read().decode()
+        if (text != "ready\n") is told:
+            return text
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("kind", ["duckdb", "parquet", "csv"])

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady, LedgerFailed
-from dpsql.gateway.readiness import Readiness
+from dpsql.gateway.readiness import Readiness, ReadyState
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
 from tests.gateway.engines import Watched
@@ -59,14 +59,14 @@ def test_monitors_are_told(rides: Served, world: World, new_client: NewClient) -
     """Within seconds; and who asks often does not ask the engine often."""
     now = [0.0]
     readiness = Readiness(lambda: (rides, world.policy), new_client(rides).ledger, lambda: now[0])
-    assert readiness.trouble() is None
+    assert readiness.state() == ReadyState()
     rides.execute("REVOKE SELECT ON rides FROM reader")
-    assert readiness.trouble() is None
+    assert readiness.state() == ReadyState()
     now[0] += 6
-    assert readiness.trouble() == EngineNotReady.text
+    assert readiness.state() == ReadyState(answers=False, text=EngineNotReady.text)
     rides.execute("GRANT SELECT ON rides TO reader")
     now[0] += 6
-    assert readiness.trouble() is None
+    assert readiness.state() == ReadyState()
 
 
 def test_monitors_are_told_of_a_ledger_that_is_away(
@@ -80,10 +80,10 @@ def test_monitors_are_told_of_a_ledger_that_is_away(
         raise LedgerFailed
 
     monkeypatch.setattr(type(ledger), "entries", away)
-    assert readiness.trouble() == LedgerFailed.text
+    assert readiness.state() == ReadyState(answers=False, text=LedgerFailed.text)
     monkeypatch.undo()
     now[0] += 6
-    assert readiness.trouble() is None
+    assert readiness.state() == ReadyState()
 
 
 def _end(rides: Served) -> None:

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
+from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import (
     Column,
@@ -80,7 +81,7 @@ class Server:
     open: int = 0
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     refusal: Exception | None = None
-    trouble: str | None = None
+    ready: ReadyState = field(default_factory=ReadyState)
     renews: date | None = None
 
     async def connect(self, user: str, password: str, _: str) -> "Connection":
@@ -162,7 +163,7 @@ def clock() -> Clock:
 @pytest.fixture
 def visit(server: Server, clock: Clock) -> Callable[..., Browser]:
     """Give a function that opens a new browser, logged in if a name is given; all of them see one site."""
-    app, _ = make_app(Site(POLICY, USERS, server.connect, server, os.urandom, clock, lambda: server.trouble))
+    app, _ = make_app(Site(POLICY, USERS, server.connect, server, os.urandom, clock, lambda: server.ready))
 
     def visit(user: str | None = None) -> Browser:
         browser = Browser(TestClient(app, follow_redirects=False, raise_server_exceptions=False))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from starlette.testclient import TestClient
 
+from dpsql.gateway.readiness import ReadyState
 from dpsql.web.app import make_app
 from dpsql.web.site import Site
 from tests.web.browsing import Browser
@@ -15,7 +16,7 @@ from tests.web.conftest import POLICY, USERS, Server
 
 def test_visitors_stay_unless_they_are_no_users(server: Server) -> None:
     """They have the role that they have now; who is no user any more is logged out, and the connection closed."""
-    site = Site(POLICY, USERS, server.connect, server, os.urandom, time.monotonic, lambda: None)
+    site = Site(POLICY, USERS, server.connect, server, os.urandom, time.monotonic, ReadyState)
     app, context = make_app(site)
     browsers = [Browser(TestClient(app, follow_redirects=False)) for _ in range(2)]
     for browser, user in zip(browsers, ("olga", "ana"), strict=True):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.config import Listen
 from dpsql.web.serving import Pages
 from dpsql.web.site import Site
@@ -32,7 +33,7 @@ def served(
     request_timeout: float = PATIENCE,
     tls: ssl.SSLContext | None = None,
     most: int = MOST,
-    ready: Callable[[], None] | None = None,
+    ready: Callable[[], ReadyState] | None = None,
 ) -> Iterator[int]:
     """Serve the pages on a loop of their own; gives the port."""
     site = Site(POLICY, USERS, server.connect, server, os.urandom, time.monotonic, ready or slow)
@@ -50,9 +51,10 @@ def served(
         loop.close()
 
 
-def slow() -> None:
+def slow() -> ReadyState:
     """Take longer than a request may take to come."""
     time.sleep(PATIENCE * 2)
+    return ReadyState()
 
 
 @pytest.fixture
@@ -161,8 +163,9 @@ def test_those_who_ask_whether_it_is_ready_keep_nobody_waiting(server: Server) -
     """However many there are, and however long the engine takes to say so."""
     answered = threading.Event()
 
-    def wait() -> None:
+    def wait() -> ReadyState:
         assert answered.wait(30)
+        return ReadyState()
 
     with served(server, request_timeout=30.0, most=200, ready=wait) as port:
         asking = [connected(port) for _ in range(60)]

@@ -54,9 +54,10 @@ def check_config(
     policy = loaded.policy
     views = f", {len(policy.views)} views" if policy.views else ""
     counts = f"{len(policy.tables)} tables{views}, {len(policy.roles)} roles, {len(loaded.users)} users"
-    typer.echo(f"{config}: {counts}: no mistake")
+    typer.echo(f"{config}: {counts}")
     _tell_sandbox(loaded.shadow)
     if files_only:
+        typer.echo("no mistake in the files")
         return
     if loaded.ldap is not None:
         typer.echo(ask_directory(loaded.ldap))
@@ -68,6 +69,7 @@ def check_config(
             typer.echo("every declared column can be copied into a snapshot")
         public = read_public(policy, engine)
         typer.echo(see_that_serve_would_start(loaded))
+        typer.echo("no mistake")
         if data:
             with at_work("reading the records for the private report"):
                 reports = tuple(report(policy, engine, public.declared))

@@ -1,7 +1,7 @@
 """PostgreSQL's catalogue: columns, types, uniqueness, and the rights of our own role."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dpsql.engines.constraints import Constraints
@@ -74,7 +74,7 @@ _ENCODINGS = frozenset({"UTF8", "LATIN1"})
 
 @dataclass(frozen=True, slots=True)
 class PostgresCatalogue:
-    """One table; empty if there is none."""
+    """One table, of whose columns those are left out that nobody declares; empty if there is none."""
 
     schema: str = ""
     types: Mapping[str, str] = field(default_factory=dict)
@@ -92,17 +92,20 @@ def catalogue_sql(tables: Sequence[str], schemas: Sequence[str], places: Places)
     return _CATALOGUE.format(located=_located(tables, schemas, places), loose=LOOSE, whole=_WHOLE)
 
 
-def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str, PostgresCatalogue]:
-    """Return the answer by table."""
+def catalogues(
+    tables: Sequence[str], declared: Mapping[str, Collection[str] | None], rows: Iterable[CatalogueRow]
+) -> dict[str, PostgresCatalogue]:
+    """Return the answer by table: of the columns that are declared, and of all where none are."""
     by_table: dict[str, list[CatalogueRow]] = {table: [] for table in tables}
     for row in rows:
         by_table[row[0]].append(row)
-    return {table: _catalogue(lines) for table, lines in by_table.items()}
+    return {table: _catalogue(lines, declared.get(table)) for table, lines in by_table.items()}
 
 
-def _catalogue(rows: Sequence[CatalogueRow]) -> PostgresCatalogue:
-    if not rows:
+def _catalogue(every: Sequence[CatalogueRow], declared: Collection[str] | None) -> PostgresCatalogue:
+    if not every:
         return PostgresCatalogue()
+    rows = [row for row in every if declared is None or row[2] in declared]
     types = {column: kind for _, _, column, kind, *_ in rows}
     keys: dict[str, list[str]] = {}
     for _, _, column, _, indexes, *_ in rows:
@@ -110,7 +113,7 @@ def _catalogue(rows: Sequence[CatalogueRow]) -> PostgresCatalogue:
             keys.setdefault(index, []).append(column)
     # An index of an expression, too, has fewer of the table's columns than its own, and makes them unique by nothing.
     whole = (columns for index, columns in keys.items() if len(columns) == int(index.split()[1]))
-    return PostgresCatalogue(rows[0][1], types, frozenset(map(frozenset, whole)), _constraints(rows))
+    return PostgresCatalogue(every[0][1], types, frozenset(map(frozenset, whole)), _constraints(rows))
 
 
 def _constraints(rows: Sequence[CatalogueRow]) -> Constraints:

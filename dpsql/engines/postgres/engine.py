@@ -2,9 +2,11 @@
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 import psycopg
 
@@ -24,6 +26,8 @@ from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
 _LOG = logging.getLogger("dpsql.engine")
 _CONNECTIONS = 16
+_LOOK = 30.0
+"""Seconds between two looks at the catalogue, to see whether tables were altered."""
 _WAIT = 60.0
 """Seconds that a question about the catalogue waits for a connection."""
 
@@ -33,15 +37,23 @@ class PostgresEngine:
 
     dialect = POSTGRES
     edition: Edition | None = None
+    misfits: Mapping[str, str] = MappingProxyType({})
+    """By table, why statements that read it are refused."""
 
-    def __init__(self, dsn: str, tables: Sequence[str], places: Mapping[str, str] = {}) -> None:
+    def __init__(self, dsn: str, tables: Mapping[str, Collection[str] | None], places: Mapping[str, str] = {}) -> None:
         """Connect, and see that the role can only read `tables`, of which `places` says where some are.
+
+        Of each the declared columns are looked at alone (None: all): what happens to others changes nothing.
 
         Raises:
             NoEngine: the server can't be reached.
             ConfigError: the role can do more, or something in between drops our settings.
         """
         self._seen: dict[str, PostgresCatalogue] = {}
+        self._declared = tables
+        self._unfit: dict[str, PostgresCatalogue] = {}
+        """How the tables were that did not fit the policy when that was looked at."""
+        self._next_look = time.monotonic() + _LOOK
         self._places = places_of(places)
         self._lock = threading.Lock()
         with _told():
@@ -49,7 +61,7 @@ class PostgresEngine:
             try:
                 self._schemas = self._pool.schemas()
                 with self._pool.lent(wait=_WAIT) as connection:
-                    check_role(connection, tables, self._schemas, self._places)
+                    check_role(connection, list(tables), self._schemas, self._places)
                     self.product = "PostgreSQL", str(connection.info.server_version // 10_000)
             except BaseException:
                 self._pool.close()
@@ -57,8 +69,7 @@ class PostgresEngine:
 
     def named(self, table: str) -> str:
         """Return a table's name with its schema."""
-        schema, name = self._catalogue(table).schema, self._places.get(table, ("", table))[1]
-        return f"{quoted(schema)}.{quoted(name)}" if schema else quoted(name)
+        return self._named(table, self._catalogue(table))
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with PostgreSQL's types, those of domains and enumerations by what they are."""
@@ -87,18 +98,22 @@ class PostgresEngine:
 
     @contextmanager
     def ready(self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation) -> Iterator[PgPrepared]:
-        """Make measurements ready, in a transaction that keeps the tables as they are."""
+        """Make measurements ready, in a transaction that keeps their tables as they are."""
         with self._lock:
-            seen = dict(self._seen)
+            seen = {
+                table: was for table, was in self._seen.items() if any(self._named(table, was) in s for s in statements)
+            }
         names = {sql: f"dpsql_{index}" for index, sql in enumerate(dict.fromkeys(statements))}
         # Once the statements are bound their tables are locked, and the catalogue says what they were bound to.
         asked = (*accepted(names), catalogue_sql(list(seen), self._schemas, self._places))
         with ExitStack() as stack:
-            with _uncharged(cancellation):
-                connection, rows = self._begun(stack, timeout, cancellation, asked)
-            if catalogues(list(seen), rows[-1]) != seen:
-                _LOG.error("the engine's tables have been altered; send SIGHUP to serve them as they are now")
-                raise EngineNotReady
+            try:
+                with _uncharged(cancellation):
+                    connection, rows = self._begun(stack, timeout, cancellation, asked)
+                self._see_that_they_stay(seen, catalogues(list(seen), self._declared, rows[-1]))
+            except EngineNotReady:
+                self._next_look = 0.0
+                raise
             prepared = PgPrepared(connection, names, timeout, cancellation)
             yield prepared
             if prepared.stopped:
@@ -135,10 +150,44 @@ class PostgresEngine:
             yield connection
 
     def is_current(self) -> bool:
-        """Return whether the catalogue says of the tables what it said at first."""
+        """Return whether the catalogue says of the tables what it said at first, and all fit."""
         with self._lock:
             seen = dict(self._seen)
-        return self._asked(list(seen)) == seen
+        return not self.misfits and self._asked(list(seen)) == seen
+
+    def is_altered(self) -> bool:
+        """Return whether the catalogue says something new of a table; it is asked now and then, and after a refusal.
+
+        Raises:
+            NoEngine: the server can't be asked.
+        """
+        if time.monotonic() < self._next_look:
+            return False
+        self._next_look = time.monotonic() + _LOOK
+        with self._lock:
+            known = {**self._seen, **self._unfit}
+        return self._asked(list(known)) != known
+
+    def refuse(self, misfits: Mapping[str, str], before: Self) -> None:
+        """Answer no statement that reads a table which does not fit, and of which `before` knew how it did."""
+        self.misfits = misfits
+        with self._lock:
+            for table in misfits:
+                self._unfit[table], self._seen[table] = self._seen[table], before._catalogue(table)
+
+    def _see_that_they_stay(self, seen: Mapping[str, PostgresCatalogue], now: Mapping[str, PostgresCatalogue]) -> None:
+        """See that the tables of a statement are as they were opened, and fit.
+
+        Raises:
+            EngineNotReady: they are not, which the log says.
+        """
+        for table, was in seen.items():
+            if table in self.misfits:
+                _LOG.error("nothing is answered that reads table %s: %s", table, self.misfits[table])
+                raise EngineNotReady
+            if now[table] != was:
+                _LOG.warning("table %s has been altered; its catalogue is read again", table)
+                raise EngineNotReady
 
     def for_owner(self, sql: str, *, timeout: float) -> Sequence[EngineRow]:
         """Return exact rows that nobody but the owner of the data may see."""
@@ -148,6 +197,10 @@ class PostgresEngine:
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
+
+    def _named(self, table: str, catalogue: PostgresCatalogue) -> str:
+        name = self._places.get(table, ("", table))[1]
+        return f"{quoted(catalogue.schema)}.{quoted(name)}" if catalogue.schema else quoted(name)
 
     def _catalogue(self, table: str) -> PostgresCatalogue:
         """Return what the catalogue says of a table; from then on it must stay so."""
@@ -159,7 +212,7 @@ class PostgresEngine:
     def _asked(self, tables: Sequence[str]) -> Mapping[str, PostgresCatalogue]:
         sql = catalogue_sql(tables, self._schemas, self._places)
         with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, sql) as (rows,):
-            return catalogues(tables, rows)
+            return catalogues(tables, self._declared, rows)
 
 
 @contextmanager
