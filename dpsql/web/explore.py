@@ -1,6 +1,7 @@
 """The page Explore: the story of what ε does, told with built-in samples, and questions about the visitor's own data."""
 
 import asyncio
+import math
 from datetime import UTC
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.composition import compose, left_of
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.refusal import BadInput
+from dpsql.gateway.explaining.explained import Explained
 from dpsql.policy.model import Privacy
 from dpsql.web.ask import Bounded, bounded_columns
 from dpsql.web.curves import Json, noise_facts
@@ -21,6 +23,8 @@ from dpsql.web.sessions import Visitor
 from dpsql.web.site import Site
 
 _RECENT = 1_000
+_WITHIN = math.log(20)
+"""Of Laplace noise 95 % is within so many times its scale."""
 
 
 def story_page() -> Json:
@@ -65,7 +69,7 @@ async def explore_price(request: Request, context: PageContext, visitor: Visitor
             "left": show_down(left.epsilon),
             "enough": epsilon <= left.epsilon,
             "paid": paid,
-            **_facts(column, epsilon, context.site, visitor),
+            **await _facts(column, epsilon, context.site, visitor),
         }
     )
 
@@ -82,7 +86,7 @@ async def ask(request: Request, context: PageContext, visitor: Visitor) -> Respo
             "counts": column.counts(rows),
             "charged": show_down(left_of(after, before).epsilon),
             "left": show_down(left.epsilon),
-            **_facts(column, epsilon, context.site, visitor),
+            **await _facts(column, epsilon, context.site, visitor),
         }
     )
 
@@ -99,8 +103,13 @@ async def _chosen(request: Request, context: PageContext, visitor: Visitor) -> t
     )
 
 
-def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> Json:
-    bound = site.policy.tables[column.table].units[visitor.role.protects]
+async def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> Json:
+    """Return what is known of a question before it is asked: how far its counts err is what EXPLAIN says to this visitor."""
+    rows = [site.policy.tables[column.table].units[visitor.role.protects].max_rows]
+    ((plan,),) = await visitor.client.rows(f"EXPLAIN (FORMAT JSON) {column.statement}", str(float(epsilon)))
+    (output,) = Explained.of(plan[0]["Plan"]).outputs
+    if output.given:  # as many rows of each person as have these margins by noise alone
+        rows = [*dict.fromkeys(max(1, round(margin * float(epsilon) / _WITHIN)) for margin in output.margins)]
     return {
         "title": column.description or column.name,
         "axis": column.name,
@@ -108,8 +117,9 @@ def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> 
         "high": float(column.high),
         "statement": column.statement,
         "role": visitor.role.name,
-        "chosen": bound.up_to is not None,
-        **noise_facts(bound.max_rows, epsilon),
+        "given": output.given or None,
+        "rows": rows,
+        **noise_facts(rows[-1], epsilon),
     }
 
 

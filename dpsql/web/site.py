@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
@@ -10,7 +10,7 @@ from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.model import Policy, Role
 from dpsql.privacy.mechanisms.entropy import Entropy
 
-Cells = tuple[object, ...]
+Cells = tuple[Any, ...]
 
 
 class VisitorClient(Protocol):

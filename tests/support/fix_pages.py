@@ -38,7 +38,7 @@ users:
 _RIDES = """\
 table: rides
 expected_rows: 20_000
-privacy_units: {passenger: {column: passenger, max_rows: 2}, driver: {column: driver, max_rows: 40}}
+privacy_units: {passenger: {column: passenger, max_rows: 2}, driver: {column: driver}}
 columns:
   passenger: {type: integer}
   driver: {type: integer}

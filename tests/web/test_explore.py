@@ -84,7 +84,22 @@ def test_a_price_costs_nothing(visit: Visit, server: Server) -> None:
     assert (answer["sensitivity"], answer["scale"], answer["paid"]) == (20, 80, None)
     assert answer["typical"] == pytest.approx(1 / math.sinh(1 / 80))
     assert answer["guess"] == pytest.approx(math.exp(0.25) / (1 + math.exp(0.25)))
+    assert (answer["rows"], answer["given"]) == ([20], None)
     assert (server.asked, server.lines) == ([], [])
+
+
+def test_errors_are_told_for_what_the_role_knows(visit: Visit, server: Server) -> None:
+    """As EXPLAIN tells them: for a C that it has paid for, or between two that are assumed."""
+    server.output = {
+        "Output": "count(*)",
+        "Margin": 768 * math.log(20),
+        "Relative": None,
+        "Given": "C is 64, as was found",
+    }
+    answer = visit("ana").get("/explore/price", column="rides.fare", epsilon="0.25").json()
+    assert (answer["rows"], answer["given"], answer["scale"]) == ([192], "C is 64, as was found", 768)
+    server.output |= {"Least Margin": 8 * math.log(20), "Given": "C from 2 to 192: …"}
+    assert visit("ana").get("/explore/price", column="rides.fare", epsilon="0.25").json()["rows"] == [2, 192]
 
 
 def test_a_real_column_is_asked_and_charged_once(visit: Visit, server: Server) -> None:

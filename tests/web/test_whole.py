@@ -76,6 +76,17 @@ def test_a_question_is_charged_once_and_shown(log_in: LogIn) -> None:
     assert "width_bucket(fare, 0, 100, 100)" in browser.get("/budget").text
 
 
+def test_errors_are_told_for_a_c_that_was_paid_for(log_in: LogIn) -> None:
+    """Where C is chosen: between two that are assumed, until the role has paid for how many rows drivers have."""
+    browser = log_in("tess")
+    before = browser.get("/explore/price", column="rides.seats", epsilon="0.2").json()
+    asked = browser.post("/explore/ask", column="rides.seats", epsilon="0.2").json()
+    assert before["given"].startswith("C from 2 to 256: ")
+    assert before["rows"] == sorted(before["rows"])
+    assert [len(each["rows"]) for each in (before, asked)] == [2, 1]
+    assert re.fullmatch(r"C is \d+, as was found for these rows already", asked["given"])
+
+
 def test_what_another_role_asked_never_appears(running: Running, log_in: LogIn) -> None:
     """Olga, an owner, sees the question of Ana's role; Tess does not, wherever she looks."""
     dsn = f"{running.sql} dbname=rides user=ana password={running.passwords['ana']}"
@@ -130,7 +141,7 @@ def test_a_month_is_planned_for_nothing(log_in: LogIn) -> None:
     answer = browser.post("/choose/plan", **given).json()
     single, three, refused, free, few = answer["questions"]
     assert [q["epsilon"] for q in answer["questions"]] == ["0.1", "0.3", "0.1", "0.1", "0.1"]
-    assert single["outputs"][0]["margin"] == pytest.approx(3 * three["outputs"][0]["margin"], rel=0.1)
+    assert single["outputs"][0]["margins"] == pytest.approx([3 * three["outputs"][0]["margins"][0]], rel=0.1)
     assert "rows of rides are protected" in refused["refused"]
     assert free["outputs"] is None
     assert [output.get("unit") for output in few["outputs"]] == ["ranks", None]

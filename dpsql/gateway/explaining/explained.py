@@ -31,6 +31,15 @@ class ExplainedOutput:
     output."""
     relative: float | None
     """The margin as a share of what is expected, where something is."""
+    least: float | None = None
+    """The margin for the least C that is thought of, where nobody knows what will be chosen; `margin` is for the most."""
+    given: str = ""
+    """The C for which it is told, where that will be chosen."""
+
+    @property
+    def margins(self) -> tuple[float, ...]:
+        """Return the margin, or the least and the largest."""
+        return (self.margin,) if self.least is None else (self.least, self.margin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,8 @@ def _output(node: Mapping[str, object]) -> ExplainedOutput:
         _number(node["Margin"]),
         str(node.get("Unit") or ""),
         None if relative is None else _number(relative),
+        _number(node["Least Margin"]) if "Least Margin" in node else None,
+        str(node.get("Given", "")),
     )
 
 

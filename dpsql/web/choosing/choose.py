@@ -1,13 +1,16 @@
 """The page Choose: how large ε may be, what that means, and how noisy answers become. Public numbers only."""
 
 import asyncio
+import re
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
 from dpsql.epsilon.noise.outputs import OutputKind
-from dpsql.policy.model import NoiseLevel, Period
+from dpsql.gateway.explaining.explained import Explained
+from dpsql.policy.model import NoiseLevel, Period, Role, Table
+from dpsql.rewrite.emit.columns import quoted
 from dpsql.web.choosing.asked_lately import asked_lately
 from dpsql.web.choosing.planning import plan_of
 from dpsql.web.choosing.policies import STAYS, rule_of
@@ -15,6 +18,7 @@ from dpsql.web.choosing.published import PUBLISHED
 from dpsql.web.choosing.study import QUERIES, study_of
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
+from dpsql.web.site import Refused, VisitorClient
 
 _PEOPLE = 10_000
 """How many people the page begins with, unless the table has rows for more."""
@@ -26,7 +30,7 @@ async def choose_page(request: Request, context: PageContext, visitor: Visitor) 
     tables = [t for t in policy.tables.values() if role.protects in t.units]
     largest = max(tables, key=lambda table: table.expected_rows or 0, default=None)
     rows = (largest and largest.expected_rows) or _PEOPLE
-    max_rows = largest.units[role.protects].max_rows if largest else 1
+    max_rows, given = await _counted(largest, role, visitor.client) if largest else (1, "")
     return context.page(
         request,
         "choose.html",
@@ -36,6 +40,7 @@ async def choose_page(request: Request, context: PageContext, visitor: Visitor) 
         people=max(_PEOPLE, -(-rows // max_rows)),
         rows=rows,
         max_rows=max_rows,
+        given=given,
         periods=[str(period) for period in Period],
         stays=STAYS,
         levels=[str(level) for level in NoiseLevel],
@@ -45,6 +50,18 @@ async def choose_page(request: Request, context: PageContext, visitor: Visitor) 
         queries=QUERIES,
         published=PUBLISHED,
     )
+
+
+async def _counted(table: Table, role: Role, client: VisitorClient) -> tuple[int, str]:
+    """Return how many rows of one person count, and where that is chosen for each statement, for which C it stands."""
+    declared = table.units[role.protects].max_rows
+    try:
+        ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) SELECT count(*) FROM {quoted(table.name)}")  # noqa: S608
+    except Refused:
+        return declared, ""
+    (output,) = Explained.of(plan[0]["Plan"]).outputs
+    known = re.match(r"C is ([\d,]+), ", output.given)
+    return int(known[1].replace(",", "")) if known else declared, output.given
 
 
 async def rule(request: Request, context: PageContext, visitor: Visitor) -> Response:

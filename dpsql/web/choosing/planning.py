@@ -71,12 +71,18 @@ def _outputs(plan: object) -> Sequence[Json] | None:
         case _:
             return None
     told: list[Json] = [
-        {"name": output.name, "margin": output.margin, "unit": output.unit, "relative": output.relative}
+        {
+            "name": output.name,
+            "margins": output.margins,
+            "unit": output.unit,
+            "relative": output.relative,
+            "given": output.given,
+        }
         for output in explained.outputs
     ]
     few = (f"order statistics of {choice.of.expression}" for choice in explained.choices)
     told += (
-        {"name": name, "margin": None, "rows": choice.enough}
+        {"name": name, "margins": None, "rows": choice.enough}
         for name, choice in zip(few, explained.choices, strict=True)
     )
     return told

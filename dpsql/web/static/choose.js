@@ -228,9 +228,10 @@ async function planned() {
 function errs({ refused, hint, outputs, capped }) {
   if (refused) return hint ? `${refused}. ${hint}` : refused;
   if (!outputs) return "costs nothing, and has no error";
-  const each = outputs.map(({ name, margin, unit, relative, rows }) => {
-    if (margin === null) return `${name}: mostly NULL in groups of far fewer than ${rows.toLocaleString("en")} rows`;
-    return `${name}: ± ${show(margin)}${unit && ` ${unit.replace(/,$/, "")}`}${relative === null ? "" : `, about ${show(100 * relative, 2)} %`}`;
+  const each = outputs.map(({ name, margins, unit, relative, given, rows }) => {
+    if (margins === null) return `${name}: mostly NULL in groups of far fewer than ${rows.toLocaleString("en")} rows`;
+    const share = relative === null ? "" : `, about ${show(100 * relative, 2)} %`;
+    return `${name}: ± ${margins.map((margin) => show(margin)).join(" to ")}${unit && ` ${unit.replace(/,$/, "")}`}${share}${given && ` (for ${given})`}`;
   });
   return `${each.join("; ")}${capped ? `, at ε = ${capped}` : ""}`;
 }

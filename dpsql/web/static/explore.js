@@ -69,7 +69,8 @@ function draw() {
   legend(spec.legend);
   const said = words(f);
   for (const place of document.querySelectorAll("[data-say]")) if (place.textContent !== said[place.dataset.say]) place.textContent = said[place.dataset.say];
-  say("typical", `± ${show(typicalError(state.step === "yours" && yours ? yours.rows / state.epsilon : f.scale), 2)}`);
+  const scales = state.step === "yours" && yours ? yours.counted.map((rows) => rows / state.epsilon) : [f.scale];
+  say("typical", `± ${scales.map((scale) => show(typicalError(scale), 2)).join(" to ")}`);
   say("guess", of100(rightGuesses(state.epsilon, state.step === "yours" && yours ? yours.rows : f.unit.rows)));
   say("read", state.step === "yours" && yours ? yours.reading(state) : spec.buckets ? reading(f) : "");
   const distance = spec.distance ?? (draw.first ? picture({ ...f, state: { ...state, step: "smoothing" } }).distance : undefined);

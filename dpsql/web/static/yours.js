@@ -11,6 +11,7 @@ export class Yours {
   constructor(redraw, column) {
     this.redraw = redraw;
     this.rows = 1;
+    this.counted = [1];
     this.answer = null;
     const choice = get("column");
     if ([...choice.options].some(({ value }) => value === column)) choice.value = column;
@@ -48,9 +49,10 @@ export class Yours {
   told(told) {
     const price = `ε = ${show(told.epsilon, 4)}`;
     this.rows = told.sensitivity;
+    this.counted = told.rows;
     this.about = told;
-    say("max-rows", told.chosen
-      ? `; how many rows of each count is chosen anew for each question, and the figures here take ${told.sensitivity}`
+    say("max-rows", told.given
+      ? `; how many rows of each count, C, is chosen for each question, and the figures here are for ${told.given}`
       : `, and counts at most ${told.sensitivity} rows of each`);
     say("statement", told.statement);
     const again = told.paid && `Role ${told.role} paid for this answer on ${told.paid}: until the data are next refreshed it is free, and has the same noise. ε = ${told.left} is left.`;
