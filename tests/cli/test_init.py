@@ -126,7 +126,7 @@ def test_labels_are_written_where_they_were_declared(postgres: Postgres, tmp_pat
     RUN.invoke(app, ["init", url, "--directory", str(tmp_path), "--table", "felt"])
     lines = (tmp_path / "felt.yaml").read_text().splitlines()
     assert lines[-2:] == [
-        """  a: {type: enum, values: ["so so", "it's", "\\"x\\""], nullable: true}""",
+        """  a: {type: enum, type_name: mood, values: ["so so", "it's", "\\"x\\""], nullable: true}""",
         "  b: {type: timestamp, nullable: true}",
     ]
 
@@ -158,7 +158,7 @@ def test_what_postgresql_knows_is_written(hospital: str, tmp_path: Path) -> None
             'description: "one row per person"',
             "key: patient_id",
             "  patient: {column: patient_id, max_rows: 1}",
-            '  sex: {type: enum, values: ["female", "male", "other"], nullable: true}',
+            '  sex: {type: enum, type_name: sex, values: ["female", "male", "other"], nullable: true}',
             '  region: {type: character varying(20), description: "where they live"}',
             "  # photo is left out: dpsql has no type for bytea",
         ),

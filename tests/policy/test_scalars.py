@@ -54,6 +54,12 @@ def test_timestamps_are_microseconds(moment: datetime) -> None:
     assert scalars.moment(SqlType.TIMESTAMP, str(moment)) == expected
 
 
+@pytest.mark.parametrize("zone", ["", "Z", "+00", "+00:00", "+0000"])
+def test_bounds_with_a_zone_are_as_postgresql_shows_them(zone: str) -> None:
+    """Its own notation of UTC is one of them."""
+    assert scalars.moment(SqlType.TIMESTAMPTZ, f"1970-01-02 00:00:00{zone}") == 86_400_000_000
+
+
 @pytest.mark.parametrize(
     "text", ["2019-03-01 12:00:00+02", "2019-03-01T12:00:00Z", "20190301", "2019-W09-5", "1 March"]
 )

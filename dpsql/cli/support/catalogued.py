@@ -9,7 +9,7 @@ class CatalogueColumn:
     """One column."""
 
     kind: str
-    """The type as the engine writes it; of PostgreSQL's enumerations with the labels in JSON."""
+    """The type as the engine writes it; of PostgreSQL's enumerations with the labels in JSON and the name."""
     nullable: bool = False
     """Whether the catalogue lets it be NULL, where that is known."""
     description: str | None = None

@@ -100,7 +100,8 @@ def _line(name: str, column: CatalogueColumn, written: frozenset[str]) -> str:
 def _type(column: CatalogueColumn) -> str | None:
     """Return a type as YAML has it within braces; of DuckDB's labels, which may have been made of values, the owner tells."""
     if column.kind.startswith("enum"):
-        return f"type: enum, values: {column.kind.removeprefix('enum') or '[]'}"
+        labels, end, name = column.kind.removeprefix("enum").rpartition("]")
+        return f"type: enum, type_name: {yaml_name(name)}, values: {labels}{end}" if name else "type: enum, values: []"
     try:
         declared = column_type(column.kind)[1]
     except ValueError:

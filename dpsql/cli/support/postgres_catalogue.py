@@ -23,6 +23,7 @@ SELECT c.oid::bigint, pg_table_is_visible(c.oid), n.nspname, c.relname, c.relisp
   a.attnum, a.attname, col_description(c.oid, a.attnum), a.attnotnull OR y.typnotnull,
   CASE WHEN t.typtype = 'e'
     THEN 'enum' || (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid)
+      || t.typname
     ELSE format_type(t.oid, coalesce(b.typmod, NULLIF(a.atttypmod, -1), -1)) END,
   (SELECT count(*) FROM pg_partition_tree(c.oid) p WHERE p.isleaf AND c.relkind = 'p')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid

@@ -1,6 +1,6 @@
 """From the shapes of the schema files to tables: columns, units, keys and references that fit each other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dpsql.policy.load.columns import bounds_of, declared_values, misfit, own_step
@@ -46,6 +46,7 @@ def tables_of(files: Iterable[SchemaFile], views: Iterable[ViewFile] = (), *, co
             first = folded.setdefault(name.lower(), file)
             if first is not file:
                 file.wrong(("table",), f'is "{name}", which {first.document.file} declares already')
+    _check_type_names(every, folded)
     built = {id(file): _table(file, by_name, complete=complete) for file in every}
     return Schemas(
         tables={name: built[id(file)] for name, file in by_name.items()},
@@ -53,6 +54,21 @@ def tables_of(files: Iterable[SchemaFile], views: Iterable[ViewFile] = (), *, co
         complete=complete,
         views=views_of(views, {name: file.document.file for name, file in folded.items()}),
     )
+
+
+def _check_type_names(files: Sequence[SchemaFile], tables: Mapping[str, SchemaFile]) -> None:
+    """Types of one name have the same labels, and no table has that name."""
+    first: dict[str, tuple[SchemaFile, list[str] | None]] = {}
+    for file in files:
+        for column, shape in file.columns.items():
+            name, path = shape.type_name, ("columns", column, "type_name")
+            if name is None:
+                continue
+            other, labels = first.setdefault(name, (file, shape.values))
+            if labels != shape.values:
+                file.wrong(path, f'is "{name}", which has other values in {other.document.file}')
+            if name.lower() in tables:
+                file.wrong(path, f'is "{name}", which is the name of a table')
 
 
 def _table(file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool) -> Table:
@@ -100,6 +116,8 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
     kind, declared = shape.type
     if kind is SqlType.ENUM:
         declared = _enumeration(name, file)
+    elif shape.type_name is not None:
+        file.wrong((*path, "type_name"), f"can be given for an enum alone, and the column is {declared}")
     bounds = bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes)
     in_numbers = kind is SqlType.BOOLEAN and shape.values is not None and set(shape.values) == _NUMBERS
     given = None if in_numbers else shape.values
@@ -127,9 +145,11 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
 
 def _enumeration(name: str, file: SchemaFile) -> str:
     """Return the name of the type that a column of labels has for clients; note mistakes."""
-    type_name = f"{file.shape.table}_{name}"
+    type_name = file.columns[name].type_name or f"{file.shape.table}_{name}"
     if file.columns[name].values is None:
         file.wrong(("columns", name), 'is an enum, and needs "values": its labels in their order')
     if len(type_name.encode()) > _LONGEST_NAME:
-        file.wrong(("columns", name, "type"), f'is enum, whose name "{type_name}" would be too long; declare it text')
+        file.wrong(
+            ("columns", name, "type"), f'is enum, whose name "{type_name}" would be too long; give it a type_name'
+        )
     return '"' + type_name.replace('"', '""') + '"'

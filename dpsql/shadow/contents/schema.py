@@ -41,10 +41,10 @@ _DUMMY: dict[SqlType, str] = {
 def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None:
     """Create every declared table, public ones with their rows; the owner's connection, in the new database."""
     public_first = sorted(policy.tables.values(), key=lambda table: (not table.public, table.name))
+    columns = [column for table in public_first for column in table.columns.values()]
+    for column in {column.declared: column for column in columns if column.type is SqlType.ENUM}.values():
+        connection.execute(create_enumeration(column))
     for table in public_first:
-        for column in table.columns.values():
-            if column.type is SqlType.ENUM:
-                connection.execute(create_enumeration(column))
         connection.execute(_create(table))
     for table in public_first:
         for reference in _references(table, policy):
@@ -53,7 +53,9 @@ def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) 
     connection.execute("SET session_replication_role = replica")
     for table in public_first:
         if table.public:
-            _fill(connection, table, rows(table))
+            own = list(rows(table))
+            _fill(connection, table, own)
+            _alter(connection, table, _always_there(table, own), "SET NOT NULL")
         else:
             _guard(connection, table)
     connection.execute("RESET session_replication_role")
@@ -64,8 +66,15 @@ def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None
     connection.execute("SET LOCAL session_replication_role = replica")
     for table in policy.tables.values():
         if table.public:
-            connection.execute(SQL("DELETE FROM {}").format(Identifier("public", table.name)))
-            _fill(connection, table, rows(table))
+            own, name = list(rows(table)), Identifier("public", table.name)
+            connection.execute(SQL("DELETE FROM {}").format(name))
+            required = connection.execute(
+                "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND attnotnull",
+                (name.as_string(connection),),
+            )
+            gone = {column for (column,) in required} - set(_always_there(table, own)) - set(_key(table))
+            _alter(connection, table, sorted(gone), "DROP NOT NULL")
+            _fill(connection, table, own)
 
 
 def described_tables(connection: Connection, policy: Policy) -> None:
@@ -104,8 +113,7 @@ def _definitions(table: Table) -> Iterator[Composable]:
         kind = SQL(column.declared)
         required = SQL("" if column.nullable or table.public else " NOT NULL")
         yield SQL("{} {}{}").format(Identifier(column.name), kind, required)
-    key = (table.key,) if table.key is not None else table.joint_key
-    if key:
+    if key := _key(table):
         word = SQL("UNIQUE" if any(table.columns[name].nullable for name in key) else "PRIMARY KEY")
         yield SQL("{} ({})").format(word, SQL(", ").join(map(Identifier, key)))
 
@@ -140,6 +148,25 @@ def _comment(connection: Connection, table: Table, about: str | None) -> None:
     for column in table.columns.values():
         where = Identifier("public", table.name, column.name)
         connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(column.description or None)))
+
+
+def _key(table: Table) -> tuple[str, ...]:
+    return (table.key,) if table.key is not None else table.joint_key
+
+
+def _always_there(table: Table, rows: Sequence[PublicRow]) -> list[str]:
+    """Return the columns of a public table that may not be NULL, and are not."""
+    return [
+        column.name
+        for place, column in enumerate(table.columns.values())
+        if not column.nullable and all(row[place] is not None for row in rows)
+    ]
+
+
+def _alter(connection: Connection, table: Table, columns: Iterable[str], how: str) -> None:
+    for column in columns:
+        parts = Identifier("public", table.name), Identifier(column), SQL(how)
+        connection.execute(SQL("ALTER TABLE {} ALTER COLUMN {} {}").format(*parts))
 
 
 def _fill(connection: Connection, table: Table, rows: Iterable[PublicRow]) -> None:
