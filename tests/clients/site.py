@@ -52,7 +52,7 @@ users:
 _TABLES = """
 CREATE ROLE ana LOGIN;
 GRANT pg_read_all_data TO ana;
-CREATE TABLE zones (zone_id integer PRIMARY KEY, zone text, borough text);
+CREATE TABLE zones (zone_id integer PRIMARY KEY, zone text NOT NULL, borough text NOT NULL);
 CREATE TABLE trips (
   trip_id bigint NOT NULL, driver_id integer NOT NULL, passenger_id integer NOT NULL, pickup_ts timestamp NOT NULL,
   pickup_zone integer NOT NULL REFERENCES zones, payment_type text, passenger_count integer NOT NULL,

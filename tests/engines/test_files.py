@@ -81,6 +81,53 @@ def test_a_value_that_is_not_of_its_type_is_told_at_the_start(folder: Path) -> N
     assert caught.value.message.endswith('bad.csv: column "a" has 1 values that are not integer')
 
 
+def test_all_columns_with_such_values_are_told_at_once(folder: Path) -> None:
+    """Whoever mends a file mends it once."""
+    (folder / "bad.csv").write_text("a,zip,day\nx,01,2024-01-01\n2,01,yesterday\ny,01,\n")
+    with pytest.raises(ConfigError) as caught:
+        DuckDb({"c": TableFile(folder / "bad.csv", {**TYPES, "day": SqlType.DATE})})
+    assert caught.value.message.endswith(
+        'bad.csv: column "a" has 2 values that are not integer; column "day" has 1 values that are not date'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,zip\n1,01\n2,02,Ada\n", ", line 3: the line has 3 values, and the first one names 2 columns"),
+        ("a,zip,name\n1,01\n2,02,Ada\n", ", line 2: the line has 2 values, and the first one names 3 columns"),
+        ("a,zip\n1,01\n2,Köln\n", ', column "zip": the file is no UTF-8; iconv -f latin1'),
+        ("a,Straße\n1,x\n", ", line 1: the file is no UTF-8"),
+        ('a,zip\n1,"01\n2,02\n', "a quotation mark is not closed"),
+        ("a,zip,a\n1,01,2\n", 'line 1: column "a" is named twice'),
+        ("", " is empty; its first line has to name the columns"),
+    ],
+)
+def test_what_is_wrong_with_a_csv_file_is_told(folder: Path, text: str, told: str) -> None:
+    """The cause, the line and the column; a longer row is no reason to take a record for the first line."""
+    (folder / "bad.csv").write_text(text, encoding="latin-1")
+    with pytest.raises(ConfigError) as caught:
+        DuckDb({"c": TableFile(folder / "bad.csv", TYPES)})
+    assert told in caught.value.message
+    assert "bad.csv" in caught.value.message
+
+
+def test_files_of_a_pattern_name_the_same_columns(folder: Path) -> None:
+    """Columns are taken by their place: files that order them otherwise would be read wrongly."""
+    (folder / "p1.csv").write_text("a,zip\n1,01\n")
+    (folder / "p2.csv").write_text("zip,a\n02,2\n")
+    with pytest.raises(ConfigError, match=r"p2.csv: the first line, which names the columns, is another one than in"):
+        DuckDb({"c": TableFile(folder / "p*.csv", TYPES)})
+
+
+def test_a_text_may_have_lines_and_marks(folder: Path) -> None:
+    """As spreadsheets write them, with a mark of UTF-8 before the first name."""
+    (folder / "q.csv").write_bytes('\ufeffa;zip\r\n1;"two\nlines; and ""marks"""\r\n'.encode())
+    engine = DuckDb({"c": TableFile(folder / "q.csv", TYPES)})
+    assert [list(row) for row in engine.public_rows("c", ["a", "zip"], 5)] == [[1, 'two\nlines; and "marks"']]
+    engine.close()
+
+
 @pytest.mark.parametrize(
     "text",
     ["a,zip\n1,Ada Lovelace\nx,Ada Lovelace\n", "a,zip\n" + "1,02\n" * 30_000 + "1,Ada Lovelace,3,4\n", "a\n\xff\n"],

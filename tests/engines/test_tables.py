@@ -77,6 +77,8 @@ def test_a_boolean_that_is_0_or_1_is_a_whole_number(stored: str, dialect: Dialec
         (SqlType.NUMERIC, "numeric", "DECIMAL(38,9)", DUCKDB),
         (SqlType.TEXT, "text", "ENUM('a', 'b')", DUCKDB),
         (SqlType.TIMESTAMP, "timestamp", "TIMESTAMP_NS", DUCKDB),
+        (SqlType.TIMESTAMPTZ, "timestamptz", "TIMESTAMPTZ_NS", DUCKDB),
+        (SqlType.TIME, "time", "TIME_NS", DUCKDB),
         (SqlType.BIGINT, "bigint", "smallint", POSTGRES),
         (SqlType.REAL, "real", "double precision", POSTGRES),
         (SqlType.NUMERIC, "numeric", "numeric", POSTGRES),

@@ -10,6 +10,7 @@ import duckdb
 
 from dpsql.cli.support.catalogued import CatalogueColumn, CatalogueTable
 from dpsql.cli.support.postgres_catalogue import read_postgres
+from dpsql.engines.duckdb.files import PARQUET, CsvForm, duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
 
@@ -37,8 +38,22 @@ FROM information_schema.columns
 WHERE table_catalog = current_database()
 ORDER BY table_schema, table_name, ordinal_position
 """
-_NAMES = {"VARCHAR": "text", "FLOAT": "real", "DOUBLE": "double precision", "TINYINT": "smallint"}
-"""PostgreSQL's names for types that DuckDB calls otherwise."""
+_NAMES = {
+    "VARCHAR": "text",
+    "FLOAT": "real",
+    "DOUBLE": "double precision",
+    "TINYINT": "smallint",
+    "UTINYINT": "smallint",
+    "USMALLINT": "integer",
+    "UINTEGER": "bigint",
+    "UBIGINT": "numeric(20,0)",
+    "HUGEINT": "numeric(38,0)",
+    "UHUGEINT": "numeric(38,0)",
+    "TIMESTAMP_NS": "timestamp",
+    "TIMESTAMPTZ_NS": "timestamptz",
+    "TIME_NS": "time",
+}
+"""The least of PostgreSQL's types that holds all values of DuckDB's; files of pandas have most of them."""
 _Row = tuple[bool, str, str, str, str]
 
 
@@ -86,15 +101,15 @@ def _columns_of(path: Path) -> Mapping[str, CatalogueColumn]:
     """Return a file's columns; those of a CSV file are texts, because only its records could tell more."""
     if not path.is_file():
         raise ConfigError(f"there is no file {path}")
-    yaml_name = "'" + str(path).replace("'", "''") + "'"
-    parquet = path.name.lower().endswith((".parquet", ".pq"))
-    source = f"read_parquet({yaml_name})" if parquet else f"read_csv({yaml_name}, header = true, all_varchar = true)"
     try:
         with closing(duckdb.connect()) as connection:
+            if not path.name.lower().endswith(PARQUET):
+                return {name: CatalogueColumn("text") for name in CsvForm.of(connection, [path]).columns}
+            source = f"read_parquet({duckdb_literal(str(path))})"
             rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608
     except duckdb.Error:
-        # DuckDB's own words quote lines of the file.
-        raise ConfigError(f"the file {path} can't be read as {'Parquet' if parquet else 'CSV'}") from None
+        # DuckDB's own words quote parts of the file.
+        raise ConfigError(f"the file {path} can't be read as Parquet") from None
     return {row[0]: CatalogueColumn(_name(row[1])) for row in rows}
 
 

@@ -1,9 +1,11 @@
 """Files that stand for tables: Parquet is read where it lies, CSV is read once, with the declared types."""
 
+import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import duckdb
 
@@ -15,6 +17,7 @@ from dpsql.rewrite.emit.columns import quoted
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv")
+_DELIMITERS = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> 
         if all(file.name.lower().endswith(PARQUET) for file in files):
             connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_parquet({listed})")  # noqa: S608
         elif all(file.name.lower().endswith(CSV) for file in files):
-            _load_csv(connection, name, table, listed)
+            _load_csv(connection, name, table, files)
         else:
             raise ConfigError(
                 f"engine: {table.path} is neither Parquet ({', '.join(PARQUET)}) nor CSV ({', '.join(CSV)})"
@@ -88,16 +91,94 @@ def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> 
         raise ConfigError(f'engine: table "{name}": {table.path} can\'t be read: {error}') from error
 
 
-def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, files: str) -> None:
-    """Copy CSV files into memory, where no malformed line can make a statement fail.
+@dataclass(frozen=True, slots=True)
+class CsvForm:
+    """How CSV files are read: by what their first line says, and never by a guess from records."""
 
-    DuckDB's own errors quote lines of the file, which are somebody's; ours name the column.
-    """
-    words = ", ".join(duckdb_literal(word) for word in ("", *table.csv.nulls))
-    source = f"read_csv({files}, header = true, all_varchar = true, nullstr = [{words}])"
+    files: Sequence[Path]
+    delimiter: str
+    columns: Sequence[str]
+
+    @classmethod
+    def of(cls, connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> Self:
+        """Read the first line of each.
+
+        Raises:
+            ConfigError: it can't be read, names a column twice, or differs from file to file.
+        """
+        heads = {file: _first_line(connection, file) for file in files}
+        first, head = next(iter(heads.items()))
+        delimiter = max(_DELIMITERS, key=head.count)
+        (columns,) = csv.reader([head], delimiter=delimiter)
+        for file, other in heads.items():
+            if other != head:
+                raise ConfigError(f"{file}: the first line, which names the columns, is another one than in {first}")
+        twice = next((name for name in columns if columns.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigError(f'{first}, line 1: column "{twice}" is named twice')
+        return cls(files, delimiter, columns)
+
+    def source(self, nulls: Sequence[str], *, latin: bool = False) -> str:
+        """Return the text that reads the records, all values as texts; as `latin` 1 any byte is a character."""
+        files = ", ".join(duckdb_literal(str(file)) for file in self.files)
+        columns = ", ".join(f"{duckdb_literal(name)}: 'VARCHAR'" for name in self.columns)
+        words = ", ".join(duckdb_literal(word) for word in ("", *nulls))
+        encoding = ", encoding = 'latin-1'" if latin else ""
+        return (
+            f"read_csv([{files}], auto_detect = false, header = true, columns = {{{columns}}}, "
+            f"delim = {duckdb_literal(self.delimiter)}, quote = '\"', escape = '\"', nullstr = [{words}]{encoding})"
+        )
+
+    def wrong(self, connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
+        """Return what is wrong with the files: DuckDB's own words quote a line, which is somebody's."""
+        told = str(error)
+        file, line = re.search(r"\n  file = (.+)", told), re.search(r"Line: (\d+)", told)
+        at = f"{file[1] if file else self.files[0]}{f', line {line[1]}' if line else ''}"
+        counts = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", told)
+        if counts:
+            more = f'; the last of the columns is "{self.columns[-1]}"' if int(counts[2]) > int(counts[1]) else ""
+            return f"{at}: the line has {counts[2]} values, and the first one names {counts[1]} columns{more}"
+        if "unterminated quote" in told:
+            return f"{at}: a quotation mark is not closed"
+        if "not utf-8" in told:
+            return f"{at}{self._not_utf8(connection)}: the file is no UTF-8; iconv -f latin1 -t utf-8 makes it so of Latin-1"
+        return f"{at}: it can't be read as CSV"
+
+    def _not_utf8(self, connection: duckdb.DuckDBPyConnection) -> str:
+        """Return the first column that has more than ASCII."""
+        tests = ", ".join(f"bool_or(regexp_matches({quoted(name)}, '[^\\x00-\\x7F]'))" for name in self.columns)
+        try:
+            (found,) = connection.execute(f"SELECT {tests} FROM {self.source((), latin=True)}").fetchall()  # noqa: S608
+        except duckdb.Error:
+            return ""
+        return next((f', column "{name}"' for name, has in zip(self.columns, found, strict=True) if has), "")
+
+
+def _first_line(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
+    whole = (
+        f"read_csv({duckdb_literal(str(file))}, auto_detect = false, header = false, columns = {{'line': 'VARCHAR'}}, "
+    )
+    form = "delim = chr(1), quote = '', escape = '', encoding = 'latin-1', strict_mode = false"
     try:
-        names = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
-        types = {column: _type(table.columns[column]) for column in names if column in table.columns}
+        row = connection.execute(f"SELECT line FROM {whole}{form}) LIMIT 1").fetchone()  # noqa: S608
+    except duckdb.Error:
+        raise ConfigError(f"{file} can't be read as CSV") from None
+    if row is None or not row[0]:
+        raise ConfigError(f"{file} is empty; its first line has to name the columns")
+    try:
+        return str(row[0]).encode("latin-1").decode("utf-8-sig")
+    except UnicodeError:
+        raise ConfigError(
+            f"{file}, line 1: the file is no UTF-8; iconv -f latin1 -t utf-8 makes it so of Latin-1"
+        ) from None
+
+
+def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, files: Sequence[Path]) -> None:
+    """Copy CSV files into memory, where no malformed line can make a statement fail."""
+    form = CsvForm.of(connection, files)
+    source = form.source(table.csv.nulls)
+    try:
+        types = {column: _type(table.columns[column]) for column in form.columns if column in table.columns}
         values = {column: _value(column, kind, table.csv.decimal) for column, kind in types.items()}
         casts = [f"CAST({values[column]} AS {kind}) AS {quoted(column)}" for column, kind in types.items()]
         selected = ", ".join(casts) or "NULL AS nothing"
@@ -105,9 +186,7 @@ def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile
     except duckdb.ConversionException:
         raise _misfit(connection, name, (types, values), table.path, source) from None
     except duckdb.Error as error:
-        line = re.search(r"Line: (\d+)", str(error))
-        at = f", line {line[1]}" if line else ""
-        raise ConfigError(f'engine: table "{name}": {table.path} can\'t be read as CSV{at}') from None
+        raise ConfigError(f'engine: table "{name}": {form.wrong(connection, error)}') from None
 
 
 def _misfit(
@@ -117,16 +196,18 @@ def _misfit(
     path: Path,
     source: str,
 ) -> ConfigError:
-    """Return what to say of the first column that has values which are not of its type."""
+    """Return what to say of all columns that have values which are not of their type."""
     types, values = cast
     tests = [f"{quoted(c)} IS NOT NULL AND TRY_CAST({values[c]} AS {kind}) IS NULL" for c, kind in types.items()]
     counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests)
     numbers = connection.execute(f"SELECT {counts} FROM {source}").fetchall()[0]  # noqa: S608
-    for (column, kind), number in zip(types.items(), numbers, strict=True):
-        if number:
-            return ConfigError(
-                f'engine: table "{name}": {path}: column "{column}" has {number} values that are not {kind.lower()}'
-            )
+    wrong = [
+        f'column "{column}" has {number} values that are not {kind.lower()}'
+        for (column, kind), number in zip(types.items(), numbers, strict=True)
+        if number
+    ]
+    if wrong:
+        return ConfigError(f'engine: table "{name}": {path}: {"; ".join(wrong)}')
     return ConfigError(f'engine: table "{name}": {path} can\'t be read as the declared types')
 
 

@@ -28,7 +28,7 @@ _TYPES: Mapping[SqlType, str] = {
     SqlType.TIMESTAMPTZ: "TIMESTAMP",
 }
 """The types in which values are computed, where they have other names."""
-_MOMENTS = frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"})
+_MOMENTS = frozenset({"timestamp", "timestamp with time zone", "timestamp_ns", "timestamptz_ns"})
 
 
 class DuckDbDialect(PostgresFunctions):
@@ -50,7 +50,7 @@ class DuckDbDialect(PostgresFunctions):
             SqlType.ENUM: frozenset({"varchar", "enum"}),
             SqlType.TIMESTAMP: _MOMENTS,
             SqlType.TIMESTAMPTZ: _MOMENTS,
-            SqlType.TIME: frozenset({"time"}),
+            SqlType.TIME: frozenset({"time", "time_ns"}),
             SqlType.INTERVAL: frozenset({"interval"}),
         },
         floats=frozenset({"float", "double"}),
