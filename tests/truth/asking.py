@@ -1,5 +1,6 @@
 """Questions of a data set, their true answers, and how far answers of many epochs lie from them."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.profiling import with_profile
 from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.plan import DistinctMarginOutput, Output, PointMarginOutput, StatisticOutput
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.released import release_of
@@ -47,8 +49,11 @@ QUESTIONS = (
     "{h}: count(*)",
     "{h}: avg({b})",
     "{h}: count(DISTINCT {owner})",
+    "{h}: count(*) DESC LIMIT 3",
+    "{h}: avg({b}) DESC LIMIT 3",
 )
-"""Each a value of all rows, or of the groups that a key before the colon makes."""
+"""Each a value of all rows, or of the groups that a key before the colon makes: of all, or of the first by that value."""
+_RANKED = " DESC LIMIT "
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,13 @@ class Asked:
     @property
     def value(self) -> str:
         """Return the expression whose value is asked for."""
-        return self._said(self.question.rpartition(": ")[2])
+        return self._said(self.question.rpartition(": ")[2].partition(_RANKED)[0])
+
+    @property
+    def first(self) -> int | None:
+        """Return how many groups are asked for, of those with the largest values; None where all are."""
+        number = self.question.partition(_RANKED)[2]
+        return int(number) if number else None
 
     @property
     def key(self) -> str:
@@ -71,6 +82,11 @@ class Asked:
 
     def statement(self, table: str, *more: str) -> str:
         """Return the statement over a table."""
+        ranked = f" ORDER BY 2{_RANKED}{self.first}" if self.first else ""
+        return self.of_all(table, *more) + ranked
+
+    def of_all(self, table: str, *more: str) -> str:
+        """Return the statement that asks for all groups."""
         said = [*([self.key] if self.key else []), self.value, *more]
         grouped = f" GROUP BY {self.key}" if self.key else ""
         return f"SELECT {', '.join(said)} FROM {table} WHERE {self.where}{grouped}"
@@ -80,7 +96,7 @@ class Asked:
 
 
 def every(data: DataSet) -> list[Asked]:
-    """Return 22 questions about each of five parts of a data set."""
+    """Return all questions about each of five parts of a data set."""
     return [Asked(data, question, where) for question in QUESTIONS for where in data.filters]
 
 
@@ -97,19 +113,25 @@ class Repeated:
     engine: Remembering
     entropy: Entropy
     keyed: bool
+    places: Sequence[int]
+    """Where values and their margins stand in a row: what is ordered by may come before what is selected."""
+    first: int | None = None
 
     @classmethod
-    def of(cls, client: Client, sql: str, engine: Remembering, entropy: Entropy) -> "Repeated":
-        """Plan a statement."""
+    def of(
+        cls, client: Client, sql: str, engine: Remembering, entropy: Entropy, first: int | None = None
+    ) -> "Repeated":
+        """Plan a statement, of which so many groups are wanted."""
         question = client.gateway.examine(sql, client.asker)
         assert question is not None
         request = client.request(question)
         analyzed = client.gateway.analyzed(request)
         assert analyzed is not None
         priced = client.gateway.priced(analyzed, request)
-        return cls(
-            priced, client.gateway._reading(request), engine, entropy, bool(priced.plan.scopes[0].plan.groups.keys)
-        )
+        plan = priced.plan.scopes[0].plan
+        keys = len(plan.groups.keys)
+        places = sorted(range(keys, keys + len(plan.outputs)), key=lambda place: _is_margin(plan.outputs[place - keys]))
+        return cls(priced, client.gateway._reading(request), engine, entropy, bool(keys), places, first)
 
     def answer(self) -> Values:
         """Measure, release and read it as a gateway does, but for the charge and the shadow."""
@@ -130,9 +152,18 @@ class Repeated:
         return with_profile(drawn, self.priced, self.reading.profile)
 
     def read(self, drawn: Mapping[str, Draws]) -> Values:
-        """Return what releases say."""
+        """Return what releases say; of a ranking the first groups, which the shadow takes, as PostgreSQL orders them."""
         ((_, rows),) = self.reading.rows(self.priced, drawn)
-        return {row[0] if self.keyed else None: _numbers(row[self.keyed :]) for row in rows}
+        told = {row[0] if self.keyed else None: _numbers([row[place] for place in self.places]) for row in rows}
+        if self.first is None:
+            return told
+        ranked = sorted(told.items(), key=lambda of: math.inf if of[1][0] is None else of[1][0], reverse=True)
+        return dict(ranked[: self.first])
+
+
+def _is_margin(output: Output) -> bool:
+    margins = (DistinctMarginOutput, PointMarginOutput)
+    return isinstance(output, margins) or (isinstance(output, StatisticOutput) and output.margin)
 
 
 def _numbers(cells: Sequence[object]) -> tuple[float | None, ...]:
@@ -167,12 +198,12 @@ class Place:
     def repeated(self, asked: Asked, epsilon: Fraction, most: int | None = None, *more: str) -> Repeated:
         """Plan a question."""
         sql = asked.statement(self.filled.data.name, *more)
-        return Repeated.of(self.client(epsilon, most), sql, self.filled.engine, self.entropy)
+        return Repeated.of(self.client(epsilon, most), sql, self.filled.engine, self.entropy, asked.first)
 
     def true(self, asked: Asked) -> Values:
-        """Return the exact answer over clamped values."""
+        """Return the exact answer over clamped values, of all groups."""
         if asked not in self._truths:
-            rows = self.filled.truth.execute(asked.statement("clamped")).fetchall()
+            rows = self.filled.truth.execute(asked.of_all("clamped")).fetchall()
             keyed = bool(asked.key)
             self._truths[asked] = {
                 str(row[0]) if keyed else None: _numbers(row[keyed:])
@@ -186,10 +217,15 @@ class Place:
         errors, true = [], self.true(asked)
         for _ in range(number):
             answer = repeated.answer()
-            for key, (value, *_) in true.items():
+            for key, (value, *_) in asked_for(asked, true, answer).items():
                 said = answer.get(key, (None,))[0]
                 errors.append(float("inf") if said is None or value is None else abs(said - value) / abs(value))
         return median(errors) if errors else float("nan")
+
+
+def asked_for(asked: Asked, true: Values, told: Values) -> Values:
+    """Return the truth about the groups of which an answer is to tell: of a ranking those that it has."""
+    return true if asked.first is None else {key: true[key] for key in told if key in true}
 
 
 Served = Callable[[DataSet], Place]

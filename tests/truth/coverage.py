@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from tests.truth.asking import QUESTIONS, Asked, Place, every, place
+from tests.truth.asking import QUESTIONS, Asked, Place, asked_for, every, place
 from tests.truth.beside_oracle import PAGE
 from tests.truth.data_sets import DATA_SETS, DataSet
 
@@ -62,7 +62,7 @@ def covered(place: Place, asked: Asked, epsilon: Fraction, answers: int = ANSWER
     for _ in range(answers):
         told, notices = repeated.answer_with_notices()
         said = any(words in notice for notice in notices for words in _SAID)
-        for key, (exact, *_) in true.items():
+        for key, (exact, *_) in asked_for(asked, true, told).items():
             number += 1
             value, margin = told.get(key, (None, None))
             if value is not None and margin is not None and exact is not None:
