@@ -154,7 +154,9 @@ class Repeated:
     def read(self, drawn: Mapping[str, Draws]) -> Values:
         """Return what releases say; of a ranking the first groups, which the shadow takes, as PostgreSQL orders them."""
         ((_, rows),) = self.reading.rows(self.priced, drawn)
-        told = {row[0] if self.keyed else None: _numbers([row[place] for place in self.places]) for row in rows}
+        told: dict[object, tuple[float | None, ...]] = {
+            row[0] if self.keyed else None: _numbers([row[place] for place in self.places]) for row in rows
+        }
         if self.first is None:
             return told
         ranked = sorted(told.items(), key=lambda of: math.inf if of[1][0] is None else of[1][0], reverse=True)
