@@ -85,7 +85,7 @@ def cells(data: DataSet, answers: int = ANSWERS) -> Iterator[Covered]:
                     yield covered(served, asked, epsilon, answers)
 
 
-def told(seen: Sequence[Covered]) -> Sequence[Covered]:
+def told(seen: Sequence[Covered]) -> list[Covered]:
     """Return the cells of which anything is told: in most of their answers there is a number with a margin."""
     return [cell for cell in seen if cell.missing < 1 / 2]
 
