@@ -1,5 +1,6 @@
 """`dpsql init`: schema files from a catalogue."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -150,7 +151,7 @@ def test_what_postgresql_knows_is_written(hospital: str, tmp_path: Path) -> None
     said = done.stdout.splitlines()
     assert "labs: its 2 partitions are read through it" in said
     assert "patients: left out, since dpsql has no such type: photo (bytea)" in said
-    assert any(line.startswith("Left out are the tables of other schemas: billing.") for line in said)
+    assert any(line.startswith("Left out are the tables of other schemas: billing (") for line in said)
     written = {path.stem: path.read_text().splitlines() for path in tmp_path.iterdir()}
     assert set(written) == {"admissions", "departments", "labs", "patients", "shifts"}
     for table, lines in {
@@ -291,7 +292,7 @@ def test_a_dsn_of_key_words(postgres: Postgres, tmp_path: Path) -> None:
         )
     done = RUN.invoke(app, ["init", postgres.dsn("postgres"), "--directory", str(tmp_path), "--table", "seen"])
     assert done.exit_code == 0, done.output
-    assert "Left out are the tables of other schemas: sales." in done.stdout
+    assert "Left out are the tables of other schemas: sales (orders)." in done.stdout
     assert "--schema sales takes those of one, too." in done.stdout
     other = f"{postgres.dsn('postgres')} options='-c search_path=sales'"
     done = RUN.invoke(app, ["init", other, "--directory", str(tmp_path)])
@@ -311,7 +312,7 @@ def test_other_schemas_of_a_file_are_named(tmp_path: Path) -> None:
         connection.execute("CREATE SCHEMA sales; CREATE TABLE sales.orders (a INT)")
     done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path)])
     assert done.exit_code == 1
-    assert "Left out are the tables of other schemas: sales." in done.stderr
+    assert "Left out are the tables of other schemas: sales (orders)." in done.stderr
 
 
 def test_a_version_that_is_not_admitted_is_told_first(
@@ -325,3 +326,72 @@ def test_a_version_that_is_not_admitted_is_told_first(
     assert done.output.startswith(
         "this is PostgreSQL 16; dpsql serves PostgreSQL 15, and others only with engine: {unv"
     )
+
+
+_FIVE = """
+CREATE SCHEMA core; CREATE SCHEMA clinical; CREATE SCHEMA billing; CREATE SCHEMA hr; CREATE SCHEMA "Ref";
+CREATE TABLE core.patients (patient_id int PRIMARY KEY, born date);
+CREATE TABLE "Ref".zones (zone_id int PRIMARY KEY, name text);
+CREATE TABLE clinical.encounters (
+  id bigint PRIMARY KEY, patient_id int REFERENCES core.patients, zone_id int REFERENCES "Ref".zones);
+CREATE TABLE clinical.labs (id bigint PRIMARY KEY, encounter bigint NOT NULL REFERENCES clinical.encounters, value float);
+CREATE TABLE billing.invoices (id bigint PRIMARY KEY, patient_id int REFERENCES core.patients, amount numeric(10,2));
+CREATE TABLE billing.patients (patient_id int PRIMARY KEY REFERENCES core.patients, payer text);
+CREATE TABLE hr.staff (staff_id int PRIMARY KEY);
+CREATE ROLE init_reader LOGIN PASSWORD 'p' IN ROLE pg_monitor;
+GRANT USAGE ON SCHEMA core, clinical, billing, "Ref" TO init_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA core, billing, "Ref" TO init_reader; GRANT SELECT ON clinical.labs TO init_reader;
+"""
+
+
+@pytest.fixture
+def five_schemas(postgres: Postgres) -> Iterator[str]:
+    """Give the address of a database whose tables all lie in schemas, to somebody who may read most of them."""
+    with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE five")
+        with psycopg.connect(postgres.dsn("five"), autocommit=True) as five:
+            five.execute(_FIVE)
+        yield f"{postgres.dsn('five')} user=init_reader password=p"
+        connection.execute("DROP DATABASE five WITH (FORCE)")
+        connection.execute("DROP ROLE init_reader")
+
+
+def test_what_there_is_in_five_schemas_is_told(five_schemas: str, tmp_path: Path) -> None:
+    """The schemas with their tables, the rights that are missing, and whose rows there may be."""
+    done = RUN.invoke(app, ["init", five_schemas, "-d", str(tmp_path / "schemas")])
+    assert done.exit_code == 1
+    for told in (
+        "core (patients)",
+        "clinical (encounters, labs)",
+        "Ref (zones)",
+        'GRANT SELECT ON "clinical"."encounters" TO "init_reader";',
+        'GRANT USAGE ON SCHEMA "hr" TO "init_reader"; GRANT SELECT ON ALL TABLES IN SCHEMA "hr" TO "init_reader";',
+        "core.patients.patient_id: 4 tables lead there",
+        "Ref.zones.zone_id: 2 tables lead there",
+    ):
+        assert told in done.stderr
+    assert "core.patients.patient_id: 4 tables lead there; " in done.stderr
+    assert not (tmp_path / "schemas").exists()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_unit_of_another_schema_brings_all_schemas(five_schemas: str, tmp_path: Path, first: bool) -> None:
+    """Before the address or after it; tables of one name are told apart, and are the units' by their references."""
+    unit = ["--unit", "patient=core.patients.patient_id"]
+    words = [*unit, five_schemas] if first else [five_schemas, *unit]
+    done = RUN.invoke(app, ["init", *words, "-d", str(tmp_path / "schemas")])
+    assert done.exit_code == 0, done.output
+    files = {file.stem: file.read_text(encoding="utf-8") for file in (tmp_path / "schemas").iterdir()}
+    assert set(files) == {"core_patients", "billing_patients", "zones", "encounters", "labs", "invoices", "staff"}
+    assert "patient: {column: patient_id, max_rows: 1}" in files["core_patients"]
+    assert "patient: {column: patient_id}" in files["invoices"]
+    assert "patient: {through: encounter}" in files["labs"]
+    assert 'GRANT SELECT ON "clinical"."encounters" TO "init_reader";' in done.stdout
+    assert "core.patients" in done.stdout.partition("engine: tables: ")[2]
+
+
+def test_a_unit_that_is_not_there_is_answered_with_those_that_are(five_schemas: str, tmp_path: Path) -> None:
+    """Whoever guesses is told."""
+    done = RUN.invoke(app, ["init", five_schemas, "-d", str(tmp_path), "--unit", "patient=core.person.id"])
+    assert done.exit_code == 1
+    assert "core.patients.patient_id: 4 tables lead there" in done.stderr

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dpsql.cli.support.at_work import at_work
-from dpsql.cli.support.catalogue import Catalogue, RecordsFile, read_catalogue
-from dpsql.cli.support.catalogued import CatalogueTable
+from dpsql.cli.support.catalogue import RecordsFile, read_catalogue
+from dpsql.cli.support.catalogued import Catalogue, CatalogueTable
 from dpsql.cli.support.drafting import Units, draft, left_out
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.joined_views import joined_view, view_name
@@ -19,6 +19,8 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
 from dpsql.policy.yaml_name import yaml_name
 
+_MOST_CANDIDATES, _MOST_NAMED = 5, 8
+"""How many keys, and how many tables of a schema, are named."""
 _NEXT = "next: declare the privacy units, bounds and values in them, then run dpsql check"
 _COPY = (
     "for config.yaml, if a copy of the records may lie here: engine: snapshot: true lets dpsql make one each epoch, of which "
@@ -35,7 +37,8 @@ def init(
         list[str] | None, typer.Option("--schema", "-s", help="Tables of this schema of a PostgreSQL, too.")
     ] = None,
     unit: Annotated[
-        str | None, typer.Option("--unit", "-u", help="Whose privacy is protected: person=patients.patient_id.")
+        str | None,
+        typer.Option("--unit", "-u", help="Whose privacy is protected: person=patients.patient_id, or core.patients.…"),
     ] = None,
     profile: Annotated[
         str | None,
@@ -53,16 +56,18 @@ def init(
             hint=f"Write config.yaml with budget: {{person: {{epsilon: …, profile: {profile}}}}}, then run dpsql profile.",
         )
     source = _source(database)
-    catalogue = _catalogue(source, schema or ())
+    # Who names the schema of the units needs not name all those of the tables that point there.
+    everywhere = schema is None and unit is not None and unit.count(".") > 1
+    catalogue = _catalogue(source, None if everywhere else schema or ())
     if catalogue.version and not is_admitted(("PostgreSQL", catalogue.version)):
         typer.echo(
             f"this is PostgreSQL {catalogue.version}; dpsql serves PostgreSQL {versions('PostgreSQL')}, and others only with "
             "engine: {unverified: true}, at your own risk",
             err=True,
         )
-    tables, advice = catalogue.tables, _advice(catalogue, source)
-    chosen = _chosen(table, tables, advice)
-    units = None if unit is None else _units(unit, tables)
+    advice = _advice(catalogue, source)
+    chosen = _chosen(table, catalogue, advice)
+    units = None if unit is None else _units(unit, catalogue)
     texts = {name: draft(name, described, units, frozenset(chosen)) for name, described in chosen.items()}
     if views:
         texts |= {view_name(name): text for name in chosen if (text := joined_view(name, chosen)) is not None}
@@ -72,19 +77,20 @@ def init(
         typer.echo(line)
 
 
-def _chosen(
-    wanted: Sequence[str] | None, tables: Mapping[str, CatalogueTable], advice: Sequence[str]
-) -> Mapping[str, CatalogueTable]:
+def _chosen(wanted: Sequence[str] | None, catalogue: Catalogue, advice: Sequence[str]) -> Mapping[str, CatalogueTable]:
     """Return the tables that files are written for.
 
     Raises:
         ConfigError: some are not there, or none is.
     """
+    tables = catalogue.tables
     unknown = sorted(set(wanted or ()) - set(tables))
-    if unknown or not tables:
-        lack = f"has no table {', '.join(unknown)}" if unknown else "has no tables"
+    if unknown:
         hint = " ".join((f"It has {', '.join(sorted(tables)) or 'none'}.", *advice))
-        raise ConfigError(f"the database {lack}", hint=hint)
+        raise ConfigError(f"the database has no table {', '.join(unknown)}", hint=hint)
+    if not tables:
+        where = " in the schemas that are searched" if catalogue.elsewhere else ""
+        raise ConfigError(f"the database has no tables{where}", hint="\n".join(advice) or "Is it the right one?")
     return {name: tables[name] for name in wanted or sorted(tables)}
 
 
@@ -98,25 +104,36 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
         typer.echo(f"wrote {file}")
 
 
-def _catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: Sequence[str]) -> Catalogue:
+def _catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: Sequence[str] | None) -> Catalogue:
     with at_work("reading the database's catalogue"):
         return read_catalogue(source, schemas)
 
 
-def _units(unit: str, tables: Mapping[str, CatalogueTable]) -> Units:
-    """Read whose rows the tables' rows are: person=patients.patient_id.
+def _units(unit: str, catalogue: Catalogue) -> Units:
+    """Read whose rows the tables' rows are: person=patients.patient_id, or person=core.patients.patient_id.
 
     Raises:
         ConfigError: there is no such column.
     """
     kind, _, place = unit.partition("=")
-    table, _, column = place.rpartition(".")
-    if not kind or table not in tables or column not in tables[table].columns:
+    where, _, column = place.rpartition(".")
+    tables = catalogue.tables
+    found = [name for name, table in tables.items() if where in (name, table.place or f"public.{name}")]
+    if not kind or len(found) != 1 or column not in tables[found[0]].columns:
+        named = ", ".join(_candidates(catalogue))
         raise ConfigError(
             f"--unit {unit} is no kind=table.column of the database",
-            hint="For instance --unit person=patients.patient_id: the key of a table with a row for each.",
+            hint=f"It is the key of a table with a row for each. {named}"
+            if named
+            else "For instance --unit person=patients.patient_id: the key of a table with a row for each.",
         )
-    return Units(tables, kind, table, column)
+    return Units(tables, kind, found[0], column)
+
+
+def _candidates(catalogue: Catalogue) -> Iterator[str]:
+    """Yield the keys that may stand for units, and how many tables' rows are theirs."""
+    for key, number in list(catalogue.units.items())[:_MOST_CANDIDATES]:
+        yield f"{key}: {number} {'table leads' if number == 1 else 'tables lead'} there"
 
 
 def _places(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
@@ -143,15 +160,26 @@ def _source(database: str) -> DuckDbFile | PostgresServer | RecordsFile:
 
 
 def _advice(catalogue: Catalogue, source: DuckDbFile | PostgresServer | RecordsFile) -> list[str]:
-    """Return the advice about tables and columns that were left out."""
-    if not catalogue.elsewhere:
-        return []
-    schemas = ", ".join(catalogue.elsewhere)
-    if isinstance(source, PostgresServer):
-        how = f"--schema {catalogue.elsewhere[0]} takes those of one, too."
-    else:
-        how = 'dpsql serves those of schema "main"; make views there.'
-    return [f"Left out are the tables of other schemas: {schemas}. {how}"]
+    """Return what there is beside the tables that were found, what may not be read, and whose rows there are."""
+    advice = []
+    if catalogue.elsewhere:
+        schemas = "; ".join(f"{name} ({_some(tables)})" for name, tables in catalogue.elsewhere.items())
+        if isinstance(source, PostgresServer):
+            how = f"--schema {next(iter(catalogue.elsewhere))} takes those of one, too."
+        else:
+            how = 'dpsql serves those of schema "main"; make views there.'
+        advice.append(f"Left out are the tables of other schemas: {schemas}. {how}")
+    if catalogue.grants:
+        advice.append(f"Not all may be read; missing are: {' '.join(catalogue.grants)}")
+    if candidates := list(_candidates(catalogue)):
+        advice.append(f"Keys to which others point, for --unit kind=…: {'; '.join(candidates)}")
+    return advice
+
+
+def _some(tables: Sequence[str]) -> str:
+    """Return the names of the first tables."""
+    more = len(tables) - _MOST_NAMED
+    return ", ".join(tables[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _files(directory: Path, tables: Collection[str]) -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """An engine's catalogue: the names and the types of tables and columns, and never a record."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,21 +8,11 @@ from typing import assert_never
 
 import duckdb
 
-from dpsql.cli.support.catalogued import CatalogueColumn, CatalogueTable
+from dpsql.cli.support.catalogued import Catalogue, CatalogueColumn, CatalogueTable
 from dpsql.cli.support.postgres_catalogue import read_postgres
 from dpsql.engines.duckdb.files import PARQUET, CsvForm, duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
-
-
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """The tables that dpsql can serve, and the schemas whose tables it would not find."""
-
-    tables: Mapping[str, CatalogueTable]
-    elsewhere: Sequence[str] = ()
-    version: str = ""
-    """Of PostgreSQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +47,10 @@ _NAMES = {
 _Row = tuple[bool, str, str, str, str]
 
 
-def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: Collection[str] = ()) -> Catalogue:
-    """Ask an engine, or a file, what tables it has; of PostgreSQL those of more `schemas`, too.
+def read_catalogue(
+    source: DuckDbFile | PostgresServer | RecordsFile, schemas: Collection[str] | None = ()
+) -> Catalogue:
+    """Ask an engine, or a file, what tables it has; of PostgreSQL those of more `schemas`, too, or of all where that is None.
 
     Raises:
         ConfigError: it can't be reached, or can't be read.
@@ -69,8 +61,7 @@ def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: C
                 raise ConfigError(f"there is no DuckDB file {path}")
             return _catalogue(_duckdb_rows(path))
         case PostgresServer(dsn):
-            catalogue = read_postgres(dsn, schemas)
-            return Catalogue(catalogue.tables, catalogue.elsewhere, catalogue.version)
+            return read_postgres(dsn, schemas)
         case RecordsFile(path):
             return Catalogue({path.name.partition(".")[0]: CatalogueTable(_columns_of(path))})
         case _:
@@ -79,13 +70,14 @@ def read_catalogue(source: DuckDbFile | PostgresServer | RecordsFile, schemas: C
 
 def _catalogue(rows: Iterable[_Row]) -> Catalogue:
     tables: dict[str, dict[str, CatalogueColumn]] = {}
-    elsewhere: dict[str, None] = {}
+    elsewhere: dict[str, dict[str, None]] = {}
     for is_visible, schema, table, column, kind in rows:
         if is_visible:
             tables.setdefault(table, {})[column] = CatalogueColumn(kind)
         else:
-            elsewhere[schema] = None
-    return Catalogue({name: CatalogueTable(columns) for name, columns in tables.items()}, tuple(elsewhere))
+            elsewhere.setdefault(schema, {})[table] = None
+    found = {name: CatalogueTable(columns) for name, columns in tables.items()}
+    return Catalogue(found, {schema: tuple(names) for schema, names in elsewhere.items()})
 
 
 def _duckdb_rows(path: Path) -> list[_Row]:

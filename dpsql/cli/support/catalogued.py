@@ -1,6 +1,6 @@
 """Tables as a catalogue has them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -31,3 +31,20 @@ class CatalogueTable:
     """How many tables are read through it."""
     place: str | None = None
     """Where it is, if nothing but its place finds it: clinical.labs."""
+    readable: bool = True
+    """Whether who asked may read its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The tables that dpsql can serve, and what else there is."""
+
+    tables: Mapping[str, CatalogueTable]
+    elsewhere: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By schema, the tables that dpsql would not find."""
+    units: Mapping[str, int] = field(default_factory=dict)
+    """Keys of one column, and how many tables' references lead to each, the most first: schema.table.column."""
+    grants: Sequence[str] = ()
+    """What lets who asked read the tables, where rights are missing."""
+    version: str = ""
+    """Of PostgreSQL."""

@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 import psycopg
 
-from dpsql.cli.support.catalogued import CatalogueColumn, CatalogueTable
+from dpsql.cli.support.catalogued import Catalogue, CatalogueColumn, CatalogueTable
 from dpsql.errors import ConfigError
+from dpsql.rewrite.ir.spelled import quoted_name
 
 _OURS = """
   n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND n.nspname !~ '^pg_temp_'
@@ -25,7 +25,8 @@ SELECT c.oid::bigint, pg_table_is_visible(c.oid), n.nspname, c.relname, c.relisp
     THEN 'enum' || (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid)
       || t.typname
     ELSE format_type(t.oid, coalesce(b.typmod, NULLIF(a.atttypmod, -1), -1)) END,
-  (SELECT count(*) FROM pg_partition_tree(c.oid) p WHERE p.isleaf AND c.relkind = 'p')
+  (SELECT count(*) FROM pg_partition_tree(c.oid) p WHERE p.isleaf AND c.relkind = 'p'),
+  has_schema_privilege(n.oid, 'USAGE'), has_any_column_privilege(c.oid, 'SELECT')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
 JOIN pg_type y ON y.oid = a.atttypid JOIN base b ON b.oid = a.atttypid JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd'
 WHERE {_OURS} AND a.attnum > 0 AND NOT a.attisdropped
@@ -36,22 +37,12 @@ SELECT k.conrelid::bigint, k.contype::text, k.conkey::integer[], k.confrelid::bi
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE {_OURS} AND k.contype IN ('p', 'f') AND k.convalidated
 """  # noqa: S608
-_Column = tuple[int, bool, str, str, bool, str | None, int, str, str | None, bool, str, int]
+_Column = tuple[int, bool, str, str, bool, str | None, int, str, str | None, bool, str, int, bool, bool]
 _Key = tuple[int, str, list[int], int, list[int] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresTables:
-    """The tables that a server finds, and what it has elsewhere."""
-
-    tables: Mapping[str, CatalogueTable]
-    elsewhere: tuple[str, ...]
-    """Schemas whose tables are not found."""
-    version: str
-
-
-def read_postgres(dsn: str, schemas: Collection[str] = ()) -> PostgresTables:
-    """Ask a server for its tables: those that the search path finds, and those of `schemas`.
+def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
+    """Ask a server for its tables: those that the search path finds, and those of `schemas`, or of all where that is None.
 
     Raises:
         ConfigError: it can't be asked.
@@ -62,15 +53,62 @@ def read_postgres(dsn: str, schemas: Collection[str] = ()) -> PostgresTables:
             version = str(connection.info.server_version // 10_000)
             columns: list[_Column] = connection.execute(_COLUMNS.encode()).fetchall()
             keys: list[_Key] = connection.execute(_KEYS.encode()).fetchall()
+            ((reader,),) = connection.execute("SELECT current_user").fetchall()
     except psycopg.ProgrammingError as failure:
         # libpq quotes what it can't read, which may be a password.
         why = "Its DSN can't be read as one." if failure.sqlstate is None else str(failure).splitlines()[0]
         raise ConfigError("the PostgreSQL server can't be asked", hint=why) from None
     except psycopg.Error as failure:
         raise ConfigError("the PostgreSQL server can't be asked", hint=str(failure).splitlines()[0]) from None
-    elsewhere = dict.fromkeys(row[2] for row in columns if not row[1] and row[2] not in schemas)
-    wanted = [row for row in columns if (row[1] or row[2] in schemas) and not row[4]]
-    return PostgresTables(dict(_tables(wanted, keys)), tuple(elsewhere), version)
+    whole = [row for row in columns if not row[4]]
+    wanted = [row for row in whole if row[1] or schemas is None or row[2] in schemas]
+    elsewhere: dict[str, dict[str, None]] = {}
+    for row in whole:
+        if not row[1] and schemas is not None and row[2] not in schemas:
+            elsewhere.setdefault(row[2], {})[row[3]] = None
+    return Catalogue(
+        dict(_tables(wanted, keys)),
+        {schema: tuple(names) for schema, names in elsewhere.items()},
+        _candidates(whole, keys),
+        tuple(_grants(wanted or whole, reader)),
+        version,
+    )
+
+
+def _candidates(columns: list[_Column], keys: list[_Key]) -> Mapping[str, int]:
+    """Return the keys of one column to which other tables' references lead, by how many tables these are."""
+    pointing: dict[int, set[int]] = {}
+    for own, kind, _, to, _ in keys:
+        if kind == "f" and own != to:
+            pointing.setdefault(to, set()).add(own)
+    alone = {oid: key[0] for oid, kind, key, *_ in keys if kind == "p" and len(key) == 1}
+    found: dict[str, int] = {}
+    for row in columns:
+        if alone.get(row[0]) != row[6]:
+            continue
+        leading, new = set[int](), {row[0]}
+        while new:
+            new = {own for to in new for own in pointing.get(to, ())} - leading - {row[0]}
+            leading |= new
+        leading &= {other[0] for other in columns}
+        if leading:
+            found[f"{row[2]}.{row[3]}.{row[7]}"] = len(leading)
+    return dict(sorted(found.items(), key=lambda of: -of[1]))
+
+
+def _grants(columns: list[_Column], reader: str) -> Iterator[str]:
+    """Yield the commands that let a role read tables which it may not read yet."""
+    tables = {row[0]: row for row in columns}
+    to = quoted_name(reader)
+    for schema in dict.fromkeys(row[2] for row in tables.values()):
+        inside = [row for row in tables.values() if row[2] == schema]
+        lacking = [f"{quoted_name(schema)}.{quoted_name(row[3])}" for row in inside if not row[13]]
+        if not inside[0][12]:
+            yield f"GRANT USAGE ON SCHEMA {quoted_name(schema)} TO {to};"
+        if len(lacking) == len(inside):
+            yield f"GRANT SELECT ON ALL TABLES IN SCHEMA {quoted_name(schema)} TO {to};"
+        elif lacking:
+            yield f"GRANT SELECT ON {', '.join(lacking)} TO {to};"
 
 
 def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, CatalogueTable]]:
@@ -95,7 +133,8 @@ def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, Cat
         key = tuple(rows[number][7] for number in primary.get(oid, ()))
         first = next(iter(rows.values()))
         place = None if first[1] else f"{first[2]}.{first[3]}"
-        yield names[oid], CatalogueTable(described, key, joint, first[5], first[11], place)
+        readable = first[12] and first[13]
+        yield names[oid], CatalogueTable(described, key, joint, first[5], first[11], place, readable)
 
 
 def _names(tables: Mapping[int, _Column]) -> Mapping[int, str]:
