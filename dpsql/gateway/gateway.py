@@ -76,7 +76,7 @@ class Gateway(PlannedQuestions):
             return self._own(request, request.question.parsed)
         analyzed = self.analyzed(request)
         if analyzed is None:
-            return Reply(request.question.text)
+            return Reply(request.question.text, released=False)
         if (preview := self._made_up(analyzed, request)) is not None:
             return preview
         if (reply := self._known_rows(analyzed, request)) is not None:
@@ -85,7 +85,7 @@ class Gateway(PlannedQuestions):
         if columns is not None and analyzed.statement is not None:
             role = self._deps.policy.roles[request.asker.role]
             require_probed(role, (query.tree for query in analyzed.statement.queries))
-            return Reply(columns, tuple(untold(analyzed)))
+            return Reply(columns, tuple(untold(analyzed)), released=False)
         priced = self.priced(analyzed, request)
         trial = self._trial(request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:

@@ -80,6 +80,8 @@ class Reply:
     """The text that runs in the shadow instead of it, parameters kept as `$n`."""
     notices: tuple[str, ...] = ()
     """The notices for the client beside the rows."""
+    released: bool = True
+    """Whether released values may stand in the text, which then is not to stand in the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,35 @@ def test_sizes_of_declared_tables_are_shown(connect: Connect) -> None:
     assert row == ("8192 bytes", 24576)
 
 
+COUNTED = (
+    "select reltuples, relpages from pg_class where oid = {oid}",
+    "select * from pg_stat_all_tables where relid = {oid}",
+    "select * from pg_stat_user_tables where relid = {oid}",
+    "select * from pg_statio_all_tables where relid = {oid}",
+    "select * from pg_stat_all_indexes where relid = {oid}",
+    "select pg_stat_get_live_tuples({oid}), pg_stat_get_tuples_inserted({oid}), pg_stat_get_blocks_hit({oid})",
+    "select tup_inserted, tup_returned, temp_bytes from pg_stat_database where datname = 'taxi'",
+    "select * from pg_stat_io",
+    "select last_value from pg_sequences",
+)
+
+
+@pytest.mark.parametrize("asked", COUNTED)
+def test_counters_say_nothing_of_temporary_tables(connect: Connect, shadow: Postgres, asked: str) -> None:
+    """How many rows one has is the number of groups of an answer, which partition selection may have found."""
+    ana, gus = connect("ana"), connect("gus")
+    ana.execute("create temp table kept (a text, n serial primary key)")
+    ((oid,),) = ana.execute("select 'kept'::regclass::oid").fetchall()
+    query = asked.format(oid=oid).encode()
+    before = gus.execute(query).fetchall()
+    with psycopg.connect(shadow.dsn("taxi"), autocommit=True) as owner:
+        owner.execute("grant execute on function pg_stat_force_next_flush() to ana")
+        ana.execute("insert into kept select n::text from generate_series(1, 10000) as n")
+        ana.execute("select count(*) from kept; select pg_stat_force_next_flush()")
+        owner.execute("revoke execute on function pg_stat_force_next_flush() from ana")
+    assert gus.execute(query).fetchall() == before
+
+
 def test_activity_is_bound_when_it_is_made(connect: Connect, shadow: Postgres) -> None:
     """A temporary object with the name of what it reads changes nothing, even where one can be made."""
     ana, gus = connect("ana"), connect("gus")

@@ -30,7 +30,7 @@ from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 23
+_EDITION = 24
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for sessions that are in the way of a change
 
@@ -127,6 +127,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         views.described_views(connection, policy)
         hidden.create_hidden(connection)
         costly.create_guarded(connection)
+        hidden.rebind_views(connection)
         signals.create_signals(connection)
         own_settings.create_check(connection)
         creation.create_triggers(connection, policy)

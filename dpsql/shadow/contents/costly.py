@@ -66,19 +66,6 @@ DO $$ DECLARE one record; old oid := {signature}::regprocedure; BEGIN
 END $$
 """
 
-_VIEWS = """
-DO $$ DECLARE one record; replaced text; BEGIN
-  SELECT string_agg(oid::text, '|') INTO replaced FROM pg_proc WHERE proname ~ {renamed};
-  FOR one IN SELECT format('%I.%I', c.relnamespace::regnamespace, c.relname) AS name, pg_get_viewdef(c.oid) AS definition
-               FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = r.ev_class
-              WHERE r.ev_action::text ~ format(':funcid (%s) ', replaced)
-  LOOP
-    EXECUTE format('CREATE OR REPLACE VIEW %s AS %s', one.name, regexp_replace(one.definition, {renamed}, '\\1', 'g'));
-  END LOOP;
-END $$
-"""
-"""PostgreSQL's own views call functions by their numbers, so by now those that nobody may call."""
-
 _SHAPES = """
 DO $$ DECLARE one record; BEGIN
   FOR one IN SELECT oid::regprocedure AS f FROM pg_proc
@@ -101,7 +88,5 @@ def create_guarded(connection: Connection) -> None:
     for signature, size in GUARDED.items():
         given = {"signature": Literal(f"pg_catalog.{signature}"), "size": Literal(size), "most": Literal(str(_MOST))}
         connection.execute(SQL(_REPLACE).format(**given))
-    names = "|".join(sorted({signature.partition("(")[0] for signature in GUARDED}))
-    connection.execute(SQL(_VIEWS).format(renamed=Literal(rf"\mdpsql_({names})\M")))
     connection.execute(_SHAPES)
     connection.execute("RESET allow_system_table_mods")

@@ -155,6 +155,30 @@ BEGIN
 END $$;
 """
 
+_ROWS_APART = """
+CREATE FUNCTION dpsql.name_for_rows() RETURNS text LANGUAGE plpgsql VOLATILE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  one name;
+  place integer := 1;
+BEGIN
+  FOR one IN SELECT relname FROM pg_catalog.pg_class AS c
+    WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind = 'r' AND relname ~ '^_dpsql_rows_[0-9]+$'
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend WHERE refclassid = 'pg_catalog.pg_class'::regclass
+                         AND refobjid = c.oid AND classid = 'pg_catalog.pg_rewrite'::regclass)
+  LOOP
+    BEGIN
+      EXECUTE format('DROP TABLE pg_temp.%I', one);
+    EXCEPTION WHEN OTHERS THEN  -- a cursor reads it still
+    END;
+  END LOOP;
+  WHILE to_regclass(format('pg_temp._dpsql_rows_%s', place)) IS NOT NULL LOOP
+    place := place + 1;
+  END LOOP;
+  RETURN format('_dpsql_rows_%s', place);
+END $$;
+"""
+
 
 def create_guard(connection: Connection, policy: Policy) -> None:
     """Create the schema; the owner's connection, in the new database, before the tables."""
@@ -164,6 +188,8 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     connection.execute(SQL(_MASKED).format(names=Literal([*policy.tables, *policy.views])))
     # The session's temporary tables, for planning to bind statements with.
     connection.execute(_TEMPORARY)
+    # Where the rows of a temporary view over an answer may lie; those of views that are gone go, too.
+    connection.execute(_ROWS_APART)
     connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")
     # A bare boolean column or IS NULL costs nothing and would be tried first, on the dummy row.
     connection.execute("UPDATE pg_proc SET procost = 0 WHERE oid = 'dpsql.tripwire'::regproc")

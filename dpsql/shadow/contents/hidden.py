@@ -1,4 +1,8 @@
-"""The parts of the catalogue that would tell one client about another: sessions, locks, and the sizes of temporary tables."""
+"""The parts of the catalogue that would tell one client about another.
+
+These are sessions, locks, and the definitions and sizes of temporary tables and views. How many rows they have had is not
+counted, since the server runs with `track_counts = off`.
+"""
 
 from psycopg import Connection
 from psycopg.sql import SQL
@@ -30,6 +34,7 @@ DECLARE
   columns text;
 BEGIN
   FOREACH empty IN ARRAY {empty}::name[] LOOP
+    CONTINUE WHEN to_regclass(format('pg_catalog.%I', empty)) IS NULL;  -- of another version of PostgreSQL
     SELECT string_agg(format('NULL::%s%s AS %I', format_type(atttypid, atttypmod),
         CASE WHEN attcollation <> 0 THEN format(' COLLATE %s', attcollation::regcollation) END, attname), ', '
         ORDER BY attnum) INTO columns
@@ -60,6 +65,10 @@ drizzle-kit would write it into a schema, and pgAdmin shows no table whose polic
 _EMPTY = (
     "pg_locks",
     "pg_prepared_xacts",
+    "pg_stat_archiver",
+    "pg_stat_bgwriter",
+    "pg_stat_checkpointer",
+    "pg_stat_io",
     "pg_stat_progress_analyze",
     "pg_stat_progress_basebackup",
     "pg_stat_progress_cluster",
@@ -67,6 +76,7 @@ _EMPTY = (
     "pg_stat_progress_create_index",
     "pg_stat_progress_vacuum",
     "pg_stat_replication",
+    "pg_stat_slru",
     "pg_stat_subscription",
     "pg_stat_subscription_stats",
     "pg_stat_wal",
@@ -97,9 +107,56 @@ _SIZES = {
 }
 """PostgreSQL's functions that ask the disk, which has the temporary tables of everybody, and what they say here."""
 
+_SHOWN = """
+CREATE FUNCTION dpsql.is_shown(relation oid) RETURNS boolean LANGUAGE sql STABLE
+  RETURN NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = relation AND relpersistence = 't'
+    AND NOT pg_catalog.pg_has_role(session_user, relowner, 'MEMBER'));
+"""
+"""Whether a relation is not another user's temporary one; who asks is the session's user, whoever a function runs as."""
+
+_PRINTED = {
+    "pg_get_viewdef(oid)": "$1",
+    "pg_get_viewdef(oid, boolean)": "$1",
+    "pg_get_viewdef(oid, integer)": "$1",
+    "pg_get_viewdef(text)": "to_regclass($1)",
+    "pg_get_viewdef(text, boolean)": "to_regclass($1)",
+    "pg_get_ruledef(oid)": "(SELECT ev_class FROM pg_catalog.pg_rewrite WHERE oid = $1)",
+    "pg_get_ruledef(oid, boolean)": "(SELECT ev_class FROM pg_catalog.pg_rewrite WHERE oid = $1)",
+    "pg_get_constraintdef(oid)": "(SELECT conrelid FROM pg_catalog.pg_constraint WHERE oid = $1)",
+    "pg_get_constraintdef(oid, boolean)": "(SELECT conrelid FROM pg_catalog.pg_constraint WHERE oid = $1)",
+    "pg_get_indexdef(oid)": "$1",
+    "pg_get_indexdef(oid, integer, boolean)": "$1",
+    "pg_get_expr(pg_node_tree, oid)": "$2",
+    "pg_get_expr(pg_node_tree, oid, boolean)": "$2",
+    "pg_get_partkeydef(oid)": "$1",
+    "pg_get_partition_constraintdef(oid)": "$1",
+}
+"""PostgreSQL's functions that print what a relation is made of, and which relation that is.
+
+Ours run as their owner, by the session's search path: clients may not call PostgreSQL's own, nor read the trees of views.
+"""
+_RAW = """
+REVOKE SELECT ON pg_catalog.pg_rewrite FROM PUBLIC;
+GRANT SELECT (tableoid, oid, rulename, ev_class, ev_type, ev_enabled, is_instead) ON pg_catalog.pg_rewrite TO PUBLIC;
+"""
+"""The trees of views are printed by functions, and read by nobody else."""
+_VIEWS = r"""
+DO $$ DECLARE one record; replaced text; BEGIN
+  SELECT string_agg(oid::text, '|') INTO replaced FROM pg_proc
+   WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^dpsql_';
+  FOR one IN SELECT format('%I.%I', c.relnamespace::regnamespace, c.relname) AS name, pg_get_viewdef(c.oid) AS definition
+               FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = r.ev_class
+              WHERE r.ev_type = '1' AND r.ev_action::text ~ format(':funcid (%s) ', replaced)
+  LOOP
+    EXECUTE format('CREATE OR REPLACE VIEW %s AS %s', one.name,
+      regexp_replace(one.definition, '\mdpsql_(\w+)\(', '\1(', 'g'));
+  END LOOP;
+END $$
+"""
+
 
 def create_hidden(connection: Connection) -> None:
-    """Replace what shows other clients' sessions and sizes; the owner's connection, in the new database."""
+    """Replace what shows other clients' sessions, definitions and sizes; the owner's connection, in the new database."""
     connection.execute(_ACTIVITY)
     connection.execute(SQL(_STAND_INS).format(empty=list(_EMPTY)))
     connection.execute(_SIZE)
@@ -107,18 +164,37 @@ def create_hidden(connection: Connection) -> None:
         _replace(connection, signature, "bigint", size)
     # Nobody is told who waits for whom; locks are nobody's, as pg_locks shows them.
     _replace(connection, "pg_blocking_pids(integer)", "integer[]", "'{}'::integer[]")
+    connection.execute(_SHOWN)
+    for signature, relation in _PRINTED.items():
+        _replace(connection, signature, "text", _if_shown(signature, relation), definer=True)
+    connection.execute(_RAW)
 
 
-def _replace(connection: Connection, signature: str, kind: str, body: str) -> None:
-    """Replace PostgreSQL's function by one of ours.
+def rebind_views(connection: Connection) -> None:
+    """Let PostgreSQL's own views call what has taken the places of functions: they call these by their numbers."""
+    connection.execute("SET LOCAL allow_system_table_mods = on")
+    connection.execute(_VIEWS)
+    connection.execute("RESET allow_system_table_mods")
+
+
+def _if_shown(signature: str, relation: str) -> str:
+    """Return what PostgreSQL's function says where it says nothing of others, else NULL."""
+    name, _, types = signature.partition("(")
+    arguments = ", ".join(f"${place}" for place, _ in enumerate(types.split(","), start=1))
+    return f"CASE WHEN dpsql.is_shown({relation}) THEN pg_catalog.dpsql_{name}({arguments}) END"
+
+
+def _replace(connection: Connection, signature: str, kind: str, body: str, *, definer: bool = False) -> None:
+    """Replace PostgreSQL's function by one of ours, which may call it by the name `dpsql_…` if `definer`.
 
     Not by CREATE OR REPLACE: PostgreSQL calls the functions that it was built with by their numbers, against the
     catalogue.
     """
     name = signature.partition("(")[0]
+    runs = "SECURITY DEFINER" if definer else ""
     for statement in (
         f"REVOKE ALL ON FUNCTION pg_catalog.{signature} FROM PUBLIC",
         f"ALTER FUNCTION pg_catalog.{signature} RENAME TO dpsql_{name}",
-        f"CREATE FUNCTION pg_catalog.{signature} RETURNS {kind} LANGUAGE sql STABLE STRICT RETURN {body}",
+        f"CREATE FUNCTION pg_catalog.{signature} RETURNS {kind} LANGUAGE sql STABLE STRICT {runs} RETURN {body}",
     ):
         connection.execute(statement.encode())

@@ -22,7 +22,8 @@ VIEWS = "dpsql_views"
 
 _DENIED_PATTERN = (
     "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
-    "|pg_stat_get_activity|pg_stat_get_progress|pg_stat_get_wal|pg_stat_get_subscription|pg_cancel_backend"
+    "|pg_stat_get_activity|pg_stat_get_progress|pg_stat_get_wal|pg_stat_get_subscription"
+    "|pg_stat_get_(?:io|slru|archiver|bgwriter_|checkpointer_|buf_)|pg_cancel_backend"
     "|pg_terminate_backend|pg_logical|pg_replication|pg_create_|pg_drop_|pg_export_snapshot|pg_log_|pg_lock_status"
     "|pg_safe_snapshot|pg_isolation_test|pg_prepared_xact|pg_switch|pg_backup|pg_promote|pg_reload"
     "|pg_rotate|pg_current_logfile|pg_hba_file|pg_ident_file|pg_show_all_file|pg_get_backend_memory|pg_get_shmem"

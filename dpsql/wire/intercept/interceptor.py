@@ -14,6 +14,7 @@ from typing import TypeVar
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
 from dpsql.gateway.request import Answers, Reply, Request
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
+from dpsql.rewrite.syntax.read.parse import Wrap, place
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.audited import AuditedStatement
@@ -60,6 +61,7 @@ _OWN = 6
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
 _SILENT = (b"warning", b"error")
 """The values of client_min_messages with which no notice is wanted."""
+_ROWS_APART = b"SELECT dpsql.name_for_rows()"
 _READING = (
     b"SELECT pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('standard_conforming_strings')"
 )
@@ -77,6 +79,8 @@ class Answer:
     """The notices that the client gets before the rows."""
     inner: bytes = b""
     """The columns of the query in a statement that has no rows itself, as the shadow sent them."""
+    released: bool = False
+    """Whether released values may stand in the text."""
 
 
 class Interceptor:
@@ -115,7 +119,7 @@ class Interceptor:
             return Answer(asked.text, (), b"")
         require_writable(reply.text, codec)
         notices = () if facts[_LEVEL] in _SILENT else reply.notices
-        return Answer(reply.text, columns, described, notices, next(iter(inner), b""))
+        return Answer(reply.text, columns, described, notices, next(iter(inner), b""), reply.released)
 
     async def planned(self, work: Callable[[Cancellation], _T], cancellation: Cancellation) -> _T:
         """Return what `work` makes of a text of the client's, on a thread for reading."""
@@ -128,9 +132,10 @@ class Interceptor:
             ShadowRefusedError: when PostgreSQL does not take it.
             InternalError: when the columns differ; a client that reads binary rows would misread them.
         """
+        text = await self._with_rows_apart(backend, answer.text, codec) if answer.released else answer.text
         replies = await backend.ask(
             (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
-            (MessageKind.PARSE, messages.parse_message(_ANSWER, answer.text.encode(codec), asked.oids)),
+            (MessageKind.PARSE, messages.parse_message(_ANSWER, text.encode(codec), asked.oids)),
             (MessageKind.DESCRIBE, describe_message(b"S", _ANSWER)),
             (MessageKind.CLOSE, messages.close_message(b"P", asked.portal)),
             (MessageKind.BIND, messages.bind_message(asked.portal, _ANSWER, asked.rest)),
@@ -140,6 +145,24 @@ class Interceptor:
         if [(c.name, c.oid) for c in columns] != [(c.name, c.oid) for c in answer.columns]:
             _LOG.error("the answer has the columns %s instead of %s", columns, answer.columns)
             raise InternalError
+
+    async def _with_rows_apart(self, backend: Backend, text: str, codec: str) -> str:
+        """Return the statement that makes a temporary view, over a table of its rows, which is made; any other as it is.
+
+        CREATE TEMP VIEW v AS SELECT * FROM unnest('{1,2}'::int[])  →  CREATE TEMP TABLE _dpsql_rows_1 AS SELECT … and
+        CREATE TEMP VIEW v AS SELECT * FROM pg_temp._dpsql_rows_1
+
+        Everybody may read the text of a view in the catalogue, and nobody else a temporary table. It shows the same rows,
+        and is as little to be written to.
+        """
+        wrap, start, end = place(text)
+        if wrap is not Wrap.VIEW:
+            return text
+        replies = await backend.ask(*ran(_ROWS_APART))
+        (name,) = next(messages.data_row(body) for kind, body in replies if kind == b"D")
+        table = f"pg_temp.{(name or b'').decode('ascii')}"
+        await backend.ask(*ran(f"CREATE TABLE {table} AS {text[start:end]}".encode(codec)))
+        return f"{text[:start]} SELECT * FROM {table} OFFSET 0 {text[end:]}"  # noqa: S608 # a name of our own
 
     async def arguments(self, backend: Backend, named: ExecuteNamed, codec: str) -> tuple[str | None, ...]:
         """Evaluate the arguments of `EXECUTE name (…)`, once, as text of the parameters' types.
