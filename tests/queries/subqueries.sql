@@ -56,6 +56,11 @@ SELECT count(*) FROM (SELECT payment_type FROM trips GROUP BY payment_type HAVIN
 SELECT payment_type, count(*) AS n, rank() OVER (ORDER BY count(*) DESC) AS r, sum(count(*)) OVER () AS all_of_them,
   round(100.0 * count(*) / sum(count(*)) OVER (), 3) AS percent FROM trips GROUP BY payment_type ORDER BY r;
 
+-- a window that is spelled as an aggregate of rows beside it is of the answer's rows
+--> answered, 1 measurement
+SELECT payment_type, count(*), count(*) OVER () AS groups, count(*) FILTER (WHERE payment_type = 'cash') OVER () AS cash,
+  count(*) FILTER (WHERE payment_type = 'cash') AS paid FROM trips GROUP BY payment_type ORDER BY count(*) OVER (), 1;
+
 -- a spine
 --> answered, 1 measurement
 SELECT s.d, coalesce(a.n, 0) AS n FROM generate_series(timestamp '2019-03-01', '2019-03-05', '1 day') AS s (d)

@@ -78,14 +78,15 @@ def top_aggregates(node: exp.Expr) -> Iterator[exp.Expr]:
     """
     if isinstance(node, exp.Query):
         return
-    if is_aggregate(node) and not _is_windowed(node):
+    if is_aggregate(node) and not is_windowed(node):
         yield node
         return
     for child in node.iter_expressions():
         yield from top_aggregates(child)
 
 
-def _is_windowed(node: exp.Expr) -> bool:
+def is_windowed(node: exp.Expr) -> bool:
+    """Return whether `node` is the function of a window call, with what belongs to it, and no aggregate of rows."""
     child = node
     while isinstance(child.parent, (exp.Filter, exp.WithinGroup, exp.Dot)) and child.arg_key in {"this", "expression"}:
         child = child.parent

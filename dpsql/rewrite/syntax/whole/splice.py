@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.named.aggregate_names import is_windowed
 from dpsql.rewrite.syntax.named.columns import tables_in_from
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import every
@@ -94,7 +95,9 @@ def _inside(clause: object, match: Match) -> None:
 
 def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp.Expr:
     """Return `node`, which is changed, with the columns of a table in the places of keys and aggregates."""
-    name = match(node)
+    name = (
+        None if is_windowed(node) else match(node)
+    )  # `count(*) OVER ()` is of the answer's rows, whatever else counts
     if name is not None:
         return exp.column(name, table, quoted=table is None)
     if isinstance(node, exp.Column):
