@@ -18,6 +18,10 @@ FROM trips;
 --> within 0.02
 SELECT percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY fare) FROM trips;
 
+-- of no point at all, which PostgreSQL answers too
+--> answered, 1 measurement
+SELECT percentile_cont(ARRAY[]::float8[]) WITHIN GROUP (ORDER BY fare) FROM trips;
+
 -- with a filter
 --> answered, 2 measurements
 --> within 0.01

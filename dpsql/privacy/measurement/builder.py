@@ -41,6 +41,7 @@ from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
 
+_MEDIAN = Fraction(1, 2)
 _MANY = 10_000
 """Values of an expression that are counted."""
 
@@ -193,7 +194,8 @@ class Builder:
             case asked.Quantile(arg=arg, where=where, points=(point,), array=False) if point in {0, 1}:
                 return replace(self._extreme(arg, where, point), ordered=aggregate.ordered)
             case asked.Quantile(arg=arg, where=where, points=points, array=array):
-                buckets = self._buckets(arg, where, points, extremes=False)
+                # Of an empty array there are no points. Whether there are rows is told all the same, as by a median.
+                buckets = self._buckets(arg, where, points or (_MEDIAN,), extremes=False)
                 part = self._add(replace(buckets, margin=_place(aggregate) in self._margins))
                 return QuantileOutput(part, tuple(range(len(points))), array, aggregate.ordered)
 
