@@ -74,7 +74,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     ),
     "gateway": (
         frozenset({"gateway"}),
-        frozenset({"planned_questions"}),
+        frozenset({"planned_questions", "run_through"}),
         frozenset({"explaining", "profiling", "reuse", "stand_ins"}),
         frozenset({"known_plans"}),
         frozenset({"inner_answers", "measuring"}),
@@ -148,6 +148,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "ruamel": {"policy.load.document": "the only reader of YAML"},
     "random": {
         "canaries.auditing": "which of two servers over made-up people is asked",
+        "gateway.run_through": "noise for sums of made-up people",
         "trial.cells": "made-up records, the same ones every time",
         "trial.records": "made-up records, the same ones every time",
     },

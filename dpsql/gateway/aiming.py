@@ -55,6 +55,27 @@ def following(priced: PricedPlan, drawn: Drawn, *, inner: bool = False) -> Price
     return replace(priced, scopes=scopes)
 
 
+def drawn_until(
+    priced: PricedPlan, drawn: Drawn, measured: Callable[[PricedPlan, bool], Mapping[str, Release] | None]
+) -> tuple[PricedPlan, Drawn]:
+    """Measure step by step until nothing is left to be measured, or nothing more can be; return the plan and all releases.
+
+    `measured` returns what is released of a step now, by the measurements' identities, and is told whether there is an answer
+    without it, only less exact; None where that has to do.
+    """
+    while (step := following(priced, drawn)) is not None:
+        now = measured(step, all(part.identity in drawn for part in priced.measurements))
+        if now is None:
+            break
+        more = {
+            part.identity: drawn.get(part.identity, Draws(())).with_draw(part.measurement, now[part.identity])
+            for part in step.measurements
+        }
+        priced, drawn = with_drawn(priced, drawn, more)
+        priced, _ = by_best(priced, drawn)
+    return priced, drawn
+
+
 def _wanted(priced: PricedPlan, drawn: Drawn, following_one: Following) -> dict[str, PricedMeasurement]:
     """Return what is to be measured next of a statement, whose inner queries stay as they are."""
     wanted: dict[str, PricedMeasurement] = {}

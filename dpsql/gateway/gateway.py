@@ -14,7 +14,16 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
-from dpsql.gateway.aiming import Drawn, PaidReleases, affordable, as_awaited, by_best, following, read_draws, with_drawn
+from dpsql.gateway.aiming import (
+    Drawn,
+    PaidReleases,
+    affordable,
+    as_awaited,
+    by_best,
+    drawn_until,
+    following,
+    read_draws,
+)
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import (
     AccountsStatement,
@@ -35,10 +44,10 @@ from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
 from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff
 from dpsql.gateway.reuse.told_releases import ToldReleases
+from dpsql.gateway.run_through import no_rows, run_through
 from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
 from dpsql.gateway.stand_ins import stand_ins
 from dpsql.policy.choices import Preview
-from dpsql.privacy.release.draws import Draws
 from dpsql.question import Asker
 from dpsql.rewrite.syntax.read.parse import Wrap
 from dpsql.rewrite.syntax.whole.analyze import (
@@ -51,6 +60,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
 from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
 from dpsql.trial.begun import BegunTrial
+from dpsql.watchdog import ended_when_overdue
 
 
 class Gateway(PlannedQuestions):
@@ -106,7 +116,8 @@ class Gateway(PlannedQuestions):
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         measured = partial(self._measured, priced, releases, read_off, request, epoch, trial)
-        return Unpaid(measured, made_up, tried, is_tried(analyzed), self._tried_first(trial, priced, request))
+        first, through = self._tried_first(trial, priced, request), partial(self._run_through, trial, priced, request)
+        return Unpaid(measured, made_up, tried, is_tried(analyzed), first, through)
 
     def _found(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[PricedPlan, PaidReleases]:
         """Return what is stored of a plan: of an aimed one by what its inner queries' releases say, which are found first."""
@@ -150,6 +161,8 @@ class Gateway(PlannedQuestions):
         further = list(rights(self._deps.policy.roles[request.asker.role], priced))
         if trial is not None:
             self._try(trial, priced, request)
+        self._run_through(trial, priced, request)
+        if trial is not None:
             further.append(f"Trial: {trial.told(priced.measurements)}")
         known = Knowledge(self._profiles.of(request), self._measuring.stored(priced, request, epoch))
         return Reply(explain(priced, prefix, self._deps.engine.edition, known, free, further))
@@ -203,22 +216,21 @@ class Gateway(PlannedQuestions):
         trial: BegunTrial | None,
     ) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
-        draws, said = drawn, list(read_off.notices)
+        self._run_through(trial, priced, request)
+        said = list(read_off.notices)
         request.receipt.note(read_off.releases)
-        while (step := following(priced, draws)) is not None:
+
+        def measured(step: PricedPlan, enough: bool) -> Releases | None:
             try:
                 releases, nearing = self._released(step, request, epoch, trial)
             except (BudgetExhausted, AccountClosed, TrialFailed):
-                if any(part.identity not in draws for part in priced.measurements):
-                    raise
-                break  # what was paid for answers as well as it can
-            said += nearing
-            more = {
-                part.identity: draws.get(part.identity, Draws(())).with_draw(part.measurement, releases[part.identity])
-                for part in step.measurements
-            }
-            priced, draws = with_drawn(priced, draws, more)
-            priced, _ = by_best(priced, draws)
+                if enough:
+                    return None  # what was paid for answers as well as it can
+                raise
+            said.extend(nearing)
+            return releases
+
+        priced, draws = drawn_until(priced, drawn, measured)
         self._reading_off.keep_draws(priced, draws, request, epoch)
         reply = self._reply(priced, by_best(priced, draws)[1], request)
         return replace(reply, notices=(*reply.notices, *said))
@@ -271,10 +283,29 @@ class Gateway(PlannedQuestions):
             trial.see(priced.measurements)
         request.receipt.trial = trial.verdict
 
+    def _run_through(self, trial: BegunTrial | None, priced: PricedPlan, request: Request) -> str | None:
+        """Run through a new plan on what its trial has made up, when that has passed; return the statement over it.
+
+        None of a plan that was run through before, of one that reads no answer, and where made-up people can't be answered.
+
+        Raises:
+            TrialFailed: its release fails.
+        """
+        if self._known.was_run_through(request):
+            return None
+        reading, rows_of = self._reading(request), no_rows if trial is None else trial.rows_of
+        with self._deps.times.timed("run through"):
+            text = ended_when_overdue(partial(run_through, priced, rows_of, reading), request.cancellation)
+        self._known.keep_run_through(request)
+        return text
+
     def _taken(self, request: Request) -> Reply:
         """Return the reply to who takes the profile, once it is paid for."""
-        plan, epoch = self._profiles.plan(request), self._measuring.epoch(request)
-        return Reply(plan.reply(), self._released(plan.priced, request, epoch, self._trial(request))[1])
+        plan, epoch, trial = self._profiles.plan(request), self._measuring.epoch(request), self._trial(request)
+        if trial is not None:
+            self._try(trial, plan.priced, request)
+        self._run_through(trial, plan.priced, request)
+        return Reply(plan.reply(), self._released(plan.priced, request, epoch, trial)[1])
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
         reading = self._reading(request)

@@ -1,5 +1,6 @@
 """The gateway's memory of statements: their questions, their plans, and the prices of these."""
 
+import hashlib
 import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -57,6 +58,8 @@ class KnownPlans:
         self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
         self.replies: Remembered[Reply] = Remembered(_MOST_REPLIES, _written)
         """Replies by their plans and prices, and by the releases that they show."""
+        self._through: Remembered[bool] = Remembered(_MOST_REPLIES, _by_length)
+        """The plans and prices that were run through."""
 
     def analyzed(self, request: Request) -> tuple[AnalyzedStatement | None] | None:
         """Return what an equal request was found to ask; None where that is not remembered."""
@@ -75,6 +78,15 @@ class KnownPlans:
         key, before = _key(request), () if known_plan is None else known_plan.prices.items()
         prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
         self.plans.keep(key, KnownPlan(priced.plan, prices, _size(request, priced, len(prices))))
+
+    def was_run_through(self, request: Request) -> bool:
+        """Return whether an equal request was run through, at the same price."""
+        return self._through.get(_hashed(request)) is not None
+
+    def keep_run_through(self, request: Request) -> None:
+        """Remember that a plan was run through, if it is the same whenever it is made."""
+        if self.get(request) is not None:
+            self._through.keep(_hashed(request), value=True)
 
     def reply(self, request: Request, paid_releases: PaidReleases, profile: Profile) -> Reply | None:
         """Return the reply to an equal request that shows these releases, and no others."""
@@ -117,6 +129,11 @@ def _key(request: Request) -> Hashable:
     if settings.epsilon is not None or settings.error is not None:
         settings = replace(settings, epsilon=None, error=None)
     return request.question.text, request.arguments, settings, request.asker.role
+
+
+def _hashed(request: Request) -> str:
+    """Return a hash of all that a plan and its price depend on."""
+    return hashlib.sha256(repr((_key(request), _price(request))).encode()).hexdigest()
 
 
 def _bound(request: Request) -> Hashable:

@@ -106,7 +106,9 @@ class Unpaid:
     tried: bool = False
     """Whether `stand_ins` are to be tried, for any client's encoding."""
     trial: Work[None] | None = None
-    """Tries it on made-up people, which comes last before it is paid for; None where that is done already."""
+    """Tries it on made-up people, before it is paid for; None where that is done already."""
+    through: Work[str | None] | None = None
+    """Runs through it on what the trial has made up, which comes last: returns the statement over that, if there is one."""
 
     def __call__(self) -> Reply:
         """Return the reply, once it is paid for."""

@@ -5,11 +5,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 
 from dpsql.errors import InternalError
 from dpsql.interrupt import stop_if_cancelled
 from dpsql.privacy.measurement.plan import Measured
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.trial.ground import PATIENCE, TOO_LONG, Ground, GroundFailed, TrialPlace
 from dpsql.trial.moves import MeasuredNumbers, difference, reader
@@ -30,6 +32,17 @@ def _left(until: float) -> float:
     return min(left, PATIENCE)
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of asking for a measurement in made-up databases."""
+
+    place: TrialPlace
+    wrong: str | None
+    """The mistake that was found there; None if there is none in any place."""
+    rows: Sequence[EngineRow]
+    """The engine's rows in the first place."""
+
+
 def what_is_wrong(
     ground: Ground,
     measurement: Measured,
@@ -37,18 +50,23 @@ def what_is_wrong(
     places: Sequence[TrialPlace],
     cancellation: Cancellation,
     until: float,
-) -> tuple[TrialPlace, str | None]:
-    """Return the mistake of a measurement, and its place; None if there is none in any place, `until` when all are tried."""
+) -> Outcome:
+    """Return the mistake of a measurement, and its place, `until` when all are tried."""
     text, read = ground.names.split(sql), reader(measurement)
+    first: list[Sequence[EngineRow]] = []
 
     def numbers(place: TrialPlace, *, plainly: bool) -> MeasuredNumbers:
         stop_if_cancelled(cancellation)
-        return read(ground.asked(text.at(place.name), cancellation, _left(until), plainly=plainly))
+        rows = ground.asked(text.at(place.name), cancellation, _left(until), plainly=plainly)
+        if place is places[0] and not plainly:
+            first.append(rows)
+        return read(rows)
 
     asked = ((place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,)))
     calls = (partial(numbers, place, plainly=plainly) for place, plainly in asked)
     with closing(_in_order(calls, ground.at_once if len(sql) < _LARGE else 1)) as answers:
-        return _first_wrong(measurement, places, answers)
+        place, wrong = _first_wrong(measurement, places, answers)
+        return Outcome(place, wrong, first[0] if first else ())
 
 
 def _in_order(calls: Iterable[Callable[[], MeasuredNumbers]], at_once: int) -> Generator[MeasuredNumbers, None, None]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.trial.trial import StatementTrial
 
@@ -60,6 +61,10 @@ class BegunTrial:
                 self._new += 1
             self._keys.add(key)
         self._seconds += time.monotonic() - since
+
+    def rows_of(self, part: PricedMeasurement) -> Sequence[EngineRow]:
+        """Return what the engine makes of made-up people for a measurement of this form, perhaps with other constants."""
+        return self._trial.rows(self._form(part))
 
     @property
     def verdict(self) -> str:

@@ -25,6 +25,7 @@ from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measured, with_relation
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
@@ -62,13 +63,17 @@ class _Failure:
 
     def error(self) -> TrialFailed:
         """Return what the client is told."""
-        log = f"Tell the operator of dpsql: its log shows why under trial {self.number}. Write the statement in another way."
         late = f"It took longer than {_LONGEST:g} seconds: try again when less goes on, or ask for less at once."
-        return TrialFailed(
-            f"the trial of this statement on made-up people failed (trial {self.number}); no record was read, "
-            "nothing was charged",
-            hint=late if self.late else log,
-        )
+        return failed_trial(self.number, late if self.late else None)
+
+
+def failed_trial(number: str, hint: str | None = None) -> TrialFailed:
+    """Return what a client is told of a trial that failed; the operator's log says more under its number."""
+    log = f"Tell the operator of dpsql: its log shows why under trial {number}. Write the statement in another way."
+    return TrialFailed(
+        f"the trial of this statement on made-up people failed (trial {number}); no record was read, nothing was charged",
+        hint=hint or log,
+    )
 
 
 class StatementTrial:
@@ -100,6 +105,10 @@ class StatementTrial:
         """Return whether a form needs no trial any more."""
         return self._mode is not TrialMode.ALWAYS and key in self._tried
 
+    def rows(self, key: str) -> Sequence[EngineRow]:
+        """Return the engine's rows of a form, over made-up people; the constants may have been others."""
+        return self._tried.rows(key)
+
     def was_proved(self, key: str) -> bool:
         """Return whether the price of a form was proved when it was tried."""
         return _of_proof(key) in self._tried
@@ -121,25 +130,27 @@ class StatementTrial:
                 raise failed[0].error()
         with ThreadPoolExecutor(1) as reading:
             proved = reading.submit(self.is_proved, part, kind)  # while the engine works
-            self._ask(key, part, kind, cancellation)
-        self._tried.add(key)
+            rows = self._ask(key, part, kind, cancellation)
+        self._tried.add(key, rows)
         if proved.result():
             self._tried.add(_of_proof(key))
 
-    def _ask(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> None:
-        """Ask the engine for a form's variants, and remember what fails."""
+    def _ask(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> Sequence[EngineRow]:
+        """Ask the engine for a form's variants, and remember what fails; return the rows of the first."""
         self._ready()  # for which the first of all statements waits, and which is no fault of it
         until, places = time.monotonic() + _LONGEST, self.places(kind)
-        variants = list(self._variants(part))
+        variants, rows = list(self._variants(part)), list[Sequence[EngineRow]]()
         for number, (measurement, sql) in enumerate(variants):
             # Of two numbers of rows each is tried on a database of its own.
             own = places if len(variants) == 1 else [p for p in places if p.world % len(variants) == number]
-            wrong = self._try(measurement, sql, own, cancellation, until)
-            if wrong is not None:
+            made = self._try(measurement, sql, own, cancellation, until)
+            if isinstance(made, _Failure):
                 if len(self._failures) >= _MOST_FAILURES:
                     self._failures.clear()
-                self._failures[key] = wrong, time.monotonic() + (_LATE if wrong.late else _REMEMBERED)
-                raise wrong.error()
+                self._failures[key] = made, time.monotonic() + (_LATE if made.late else _REMEMBERED)
+                raise made.error()
+            rows.append(made)
+        return rows[0]
 
     def is_proved(self, part: PricedMeasurement, kind: str) -> bool:
         """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed.
@@ -190,17 +201,18 @@ class StatementTrial:
         places: Sequence[TrialPlace],
         cancellation: Cancellation,
         until: float,
-    ) -> "_Failure | None":
-        """Try one measurement in all places; databases that are gone are made anew, once. Return what failed."""
+    ) -> Sequence[EngineRow] | _Failure:
+        """Try one measurement in all places; databases that are gone are made anew, once. Return its rows, or what failed."""
         ground = self._ready()
-        place, wrong = what_is_wrong(ground, measurement, sql, places, cancellation, until)
-        if wrong is not None and not ground.alive:
+        outcome = what_is_wrong(ground, measurement, sql, places, cancellation, until)
+        if outcome.wrong is not None and not ground.alive:
             with self._making:
                 self._ground = None if self._ground is ground else self._ground
-            place, wrong = what_is_wrong(self._ready(), measurement, sql, places, cancellation, until)
-        if wrong is None:
-            return None
-        return _Failure(self._logged(measurement, sql, place, wrong), late=wrong.endswith(TOO_LONG))
+            outcome = what_is_wrong(self._ready(), measurement, sql, places, cancellation, until)
+        if outcome.wrong is None:
+            return outcome.rows
+        late = outcome.wrong.endswith(TOO_LONG)
+        return _Failure(self._logged(measurement, sql, outcome.place, outcome.wrong), late=late)
 
     def _logged(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str) -> str:
         """Log why a statement is refused, with the statement and made-up rows, under a number; return that."""

@@ -1,21 +1,31 @@
-"""The forms of statements that have passed their trial, kept in a file: a line each, with what they were tried for.
+"""The forms of statements that have passed their trial, with the sums that the engine made of made-up people.
 
-A line is a hash of the form, the engine's edition, the policy and dpsql's version. It holds nothing of records. Where the
-file can't be read or written, statements are tried again.
+A file keeps a line each: a hash of the form, the engine's edition, the policy and dpsql's version, and behind it the rows. It
+holds nothing of records. Where the file can't be read or written, statements are tried again.
 """
 
+import base64
+import binascii
+import json
 import logging
 import os
 import threading
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.private_files import make_directory, open_private
 
 _LOG = logging.getLogger("dpsql.trial")
 _MOST = 200_000
-"""Lines of a file, and forms in memory; then it begins anew."""
-_LINE = 65
-"""Bytes of a line: 64 digits and its end."""
+"""Forms in memory; then it begins anew."""
+_MOST_BYTES = 64 * 2**20
+"""Bytes of a file; then it begins anew, too. A line has some five hundred."""
+_LONGEST = 2**16
+"""Bytes of the rows of a line: those of more are not kept."""
+_DIGITS = 64
+"""Digits of a hash."""
 
 
 class TriedForms:
@@ -24,7 +34,8 @@ class TriedForms:
     def __init__(self, file: Path | None) -> None:
         """Read what has passed before."""
         self._file, self._lock, self._read = file, threading.Lock(), 0
-        self._passed: set[str] = set()
+        self._passed: dict[str, bytes] = {}
+        """By form the rows, as they are written; empty where there are none."""
         self._look()
 
     def __contains__(self, form: str) -> bool:
@@ -34,21 +45,35 @@ class TriedForms:
                 self._look()
             return form in self._passed
 
-    def add(self, form: str) -> None:
-        """Keep a form that has passed."""
+    def rows(self, form: str) -> Sequence[EngineRow]:
+        """Return what the engine has made of made-up people; nothing where that is not kept."""
+        with self._lock:
+            written = self._passed.get(form, b"")
+        try:
+            return json.loads(zlib.decompress(base64.b64decode(written))) if written else ()
+        except (ValueError, binascii.Error, zlib.error):
+            return ()
+
+    def add(self, form: str, rows: Sequence[EngineRow] = ()) -> None:
+        """Keep a form that has passed, with what the engine made of made-up people."""
+        written = (
+            base64.b64encode(zlib.compress(json.dumps([[*row] for row in rows], default=str).encode())) if rows else b""
+        )
+        if len(written) > _LONGEST:
+            written = b""
         with self._lock:
             if len(self._passed) >= _MOST:  # a user who may explain for nothing could fill the memory
                 self._passed.clear()
-            self._passed.add(form)
+            self._passed[form] = written
             if self._file is None:
                 return
             try:
                 make_directory(self._file.parent)
                 opened = open_private(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
                 try:
-                    if os.fstat(opened).st_size >= _MOST * _LINE:
+                    if os.fstat(opened).st_size >= _MOST_BYTES:
                         os.ftruncate(opened, 0)
-                    os.write(opened, f"{form}\n".encode())
+                    os.write(opened, form.encode() + (b" " + written if written else b"") + b"\n")
                 finally:
                     os.close(opened)
             except OSError as failed:
@@ -70,6 +95,9 @@ class TriedForms:
         except OSError as failed:
             _LOG.warning("what passed its trial can't be read: %s", failed)
             return
-        whole = more[: len(more) // _LINE * _LINE]
+        whole = more[: more.rfind(b"\n") + 1]
         self._read += len(whole)
-        self._passed.update(line for line in whole.decode("ascii", "replace").splitlines() if len(line) == _LINE - 1)
+        for line in whole.splitlines():
+            form, _, written = line.partition(b" ")
+            if len(form) == _DIGITS:
+                self._passed[form.decode("ascii", "replace")] = written

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dpsql.accounting.ledger import Beside, PaidStatement
-from dpsql.errors import BudgetExhausted, LedgerFailed, TooManyRows, Unsupported
+from dpsql.errors import BudgetExhausted, LedgerFailed, TooManyRows, TrialFailed, Unsupported
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.measuring import PaidPlan
 from dpsql.gateway.plans import planning
@@ -118,10 +118,10 @@ def test_both_stages_are_paid_before_the_first_runs(engine: Watched, new_client:
 def test_what_leads_to_an_answer_can_not_be_left_unpaid(
     engine: Watched, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A gateway that forgets the inner measurements finds no release to read."""
+    """A gateway that forgets the inner measurements finds no release to read, when it runs through them."""
     unpaid(monkeypatch)
     client = new_client(engine)
-    with pytest.raises(KeyError):
+    with pytest.raises(TrialFailed):
         client.ask(ABOVE)
     assert engine.runs == 0
 

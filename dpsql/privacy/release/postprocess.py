@@ -218,7 +218,7 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, shows
                 return None
             buckets, ordered = _buckets(plan, part), output.ordered
             if not places:  # of an empty array PostgreSQL says whether there are rows
-                return None if _point(buckets, line.chosen[part][0], type_, ordered) is None else "{}"
+                return None if _point(buckets, line.chosen[part][0], type_, ordered, None) is None else "{}"
             last = _place_of_point(buckets, line, part) if shows.scales is not None else None
             chosen = [_point(buckets, line.chosen[part][place], type_, ordered, last) for place in places]
             return "{" + ",".join(map(_element, chosen)) + "}" if array else chosen[0]

@@ -15,6 +15,7 @@ from dpsql.wire.intercept.deadline import stopped
 from dpsql.wire.intercept.interceptor import EXPLAIN, Answer, Interceptor, failed_probe
 from dpsql.wire.intercept.prepared import Execution
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
+from dpsql.wire.intercept.trial import NOBODYS
 from dpsql.wire.protocol import messages
 
 _LOG = logging.getLogger("dpsql.wire")
@@ -22,8 +23,6 @@ _T = TypeVar("_T")
 _E = TypeVar("_E", ShadowRefusedError, DpsqlError)
 _Told = Callable[[], None]
 """Tells the client an error."""
-_NOBODYS = ("53", "57", "58")
-"""Classes of errors that no statement causes: too little memory, a cancel, the system."""
 
 
 class Runner:
@@ -154,7 +153,7 @@ def _placed(refused: ShadowRefusedError, run: Execution) -> bytes:
 def _of_answer(refused: ShadowRefusedError) -> bytes:
     """Return the error for an answer that PostgreSQL rejects: an internal one, unless it was parsed or PostgreSQL stopped."""
     parsed = any(kind == b"1" for kind, _ in refused.replies)
-    if not parsed and not refused.sqlstate.startswith(_NOBODYS):
+    if not parsed and not refused.sqlstate.startswith(NOBODYS):
         _LOG.error("the shadow can't parse an answer: %s", refused)
         return messages.error_body(InternalError())
     return unplaced(refused.body)

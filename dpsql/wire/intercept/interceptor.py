@@ -22,10 +22,10 @@ from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import kept, seconds
 from dpsql.wire.intercept.own_messages import Asked, described, forget_probe, ran
 from dpsql.wire.intercept.prepared import Execution, Prepared
-from dpsql.wire.intercept.trial import Trial, require_writable
+from dpsql.wire.intercept.trial import Trial, require_columns, require_writable
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
-from dpsql.wire.protocol.messages import describe_message, parameter_oids, row_description
+from dpsql.wire.protocol.messages import describe_message, parameter_oids
 from dpsql.wire.protocol.replies import Message, MessageKind
 
 _LOG = logging.getLogger("dpsql.wire")
@@ -61,6 +61,8 @@ _OWN = 6
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
 _SILENT = (b"warning", b"error")
 """The values of client_min_messages with which no notice is wanted."""
+_MOST_DESCRIBED = 2**20
+"""Characters of a statement over made-up releases that PostgreSQL is asked about before the answer is paid for."""
 _ROWS_APART = b"SELECT dpsql.name_for_rows()"
 _READING = (
     b"SELECT pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('standard_conforming_strings')"
@@ -114,7 +116,7 @@ class Interceptor:
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
         with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
             request = Request(asked.question, bound, settings, self._asker, cancellation, line.receipt)
-            reply = await self._on_worker(request, Trial(backend, asked, texts, codec))
+            reply = await self._on_worker(request, Trial(backend, asked, texts, codec), columns)
         if reply is None:
             return Answer(asked.text, (), b"")
         require_writable(reply.text, codec)
@@ -141,10 +143,7 @@ class Interceptor:
             (MessageKind.BIND, messages.bind_message(asked.portal, _ANSWER, asked.rest)),
             (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
         )
-        columns = next((row_description(body, codec) for kind, body in replies if kind == b"T"), ())
-        if [(c.name, c.oid) for c in columns] != [(c.name, c.oid) for c in answer.columns]:
-            _LOG.error("the answer has the columns %s instead of %s", columns, answer.columns)
-            raise InternalError
+        require_columns(replies, answer.columns, codec)
 
     async def _with_rows_apart(self, backend: Backend, text: str, codec: str) -> str:
         """Return the statement that makes a temporary view, over a table of its rows, which is made; any other as it is.
@@ -209,7 +208,7 @@ class Interceptor:
         wanted += _facts_and(asked) if asked.oids else _ASK_FACTS
         return await backend.ask(*wanted)
 
-    async def _on_worker(self, request: Request, trial: Trial) -> Reply | None:
+    async def _on_worker(self, request: Request, trial: Trial, columns: tuple[ColumnDescription, ...]) -> Reply | None:
         """Let the gateway answer on a thread, and try what will be paid for before it is; None if nothing is left to do.
 
         Exceptions other than DpsqlError and the shadow's are logged, and a fixed text is raised instead.
@@ -226,6 +225,10 @@ class Interceptor:
                 await trial.see(lambda: self._workers.planning.run(user, partial(next, made, None), cancellation))
             if begun.trial is not None:
                 await self._workers.trying.run(user, begun.trial, cancellation)
+            if begun.through is not None:
+                made_up = await self._workers.planning.run(user, begun.through, cancellation)
+                if made_up is not None and len(made_up) <= _MOST_DESCRIBED:
+                    await trial.see_described(made_up, columns)
             return await self._workers.measuring.run(user, begun, cancellation)
         except (DpsqlError, ShadowRefusedError, ShadowLostError):
             raise

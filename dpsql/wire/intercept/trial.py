@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from dpsql.errors import InternalError, Unsupported
 from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.gateway.request import StandIn, Unpaid
+from dpsql.question import ColumnDescription
 from dpsql.shadow.contents.trial import PREPARED
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
-from dpsql.wire.intercept.own_messages import ran
+from dpsql.wire.intercept.own_messages import described, ran
 from dpsql.wire.intercept.prepared import Execution
 from dpsql.wire.intercept.refusal import unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import error_fields, join_error_fields
-from dpsql.wire.protocol.replies import MessageKind
+from dpsql.wire.protocol.replies import Message, MessageKind
 
 _LOG = logging.getLogger("dpsql.wire")
 _NAME = PREPARED.encode()
@@ -28,6 +29,8 @@ _SKIPPED = b"CREATE TABLE AS\0"
 _TEXTS = 1009
 """The type text[]."""
 _HIDDEN_BY_NULL = ("22", "23502")
+NOBODYS = ("53", "57", "58")
+"""Classes of errors that no statement causes: too little memory, a cancel, the system."""
 _OF_ROWS = ("23502", "23514")
 """Errors whose detail is the row that can't be, which has made-up values in it."""
 
@@ -88,6 +91,22 @@ class Trial:
         if first is not None:
             await self._fail(first)
 
+    async def see_described(self, text: str, columns: tuple[ColumnDescription, ...]) -> None:
+        """See that PostgreSQL reads what an answer will look like, and finds the columns of the client's statement in it.
+
+        Raises:
+            InternalError: it does not.
+            ShadowRefusedError: PostgreSQL was stopped.
+        """
+        try:
+            replies = await self.backend.ask(*described(text.encode(self.codec), self.asked.oids))
+        except ShadowRefusedError as refused:
+            if refused.sqlstate.startswith(NOBODYS):
+                raise
+            _LOG.error("the shadow can't parse an answer: %s", refused)
+            raise ShadowRefusedError(messages.error_body(InternalError()), ()) from None
+        require_columns(replies, columns, self.codec)
+
     async def _failed(self, text: str) -> _Said | None:
         """Return what a text fails with, None if it does not."""
         forget = (MessageKind.CLOSE, messages.close_message(b"S", _NAME))
@@ -118,6 +137,18 @@ class Trial:
 
     def _called(self, call: str, texts: tuple[str | None, ...] | list[str]) -> tuple[tuple[MessageKind, bytes], ...]:
         return ran(call.encode(), (_TEXTS,), messages.bind_texts((_array(texts),), self.codec))
+
+
+def require_columns(replies: tuple[Message, ...], columns: tuple[ColumnDescription, ...], codec: str) -> None:
+    """See that PostgreSQL has described these columns: a client that reads binary rows would misread others.
+
+    Raises:
+        InternalError: it has not.
+    """
+    seen = next((messages.row_description(body, codec) for kind, body in replies if kind == b"T"), ())
+    if [(c.name, c.oid) for c in seen] != [(c.name, c.oid) for c in columns]:
+        _LOG.error("the answer has the columns %s instead of %s", seen, columns)
+        raise InternalError
 
 
 def require_writable(text: str, codec: str) -> None:
