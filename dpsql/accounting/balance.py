@@ -1,6 +1,6 @@
 """Whether an account can pay: what was spent, beside the budgets of the policy in force."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -45,6 +45,8 @@ class Balance:
     """How many measurements the role has paid for today (UTC)."""
     closed: bool = False
     """Whether the account is closed, since measurements have failed."""
+    broken: frozenset[str] = frozenset()
+    """The forms of measurements that are refused to the role, since one of each was met by a bug of ours."""
     granted: Privacy = _NONE
     """The role's grants in its current period, beside its budget."""
     room_from: Callable[[Privacy], datetime | None] = field(default=lambda _: None, repr=False, compare=False)
@@ -95,6 +97,22 @@ class Balance:
     def dataset_left(self) -> Privacy:
         """Return the most that one more question may cost all roles of the unit kind together."""
         return self.dataset_filter.left
+
+
+def see_that_none_is_refused(balance: Balance, forms: Iterable[Callable[[], str]]) -> None:
+    """Return if none of the forms of what is to be measured is refused to the role; most have to look at none.
+
+    Raises:
+        AccountClosed: one is, until the owner opens it.
+    """
+    role = balance.account.role.name
+    if balance.broken and any(form() in balance.broken for form in forms):
+        raise AccountClosed(
+            f'this form of statement is refused to role "{role}", with any constants: it failed by a bug of dpsql',
+            because="form-refused",
+            hint=f"Ask in another form. The owner of the data opens it with: dpsql unlock {role}. "
+            "What was answered before stays free.",
+        )
 
 
 def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> None:

@@ -30,6 +30,8 @@ MakeReady = Callable[[AbstractSet[str]], None]
 
 def presentable(text: str) -> str:
     """Return a text without what PostgreSQL, UTF-8 or a file can't hold: one statement must not hide the others."""
+    if text.isascii() and "\0" not in text:  # which takes no time, and may be a megabyte
+        return text
     return _UNFIT.sub("\ufffd", text)
 
 
@@ -72,6 +74,8 @@ class ChargeItem:
     cost: Privacy
     note: str
     """A description for people who read the ledger."""
+    form: Callable[[], str] = field(default=str, compare=False, repr=False)
+    """Returns what the measurement has in common with all that differ from it in constants alone."""
 
     def __post_init__(self) -> None:
         if self.cost.epsilon <= 0 or self.cost.delta < 0:
@@ -130,7 +134,10 @@ class PaidStatement:
         return self.keep(key, release, beside)
 
     def fail(self, key: str, failure: Failure) -> None:
-        """Keep that a measurement failed, so that the same question fails again, free; this may close the account."""
+        """Keep that a measurement failed, so that the same question fails again, free.
+
+        This may close the account. A bug refuses the measurement's form to the role, and a second one closes it.
+        """
         if key not in self.charge.keys:
             raise InternalError
         self.mark(key, failure)
@@ -183,7 +190,8 @@ class Ledger(Protocol):
 
         Raises:
             BudgetExhausted: nothing was charged.
-            AccountClosed: likewise; what is paid for and stored is free as ever.
+            AccountClosed: likewise; what is paid for and stored is free as ever. Of an account that is open it is raised
+                where one is to be measured whose form is refused to the role.
             QueryCanceled: somebody has cancelled while it waited for others; nothing was charged. `store` may raise it too,
                 after the charge.
         """

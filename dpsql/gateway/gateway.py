@@ -60,6 +60,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
 from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
 from dpsql.trial.begun import BegunTrial
+from dpsql.trial.form import form_of
 from dpsql.watchdog import ended_when_overdue
 
 
@@ -164,6 +165,11 @@ class Gateway(PlannedQuestions):
         self._run_through(trial, priced, request)
         if trial is not None:
             further.append(f"Trial: {trial.told(priced.measurements)}")
+        broken = self._deps.ledger.balance(account(self._deps.policy, request.asker), request.cancellation).broken
+        if broken and any(form_of(part.measurement, part.sql) in broken for part in priced.measurements):
+            further.append(
+                "Refused: this form of statement failed by a bug of dpsql; what was answered before stays free"
+            )
         known = Knowledge(self._profiles.of(request), self._measuring.stored(priced, request, epoch))
         return Reply(explain(priced, prefix, self._deps.engine.edition, known, free, further))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing
@@ -33,6 +34,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.released import release_of
 from dpsql.question import Asker
+from dpsql.trial.form import form_of
 
 _LOG = logging.getLogger("dpsql.gateway")
 _MARGIN = 120.0
@@ -289,7 +291,9 @@ class Measuring:
         """Return what each release is stored under, by identity, and what the ledger is asked for."""
         parts, kept_keys = priced.measurements, _Keys()
         keys = {part.identity: self._key(part, request.asker, epoch, kept_keys) for part in parts}
-        return keys, [ChargeItem(keys[part.identity], part.cost, part.note) for part in parts]
+        forms = (partial(form_of, part.measurement, part.sql) for part in parts)
+        items = zip(parts, forms, strict=True)
+        return keys, [ChargeItem(keys[part.identity], part.cost, part.note, form) for part, form in items]
 
     def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, kept_keys: _Keys) -> str:
         """Return the key of a release: all that it depends on. Those of parts that several wait for are in `kept_keys`."""

@@ -13,14 +13,22 @@ from dpsql.lexer.tokens import MANY, comment_end, dollars_end, skipped, stuck, t
 MOST_STATEMENTS = 10_000
 """Statements in one text."""
 
+_AT_ONCE = 2_000
+"""Tokens that are read before other threads have their turn, since `re` lets nobody else work meanwhile."""
 _PLENTY = r"[ \t\n\r\f,()\[\]]++"
 _SHORT = r"[0-9]++(?![^\x00-#%-\x2d/:-@\[-^`{-\x7f])"
-# Frequent tokens come first, and `re` stays in its own loop over all that is not a semicolon.
-_RUN = re.compile(
-    rf"(?:{_PLENTY}(?:{_SHORT}{_PLENTY})*+|{pieces.OPERATOR}|{pieces.NAME}|{pieces.PLAIN}|{pieces.NUMBER}|{pieces.ESCAPED}"
-    rf"|{pieces.BITS}|{pieces.UNICODE}|{pieces.UNICODE_NAME}|{pieces.QUOTED}|{pieces.PARAMETER}|{pieces.SKIPPED}"
-    rf"|{pieces.COMMENT}|{pieces.UNTAGGED}|:|\.\.|\.(?![0-9])|{pieces.OTHER})*+"
-)
+
+
+def tokens_in_a_row(most: int) -> re.Pattern[str]:
+    """Return what matches so many tokens that are no semicolon; `re` stays in its own loop over them."""
+    return re.compile(  # frequent ones come first
+        rf"(?:{_PLENTY}(?:{_SHORT}{_PLENTY}){{0,99}}+|{pieces.OPERATOR}|{pieces.NAME}|{pieces.PLAIN}|{pieces.NUMBER}"
+        rf"|{pieces.ESCAPED}|{pieces.BITS}|{pieces.UNICODE}|{pieces.UNICODE_NAME}|{pieces.QUOTED}|{pieces.PARAMETER}"
+        rf"|{pieces.SKIPPED}|{pieces.COMMENT}|{pieces.UNTAGGED}|:|\.\.|\.(?![0-9])|{pieces.OTHER}){{1,{most}}}+"
+    )
+
+
+_RUN = tokens_in_a_row(_AT_ONCE)
 _SIGNS = re.compile(rf"{pieces.SIGNS}{{{pieces.LONGEST_RUN},}}+")
 _ENDS = re.compile(rf"(?:;++|{pieces.SKIPPED}|{pieces.COMMENT})*+")
 
@@ -62,8 +70,8 @@ def _begin(text: str, at: int) -> int:
 def _end(text: str, at: int) -> int:
     """Return where the statement ends that is read from `at` on."""
     for _ in range(MANY):
-        match = _RUN.match(text, at)
-        at = at if match is None else match.end()
+        while (match := _RUN.match(text, at)) is not None:
+            at = match.end()
         if at == len(text) or text[at] == ";":
             return at
         if text.startswith("/*", at):

@@ -95,6 +95,8 @@ def _budgets(sources: Sources) -> Iterator[Metric]:
         yield _amounts(f"dpsql_data_set_{name}", f"{about} by all roles of a unit kind.", "unit", kinds, of_kind)
     closed = (((name,), float(balance.closed)) for name, balance in balances.items())
     yield _gauge("dpsql_account_closed", "Whether a role's account is closed.", ("role",), closed)
+    refused = (((name,), float(len(balance.broken))) for name, balance in balances.items())
+    yield _gauge("dpsql_forms_refused", "Forms of statements that a bug has refused to a role.", ("role",), refused)
 
 
 def _amounts(

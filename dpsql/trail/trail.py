@@ -29,7 +29,7 @@ _TOGETHER = 0.2
 """Seconds that a line waits for others, if nobody waits for it."""
 _AGAIN = 1.0
 """Seconds until what could not be written is tried again."""
-_MOST = 1_000
+_MOST = 200
 """Lines that are written at a time."""
 
 
@@ -178,6 +178,8 @@ class AuditTrail:
             if self._failing and self._stopping:
                 _LOG.error("%d lines of the audit trail could not be written", len(self._waiting))
                 return []
+            if len(self._waiting) > _MOST:  # somebody asks much: who waits for a line does not wait for all of theirs
+                self._waiting.sort(key=lambda line: line.written is None)
             lines, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
             self._hurry = any(line.written is not None for line in self._waiting)
             return lines

@@ -151,6 +151,7 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
     note += f"; enough for {balance.role_filter.questions(price):,} more at the usual ε = {show_down(price.epsilon)}"
     note += "; its charges add up with zCDP" if balance.role_filter.accounting is Accounting.ZCDP else ""
     note += "; closed, because measurements have failed" if balance.closed else ""
+    note += "; a form of statement is refused, because of a bug" if balance.broken and not balance.closed else ""
     if not balance.renews:
         return _bar(role.name, note, balance.role_total, spent, _risk(spent[0].epsilon), "ever")
     ever = max(_cost(lines), balance.role_spent.epsilon)

@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
-from dpsql.accounting.ledger import Ledger
+from dpsql.accounting.ledger import ChargeItem, Ledger
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import AccountClosed, InternalError
 from dpsql.policy.model import RoleLimits
@@ -87,12 +87,12 @@ def test_unlocking_opens_the_account_and_is_written_down(opened: Opened) -> None
     with opened() as server, opened() as command:
         account = patient(2)
         fail(server, account, "a")
-        fail(server, account, "b", BROKEN)
+        fail(server, account, "b")
         what = [(event.what, event.cause, event.statement) for event in command.incidents("analyst")]
         assert what == [
             ("engine", ENGINE.cause, "SELECT a"),
-            ("broken", BROKEN.cause, "SELECT b"),
-            ("closed", BROKEN.cause, "SELECT b"),
+            ("engine", ENGINE.cause, "SELECT b"),
+            ("closed", ENGINE.cause, "SELECT b"),
         ]
         command.unlock("analyst")
         assert (server.is_closed("analyst"), server.incidents("analyst")) == (False, ())
@@ -100,6 +100,63 @@ def test_unlocking_opens_the_account_and_is_written_down(opened: Opened) -> None
         assert not server.is_closed("analyst")
         with server.open_statement(account, "", [item_of("a")]) as statement:
             assert statement.failed is Failing.ENGINE
+
+
+def of_form(key: str, form: str) -> ChargeItem:
+    """Return a measurement of a form."""
+    return replace(item_of(key), form=lambda: form)
+
+
+def breaks(ledger: Ledger, account: Account, item: ChargeItem) -> None:
+    """Pay for a measurement that meets a bug."""
+    with ledger.open_statement(account, "", [item]) as statement:
+        statement.fail(item.key, BROKEN)
+
+
+def test_a_bug_refuses_its_form_to_the_role_alone(opened: Opened) -> None:
+    """In every process, until it is unlocked; what is stored stays to be had, and another form is measured."""
+    with opened() as server, opened() as command:
+        account, other = patient(9), patient(9, "other")
+        ask(server, account, of_form("stored", "f"))
+        ask(server, other, of_form("of another role", "f"))
+        breaks(server, account, of_form("a", "f"))
+        for ledger in (server, command):
+            before = spent(ledger, account)
+            with pytest.raises(AccountClosed, match="this form of statement is refused to role") as caught:
+                ask(ledger, account, of_form("b", "f"), of_form("c", "g"))
+            assert caught.value.because == "form-refused"
+            assert spent(ledger, account) == before
+            assert ask(ledger, account, of_form("stored", "f")) == {"stored": b"release of stored"}
+        assert ask(server, account, of_form("of another role", "f")) == {
+            "of another role": b"release of of another role"
+        }
+        with server.open_statement(account, "", [of_form("a", "f")]) as statement:
+            assert statement.failed is Failing.BROKEN
+        ask(server, account, of_form("d", "g"))
+        ask(server, other, of_form("e", "f"))
+        assert (server.balance(account).broken, server.balance(other).broken) == (frozenset({"f"}), frozenset())
+        command.unlock("analyst")
+        ask(server, account, of_form("b", "f"))
+
+
+def test_a_second_bug_closes_the_account(opened: Opened) -> None:
+    """Of another form; or of the same one, whose measurement was under way when the first broke."""
+    account = patient(9)
+    with opened() as ledger:
+        breaks(ledger, account, of_form("a", "f"))
+        assert not ledger.is_closed("analyst")
+        breaks(ledger, account, of_form("b", "g"))
+        assert ledger.is_closed("analyst")
+        ledger.unlock("analyst")
+        assert not ledger.balance(account).broken
+    with opened() as first, opened() as second:
+        with (
+            first.open_statement(account, "", [of_form("c", "h")]) as one,
+            second.open_statement(account, "", [of_form("d", "h")]) as two,
+        ):
+            one.fail("c", BROKEN)
+            two.fail("d", BROKEN)
+        assert first.is_closed("analyst")
 
 
 @pytest.mark.usefixtures("unclaimed")

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -117,15 +118,16 @@ def test_unlock_tells_what_failed_and_opens_the_account(config: Path) -> None:
     """What somebody else has asked can't speak to the terminal; a second time there is nothing to do."""
     loaded = load(config, {})
     account = Account("ana", loaded.policy.roles["owner"], loaded.policy.budgets["passenger"])
-    item = ChargeItem("other", Privacy(Fraction(1, 4)), "count")
     with open_ledger(loaded) as ledger:
-        with ledger.open_statement(account, "SELECT '\x1b[2J'", [item]) as statement:
-            statement.fail("other", Failure(Failing.BROKEN, "IndexError in privacy/exact.py, line 9"))
+        for key in ("other", "another"):
+            item = ChargeItem(key, Privacy(Fraction(1, 4)), "count", partial(str, key))
+            with ledger.open_statement(account, "SELECT '\x1b[2J'", [item]) as statement:
+                statement.fail(key, Failure(Failing.BROKEN, "IndexError in privacy/exact.py, line 9"))
         assert ledger.is_closed("owner")
     assert "closed" in RUN.invoke(app, ["budget", "--config", str(config)]).stdout
     done = RUN.invoke(app, ["unlock", "owner", "--config", str(config)])
     assert (done.exit_code, "\x1b" in done.stdout) == (0, False)
-    first, second, last = done.stdout.splitlines()
+    first, _, second, last = done.stdout.splitlines()
     assert "failed by a bug of dpsql: IndexError in privacy/exact.py, line 9; ana asked: SELECT ' [2J'" in first
     assert "the account was closed" in second
     assert last.startswith('the account of role "owner" is open again')

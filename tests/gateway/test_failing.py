@@ -193,13 +193,18 @@ def test_too_many_failures_of_the_engine_close_the_account(
     ]
 
 
-def test_a_bug_closes_the_account_at_once(rides: Memory, new_client: NewClient) -> None:
+def test_two_bugs_close_the_account(rides: Memory, new_client: NewClient) -> None:
     """The client hears what it hears of an engine that fails; the owner is told where, and no value."""
     client = new_client(Watched(rides, after=float_rows))
     assert told(client, COUNT)[0] is EngineFailed
-    assert told(client, "SELECT count(*) FROM rides")[0] is AccountClosed
+    assert told(client, "SELECT count(*) FROM rides")[0] is EngineFailed
+    assert told(client, "SELECT sum(fare) FROM rides")[0] is AccountClosed
     incidents = client.ledger.incidents("owner")
-    assert [(i.user, i.what, i.statement) for i in incidents] == [("ana", "broken", COUNT), ("ana", "closed", COUNT)]
+    assert [(i.user, i.what, i.statement) for i in incidents] == [
+        ("ana", "broken", COUNT),
+        ("ana", "broken", "SELECT count(*) FROM rides"),
+        ("ana", "closed", "SELECT count(*) FROM rides"),
+    ]
     assert incidents[0].cause.startswith("InternalError in privacy/release/exact.py, line ")
     client.ledger.unlock("owner")
     assert client.ledger.incidents("owner") == ()

@@ -92,6 +92,10 @@ OWN: Mapping[str, Sequence[str]] = {
     "charged_after_run": ("gateway/test_stages.py", "gateway/test_ready.py", *_PAID),
     **dict.fromkeys(("failures_are_forgotten", "accounts_stay_open", "failures_do_not_count"), _FAILING),
     **dict.fromkeys(
+        ("forms_are_refused_to_nobody", "bugs_do_not_count", "nothing_is_run_through"),
+        ("attack/test_closed_accounts.py",),
+    ),
+    **dict.fromkeys(
         ("epoch_forgotten", "epochs_never_end", "free_for_others", "reuse_across_policies", "reuse_at_any_price"),
         _REUSE,
     ),

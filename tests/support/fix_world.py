@@ -35,6 +35,7 @@ from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.stage_times import StageTimes
+from dpsql.trial.trial import StatementTrial
 from dpsql.wire.intercept.interceptor import temporary
 from tests.support import clusters
 from tests.support.memory import Memory
@@ -187,7 +188,13 @@ class World:
         return ShadowOracle(self.session, settings, user)
 
     def gateway(
-        self, engine: Engine, ledger: Ledger, *, policy: Policy | None = None, entropy: Entropy = os.urandom
+        self,
+        engine: Engine,
+        ledger: Ledger,
+        *,
+        policy: Policy | None = None,
+        entropy: Entropy = os.urandom,
+        trial: StatementTrial | None = None,
     ) -> Gateway:
         """Return a gateway to an engine; `policy` may differ from the world's in amounts only."""
         facts = (self.public.declared, self.public.rows)
@@ -203,6 +210,7 @@ class World:
                 60.0,
                 tuple,
                 StageTimes(),
+                trial,
             )
         )
 
@@ -264,9 +272,10 @@ def new_client(world: World, request: pytest.FixtureRequest) -> Iterator[NewClie
         policy: Policy | None = None,
         entropy: Entropy = draws,
         ledger: Ledger | None = None,
+        trial: StatementTrial | None = None,
     ) -> Client:
         ledger = ledger or until.enter_context(SqliteLedger(directory / "ledger.db", noon))
-        gateway = world.gateway(engine, ledger, policy=policy, entropy=entropy)
+        gateway = world.gateway(engine, ledger, policy=policy, entropy=entropy, trial=trial)
         opened.extend((world.connect(user), world.connect("dpsql_owner")))
         return Client(gateway, ledger, opened[-2], opened[-1], Asker(user, USERS[user]))
 

@@ -19,7 +19,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines import connect
 from dpsql.engines.duckdb import opening
 from dpsql.engines.postgres import pool
-from dpsql.gateway import measuring
+from dpsql.gateway import gateway, measuring
 from dpsql.gateway.measuring import Measuring, PaidPlan, ReadyPlan
 from dpsql.policy.model import Privacy
 from dpsql.rewrite.analysis.told import same_rows
@@ -66,6 +66,21 @@ def accounts_stay_open(patch: pytest.MonkeyPatch) -> None:
 def failures_do_not_count(patch: pytest.MonkeyPatch) -> None:
     """Count no failure of the engine's."""
     patch.setattr(events, "_failures", lambda *_: 0)
+
+
+def forms_are_refused_to_nobody(patch: pytest.MonkeyPatch) -> None:
+    """Let a role that has met a bug try it with other constants."""
+    patch.setattr(releases, "see_that_none_is_refused", lambda *_: None)
+
+
+def bugs_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    """Close no account for bugs."""
+    patch.setattr(events, "_MOST_BROKEN", 10**9)
+
+
+def nothing_is_run_through(patch: pytest.MonkeyPatch) -> None:
+    """Meet the mistakes of release and read-out after the engine was asked."""
+    patch.setattr(gateway, "run_through", lambda *_: None)
 
 
 def epoch_forgotten(patch: pytest.MonkeyPatch) -> None:

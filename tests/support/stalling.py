@@ -2,15 +2,19 @@
 
 import contextlib
 import multiprocessing
+import os
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 import psycopg
 
+from dpsql.wire.protocol.messages import SYNC, message, parse_message, text
 from tests.support.spinning import SPINNING
 
 _NUMBERS = count()
@@ -59,6 +63,55 @@ def _many(n: int) -> str:
     return "; ".join(["select 1"] * 180) + f"; select {n}"
 
 
+def query(statement: str) -> bytes:
+    """Build a simple Query."""
+    return message(b"Q", text(statement))
+
+
+def _parses(name: bytes, statements: Iterable[str]) -> bytes:
+    return b"".join(parse_message(name, statement.encode()) for statement in statements)
+
+
+def _pipelined(n: int) -> bytes:
+    return _parses(b"", (f"select {n}, {i}" for i in range(5_000))) + SYNC
+
+
+def _pipelined_answers(n: int) -> bytes:
+    return _parses(b"", (f"select count(*) + {n} from trips where fare > {i}" for i in range(2_000))) + SYNC
+
+
+def _queries(n: int) -> bytes:
+    return b"".join(query(f"select {n}, {i}") for i in range(5_000))
+
+
+def _megabyte(n: int) -> bytes:
+    return query(f"selec {'1+' * 500_000}{n}")
+
+
+def _two_kilobytes(n: int) -> bytes:
+    return b"".join(query(f"select {'1+' * 950}{n} + {i}") for i in range(20))
+
+
+def _copied(n: int) -> bytes:
+    return (
+        query(f"create temp table if not exists t (a text); copy t from stdin -- {n}") + message(b"d", b"\n") * 20_000
+    )
+
+
+def _half_sent(n: int) -> bytes:
+    return query(f"select {n}")[:-2]
+
+
+RAW: Mapping[str, Callable[[int], bytes]] = {
+    "5,000 parses at once": _pipelined,
+    "2,000 parses of answers at once": _pipelined_answers,
+    "5,000 queries at once": _queries,
+    "a megabyte with a slip": _megabyte,
+    "two kilobytes": _two_kilobytes,
+    "20,000 pieces of copied data": _copied,
+    "what is half sent": _half_sent,
+}
+"""Attacks as bytes, to which nobody waits for an answer."""
 ATTACKS: Mapping[str, Callable[[int], str]] = {
     "nothing": lambda n: f"select {n}",
     "200 subqueries": _sum_of_subqueries,
@@ -86,7 +139,10 @@ def attacking(dsn: str, attack: str, connections: int) -> Iterator[None]:
 
 
 def _attack(dsn: str, attack: str, connections: int) -> None:
-    threads = [threading.Thread(target=_send, args=(dsn, ATTACKS[attack]), daemon=True) for _ in range(connections)]
+    if attack in RAW:
+        threads = [threading.Thread(target=_send_raw, args=(dsn, RAW[attack]), daemon=True) for _ in range(connections)]
+    else:
+        threads = [threading.Thread(target=_send, args=(dsn, ATTACKS[attack]), daemon=True) for _ in range(connections)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -102,19 +158,60 @@ def _send(dsn: str, attack: Callable[[int], str]) -> None:
         time.sleep(0.1)
 
 
-def waits(dsn: str, seconds: float) -> tuple[list[float], list[float]]:
-    """Return how long each `SELECT 1`, and each EXPLAIN of a new statement, took another user."""
-    plain: list[float] = []
-    explained: list[float] = []
+def _send_raw(dsn: str, attack: Callable[[int], bytes]) -> None:
+    while True:
+        with (
+            contextlib.suppress(psycopg.Error, OSError),
+            psycopg.connect(dsn, autocommit=True) as connection,
+            socket.socket(fileno=os.dup(connection.fileno())) as sent,
+        ):
+            sent.settimeout(60)
+            threading.Thread(target=_drain, args=(sent,), daemon=True).start()
+            while True:
+                sent.sendall(attack(next(_NUMBERS)))
+        time.sleep(0.1)
+
+
+def _drain(received: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while received.recv(2**16):
+            pass
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long another user waited, in seconds by the clock, each time."""
+
+    plain: list[float] = field(default_factory=list)
+    """For `SELECT 1`."""
+    again: list[float] = field(default_factory=list)
+    """For an answer that is stored."""
+    explained: list[float] = field(default_factory=list)
+    """For EXPLAIN of a new statement."""
+
+
+_STORED = "SELECT count(*) FROM trips"
+
+
+def prepare(dsn: str) -> None:
+    """Ask what is to be asked again, and have the made-up databases made, once."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in (_STORED, _new()):
+            connection.execute(statement.encode())
+
+
+def waits(dsn: str, seconds: float) -> Waits:
+    """Return how long another user waits meanwhile, who asks one thing after the other."""
+    waited = Waits()
     until = time.monotonic() + seconds
     with psycopg.connect(dsn, autocommit=True) as connection:
         while time.monotonic() < until:
-            for took, sql in ((plain, "SELECT 1"), (explained, _new())):
+            for took, sql in ((waited.plain, "SELECT 1"), (waited.again, _STORED), (waited.explained, _new())):
                 since = time.monotonic()
                 connection.execute(sql.encode())
                 took.append(time.monotonic() - since)
             time.sleep(0.02)
-    return plain, explained
+    return waited
 
 
 def _new() -> str:

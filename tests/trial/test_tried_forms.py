@@ -23,6 +23,32 @@ def test_what_passed_is_kept_for_later_and_for_others(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_the_rows_are_kept_with_the_form(tmp_path: Path) -> None:
+    """For this process, a later one and one beside; of another form there are none, and those of too many are not kept."""
+    file = tmp_path / "tried"
+    beside, rows = TriedForms(file), [["cash", "12", None, 3], [None, "0", 'a "b"', 4]]
+    forms = TriedForms(file)
+    forms.add(ONE, rows)
+    forms.add(OTHER, [[n * 1234567, str(n * 7654321)] for n in range(20_000)])
+    for known in (forms, TriedForms(file), beside):
+        assert ONE in known
+        assert OTHER in known
+        assert [known.rows(form) for form in (ONE, OTHER, "c" * 64)] == [rows, (), ()]
+    alone = TriedForms(None)
+    alone.add(ONE, rows)
+    assert alone.rows(ONE) == rows
+
+
+def test_rows_that_are_damaged_are_none(tmp_path: Path) -> None:
+    """A plan is then run through with none."""
+    file = tmp_path / "tried"
+    file.write_text(f"{ONE} not base64!\n{OTHER} aGVsbG8=\n")
+    file.chmod(0o600)
+    forms = TriedForms(file)
+    assert [form in forms for form in (ONE, OTHER)] == [True, True]
+    assert [forms.rows(form) for form in (ONE, OTHER)] == [(), ()]
+
+
 def test_a_line_that_was_cut_off_counts_for_nothing(tmp_path: Path) -> None:
     """As by a machine that stopped; what follows is a line of its own again or is tried anew."""
     file = tmp_path / "tried"

@@ -10,7 +10,7 @@ import pytest
 from psycopg import pq
 
 from dpsql.errors import DpsqlError, SyntaxFailed
-from dpsql.lexer import literals, pieces
+from dpsql.lexer import literals, pieces, split
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
@@ -196,8 +196,10 @@ def test_what_versions_read_differently_is_refused(text: str) -> None:
         list(tokens(text))
 
 
-def test_both_ways_of_reading_agree() -> None:
-    """Statements are found in leaps, and end where the tokens have their semicolons."""
+@pytest.mark.parametrize("at_once", [2_000, 3, 1])
+def test_both_ways_of_reading_agree(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statements are found in leaps of any length, and end where the tokens have their semicolons."""
+    monkeypatch.setattr(split, "_RUN", split.tokens_in_a_row(at_once))
     random = Random(11)  # noqa: S311 # the same soups every time
     for _ in range(SOUPS // 2):
         text = lexemes.soup(random)

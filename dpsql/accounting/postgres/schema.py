@@ -4,7 +4,7 @@ from dpsql.accounting.postgres.session import SCHEMA
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.errors import ConfigError
 
-SERVER_VERSION = 4
+SERVER_VERSION = 5
 """The version of the tables that this dpsql reads: versions count as the file's do, whose first two there never were here."""
 KEPT_TABLES = ("statements", "charges", "epochs", "events", "owners")
 """The tables whose lines stay as they are."""
@@ -17,7 +17,8 @@ CREATE TABLE statements (
 );
 CREATE TABLE charges (
     id BIGINT PRIMARY KEY, statement BIGINT NOT NULL REFERENCES statements, key TEXT NOT NULL, note TEXT NOT NULL,
-    epsilon TEXT NOT NULL, delta TEXT NOT NULL, measured INTEGER NOT NULL CHECK (measured IN (0, 1))
+    epsilon TEXT NOT NULL, delta TEXT NOT NULL, measured INTEGER NOT NULL CHECK (measured IN (0, 1)),
+    first_read TEXT, last_read TEXT
 );
 CREATE TABLE releases (
     kind TEXT NOT NULL, key TEXT NOT NULL, release BYTEA NOT NULL, failed TEXT, PRIMARY KEY (kind, key)
@@ -29,7 +30,7 @@ CREATE TABLE entitlements (
 CREATE TABLE epochs (number BIGINT PRIMARY KEY, began TEXT NOT NULL, reason TEXT NOT NULL);
 CREATE TABLE events (
     id BIGINT PRIMARY KEY, time TEXT NOT NULL, "user" TEXT NOT NULL, role TEXT NOT NULL, what TEXT NOT NULL,
-    cause TEXT NOT NULL, statement TEXT NOT NULL
+    cause TEXT NOT NULL, statement TEXT NOT NULL, form TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE owners (
     id BIGINT PRIMARY KEY, time TEXT NOT NULL, ledger TEXT NOT NULL, dataset TEXT NOT NULL, source TEXT NOT NULL,
@@ -43,7 +44,14 @@ CREATE TABLE readings (
 )
 """
 """Version 4 adds by which releases a role's answers were read that have none of their own."""
-_BEFORE_FOURTH = 3
+_FIFTH = """
+ALTER TABLE events ADD COLUMN form TEXT NOT NULL DEFAULT '';
+ALTER TABLE charges ADD COLUMN first_read TEXT;
+ALTER TABLE charges ADD COLUMN last_read TEXT
+"""
+"""Version 5 adds these, as it does to the ledger's file."""
+_ADDED = {4: _FOURTH, 5: _FIFTH}
+"""By version what it adds to the one before."""
 _REFUSAL = """
 CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS
 $$BEGIN RAISE EXCEPTION 'the ledger is append-only'; END$$
@@ -84,9 +92,13 @@ def make_tables(connection: SqlConnection) -> None:
 
 def upgrade(connection: SqlConnection) -> None:
     """Make the tables of this version of those of an earlier one; nothing where they are of another."""
-    if connection.execute("SELECT number FROM version").fetchone() == (_BEFORE_FOURTH,):
-        connection.execute(_FOURTH)
-        connection.execute("UPDATE version SET number = ?1", (SERVER_VERSION,))
+    row = connection.execute("SELECT number FROM version").fetchone()
+    if row is None or row[0] + 1 not in _ADDED:
+        return
+    for version in range(row[0] + 1, SERVER_VERSION + 1):
+        for statement in _ADDED[version].split(";"):
+            connection.execute(statement)
+    connection.execute("UPDATE version SET number = ?1", (SERVER_VERSION,))
 
 
 def see_version(connection: SqlConnection, place: object) -> None:

@@ -42,6 +42,7 @@ def balance_of(
         renewal(role.period, now),
         totals.lines(account.role.name, now.date()),
         events.is_closed(connection, account.role.name),
+        frozenset(events.broken_forms(connection, account.role.name)),
         amendments.granted(connection, account.role.name, since, renewal(role.period, now)),
         room_from,
         totals.by_user(account.role.name, account.user, since),

@@ -10,7 +10,7 @@ from dpsql.accounting.sql.store import SqlConnection
 CLOSED, OPENED = "closed", "opened"
 
 _EVENT = """
-INSERT INTO events (time, "user", role, what, cause, statement) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+INSERT INTO events (time, "user", role, what, cause, statement, form) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 """
 _LAST = "SELECT what FROM events WHERE role = ?1 AND what IN ('closed', 'opened') ORDER BY id DESC LIMIT 1"
 # Days to come count too, so that a clock that was set back frees nothing.
@@ -18,6 +18,12 @@ _FAILURES = """
 SELECT count(*) FROM events WHERE role = ?1 AND what IN ('engine', 'late') AND substr(time, 1, 10) >= ?2
 AND id > (SELECT coalesce(max(id), 0) FROM events WHERE role = ?1 AND what = 'opened')
 """
+_BROKEN = """
+SELECT form FROM events WHERE role = ?1 AND what = 'broken'
+AND id > (SELECT coalesce(max(id), 0) FROM events WHERE role = ?1 AND what = 'opened')
+"""
+_MOST_BROKEN = 2
+"""Bugs by which an account is closed."""
 _SINCE = """
 SELECT time, "user", role, what, cause, statement FROM events
 WHERE role = ?1 AND what <> 'granted'
@@ -31,20 +37,30 @@ def is_closed(connection: SqlConnection, role: str) -> bool:
     return last == (CLOSED,)
 
 
-def enter_failure(connection: SqlConnection, account: Account, text: str, now: datetime, failure: Failure) -> bool:
+def broken_forms(connection: SqlConnection, role: str) -> tuple[str, ...]:
+    """Return the forms of measurements that were met by a bug since a role's account was last opened, one for each time."""
+    return tuple(form for (form,) in connection.execute(_BROKEN, (role,)).fetchall())
+
+
+def enter_failure(
+    connection: SqlConnection, account: Account, text: str, now: datetime, failure: Failure, form: str
+) -> bool:
     """Write a failure, and close the role's account if it is one too many; return whether this closed it."""
     role = account.role
-    connection.execute(_EVENT, (now.isoformat(), account.user, role.name, failure.how, failure.cause, text))
-    many = failure.how is Failing.BROKEN or _failures(connection, role.name, now.date()) >= role.limits.failures
+    connection.execute(_EVENT, (now.isoformat(), account.user, role.name, failure.how, failure.cause, text, form))
+    if failure.how is Failing.BROKEN:
+        many = len(broken_forms(connection, role.name)) >= _MOST_BROKEN
+    else:
+        many = _failures(connection, role.name, now.date()) >= role.limits.failures
     if not many or is_closed(connection, role.name):
         return False
-    connection.execute(_EVENT, (now.isoformat(), account.user, role.name, CLOSED, failure.cause, text))
+    connection.execute(_EVENT, (now.isoformat(), account.user, role.name, CLOSED, failure.cause, text, ""))
     return True
 
 
 def enter_opening(connection: SqlConnection, role: str, now: datetime) -> None:
     """Write that a role's account is open again."""
-    connection.execute(_EVENT, (now.isoformat(), "", role, OPENED, "dpsql unlock", ""))
+    connection.execute(_EVENT, (now.isoformat(), "", role, OPENED, "dpsql unlock", "", ""))
 
 
 def since_opening(connection: SqlConnection, role: str) -> tuple[Event, ...]:

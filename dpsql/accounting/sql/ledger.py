@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -274,7 +274,7 @@ class SqlLedger:
             {each.item.key: each.release for each in stored if each.release is not None},
             next((each.failed for each in stored if each.failed), None),
             partial(self._keep, account, asked[1], cancellation),
-            partial(self._mark, account, asked[0]),
+            partial(self._mark, account, asked[0], {item.key: item.form for item in items}),
             nearing(balance, costs, measured),
         )
 
@@ -296,14 +296,20 @@ class SqlLedger:
         with self._store.write(cancellation, durable=False) as connection:
             return releases.keep(connection, account, key, release, beside, question)
 
-    def _mark(self, account: Account, text: str, key: str, failure: Failure) -> None:
+    def _mark(
+        self, account: Account, text: str, forms: Mapping[str, Callable[[], str]], key: str, failure: Failure
+    ) -> None:
         """Store that a measurement failed; where another process was first, with a release, that stays."""
-        role = account.role.name
+        role, form = account.role.name, forms[key]()
         with self._store.write() as connection:
             releases.mark(connection, account, key, failure.how)
-            closed = events.enter_failure(connection, account, text, self._now(), failure)
+            closed = events.enter_failure(connection, account, text, self._now(), failure, form)
         if closed:
             _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
+        elif failure.how is Failing.BROKEN:
+            _LOG.error(
+                "this form of statement is refused to role %s; once you have looked: dpsql unlock %s", role, role
+            )
 
     def _catch_up(self, connection: SqlConnection) -> None:
         for number, entry in lines.after(connection, self._totals.last):

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-VERSION = 4
+VERSION = 5
 """The version of the tables that this dpsql reads."""
 _TABLES = """
 CREATE TABLE statements (
@@ -43,6 +43,15 @@ CREATE TABLE readings (
 ) STRICT
 """
 """Version 4 adds by which releases a role's answers were read that have none of their own."""
+_FIFTH = """
+ALTER TABLE events ADD COLUMN form TEXT NOT NULL DEFAULT '';
+ALTER TABLE charges ADD COLUMN first_read TEXT;
+ALTER TABLE charges ADD COLUMN last_read TEXT
+"""
+"""Version 5 adds which form of measurement an event is about, and between which days records were read for a charge.
+
+Earlier charges have no days: they count as of the records that there were when they were made.
+"""
 _APPEND_ONLY = """
 CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
@@ -68,7 +77,9 @@ def upgrade(connection: sqlite3.Connection, version: int) -> None:
         _append_only(connection, *_SECOND_TABLES)
     if version < 3:  # a version
         _run(connection, _THIRD)
-    _run(connection, _FOURTH)
+    if version < 4:  # a version
+        _run(connection, _FOURTH)
+    _run(connection, _FIFTH)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -12,6 +12,7 @@ from dpsql.gateway.request import Question
 from dpsql.wire.intercept import simple
 from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Fetch, LeftOut, Prepare, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
+from dpsql.wire.intercept.fair_share import FairShare
 from dpsql.wire.intercept.prepared import Execution, Portal, Prepared
 from dpsql.wire.intercept.refusal import leave_out, refuse, unplaced
 from dpsql.wire.protocol import messages
@@ -25,8 +26,10 @@ _LONG = 2**16  # bytes
 class Session:
     """The messages of one client."""
 
-    def __init__(self, context: SessionContext, limits: Limits) -> None:
+    def __init__(self, context: SessionContext, limits: Limits, share: FairShare) -> None:
+        """`share` is what the user's connections have of the event loop."""
         self._context = context
+        self._share = share
         self._backend = context.backend
         self._names = context.names
         self._limits = limits
@@ -46,9 +49,12 @@ class Session:
             frame = await incoming.next(self._admit)
             if frame.kind == b"X":
                 return
-            with contextlib.suppress(SkippedError):
+            with await self._share.begin(), contextlib.suppress(SkippedError):
                 await self._take(frame)
             await self._backend.drain()
+            if self._backend.replies.are_many:
+                # Their replies come all at once, with something to do about each.
+                await self._backend.settle()
             if self._message:
                 self._context.allowance.give(self._message)
                 self._message = 0

@@ -44,6 +44,7 @@ _LAST = {
 
 _CHANGING = frozenset({MessageKind.EXECUTE, MessageKind.SYNC, MessageKind.QUERY})
 """Messages that may change settings: the end of a transaction does too."""
+_MANY = 64
 _STREAMED = b"Dd"  # rows and copied data: large, perhaps, and for the client alone
 
 
@@ -106,6 +107,11 @@ class Replies:
     def is_between(self) -> bool:
         """Return whether the client has had only whole messages."""
         return not self._passing
+
+    @property
+    def are_many(self) -> bool:
+        """Return whether so many replies are to come that they should be waited for before more is sent."""
+        return len(self._owed) > _MANY
 
     @property
     def is_settled(self) -> bool:

@@ -223,7 +223,7 @@ class Connection:
         self._transport.on_full, self._transport.on_free = backend.pause, backend.resume
         changed = {k: v for k, v in backend.replies.parameters.items() if self._announced.get(k) != v}
         self._transport.write(b"".join(_status(name, value) for name, value in changed.items()))
-        session = self._session = Session(context, self._registry.limits)
+        session = self._session = Session(context, self._registry.limits, self._registry.shares.of(user))
         return session
 
     def _deliver(self, data: bytes) -> None:

@@ -20,6 +20,7 @@ from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
+from dpsql.wire.intercept.fair_share import FairShares
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
@@ -123,7 +124,7 @@ class ConnectionRegistry:
         self.tls = tls
         self.limits = limits
         self.trail = trail
-        self.kept = Kept(limits)
+        self.kept, self.shares = Kept(limits), FairShares()
         self.pending: PendingConnections[ClientTransport] = PendingConnections(limits.unauthenticated, time.monotonic)
         failures = (limits.failures_per_user, limits.failures_per_address, limits.failure_window)
         self.attempts = LoginThrottle(*failures, time.monotonic)

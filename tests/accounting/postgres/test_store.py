@@ -89,17 +89,28 @@ def test_a_loss_is_noticed(dsn: str, tmp_path: Path, clock: Clock, loss: str, to
     PostgresLedger(dsn, tmp_path / "l", clock).close()
 
 
-def test_an_older_version_is_taken_over(dsn: str, tmp_path: Path, clock: Clock) -> None:
-    """With all that it has; a rehearsal leaves it as it is."""
+@pytest.mark.parametrize("version", [3, 4])
+def test_an_older_version_is_taken_over(dsn: str, tmp_path: Path, clock: Clock, version: int) -> None:
+    """With all that was charged, and what failed; a rehearsal leaves it as it is."""
+    account = account_of()
     with PostgresLedger(dsn, tmp_path / "l", clock) as ledger:
-        ask(ledger, account_of(), item_of("a"))
-    _sql(dsn, "DROP TABLE readings", "UPDATE version SET number = 3")
+        ask(ledger, account, item_of("a"))
+    _sql(
+        dsn,
+        "ALTER TABLE charges DROP COLUMN first_read, DROP COLUMN last_read",
+        "ALTER TABLE events DROP COLUMN form",
+        *(["DROP TABLE readings"] if version == 3 else []),
+        f"UPDATE version SET number = {version}",
+    )
     rehearse(dsn, tmp_path / "l", DataSet(), clock)
     with psycopg.connect(dsn) as connection:
-        assert connection.execute("SELECT number FROM dpsql_ledger.version").fetchone() == (3,)
+        assert connection.execute("SELECT number FROM dpsql_ledger.version").fetchone() == (version,)
     with PostgresLedger(dsn, tmp_path / "l", clock) as ledger:
-        assert ask(ledger, account_of(), item_of("a")) == {"a": b"release of a"}
-        assert ledger.keep_readings(account_of(), {"x": ("a",)}) == {"x": ("a",)}
+        assert ask(ledger, account, item_of("a")) == {"a": b"release of a"}
+        assert ledger.keep_readings(account, {"x": ("a",)}) == {"x": ("a",)}
+        ask(ledger, account, item_of("b"))
+        assert spent(ledger, account) == (Fraction("0.8"), Fraction("0.8"))
+    PostgresLedger(dsn, tmp_path / "l", clock).close()
 
 
 def test_a_newer_version_is_refused(dsn: str, tmp_path: Path, clock: Clock) -> None:

@@ -161,16 +161,24 @@ def test_a_ledger_of_the_first_version_is_taken_over_once(tmp_path: Path, clock:
         SqliteLedger(path, clock, BIKES)
 
 
-def test_a_ledger_of_the_third_version_is_taken_over(tmp_path: Path, clock: Clock) -> None:
-    """With its releases, which answers may be read off from now on."""
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_ledger_of_an_older_version_is_taken_over(tmp_path: Path, clock: Clock, version: int) -> None:
+    """With all that was charged and stored, which answers may be read off from now on."""
     path = tmp_path / "ledger.db"
-    with SqliteLedger(path, clock) as ledger:
+    with SqliteLedger(path, clock, TAXI) as ledger:
         ask(ledger, account_of(), item_of("a"))
-    with sqlite3.connect(path) as connection:
-        connection.executescript("DROP TABLE readings; PRAGMA user_version = 3")
-    with SqliteLedger(path, clock) as ledger:
+    connection = sqlite3.connect(path)
+    connection.executescript(f"""
+        ALTER TABLE charges DROP COLUMN first_read; ALTER TABLE charges DROP COLUMN last_read;
+        ALTER TABLE events DROP COLUMN form; PRAGMA user_version = {version};
+        {"DROP TABLE readings;" if version == 3 else ""}
+    """)
+    connection.close()
+    with SqliteLedger(path, clock, TAXI) as ledger:
         assert ask(ledger, account_of(), item_of("a")) == {"a": b"release of a"}
         assert ledger.keep_readings(account_of(), {"x": ("a",)}) == {"x": ("a",)}
+        ask(ledger, account_of(), item_of("b"))
+        assert spent(ledger, account_of()) == (Fraction("0.8"), Fraction("0.8"))
 
 
 def test_of_many_who_make_a_ledger_at_once_all_have_the_same(tmp_path: Path, clock: Clock) -> None:

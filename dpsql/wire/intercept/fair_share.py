@@ -1,0 +1,100 @@
+"""Turns on the event loop: no user's messages can take it from the others.
+
+The loop looks at all connections in turns. In each turn the messages of one user's connections together have so much time of
+it, however many have come; the rest waits for the next turn. So somebody who sends thousands at once is slow himself.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Self
+
+_EACH = 0.002
+"""Seconds of the processor for one user in each turn: others wait for a message or two of theirs."""
+_SUSPENDED = 0.000_2
+"""Seconds that a message is taken to have had that was waiting for something in between."""
+_MOST_OWED = 20
+"""Turns that a user has to leave out at most for one that took long."""
+
+
+class FairShare:
+    """The time on the event loop that one user's connections share."""
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
+        """`clock` tells how long this thread has had the processor."""
+        self._clock = clock
+        self._left = _EACH
+        self._turn = 0
+        self._is_next_due = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def begin(self) -> "Taken":
+        """Return when it is the turn of one more message; those that wait longest come first."""
+        if self._waiting or self._left <= 0:
+            mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(mine)
+            self._have_next()
+            await mine
+        self._have_next()
+        return Taken(self, self._turn, self._clock())
+
+    def _have_next(self) -> None:
+        """See that there is a next turn: what is called soon is called in that, and not in this one."""
+        if not self._is_next_due:
+            self._is_next_due = True
+            asyncio.get_running_loop().call_soon(self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        self._is_next_due = False
+        self._turn += 1
+        if not self._waiting:
+            self._left = _EACH
+            return
+        self._left = min(self._left + _EACH, _EACH)
+        self._have_next()
+        if self._left > 0:
+            self._let_next()
+
+    def _let_next(self) -> None:
+        """Let the one go on that has waited longest, unless it has been given up."""
+        while self._waiting:
+            first = self._waiting.popleft()
+            if not first.done():
+                first.set_result(None)
+                return
+
+    def spent(self, turn: int, since: float) -> None:
+        """Count what a message has had of the turn that it began in, and let the next one begin if there is time left."""
+        took = self._clock() - since if turn == self._turn else _SUSPENDED
+        self._left = max(self._left - took, -_MOST_OWED * _EACH)
+        if self._left > 0:
+            self._let_next()
+
+
+class Taken:
+    """A message that has its turn."""
+
+    __slots__ = ("_share", "_since", "_turn")
+
+    def __init__(self, share: FairShare, turn: int, since: float) -> None:
+        self._share, self._turn, self._since = share, turn, since
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._share.spent(self._turn, self._since)
+
+
+class FairShares:
+    """The shares of all users."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, FairShare] = {}
+
+    def of(self, user: str) -> FairShare:
+        """Return the share of a user, of whom there are no more than the configuration has."""
+        if user not in self._of:
+            self._of[user] = FairShare()
+        return self._of[user]

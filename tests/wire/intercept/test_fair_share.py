@@ -1,0 +1,114 @@
+"""No user has more of a turn of the event loop than their share, and whoever waits longest comes first."""
+
+import asyncio
+from collections import Counter
+
+from dpsql.wire.intercept.fair_share import _EACH, FairShare, FairShares
+
+
+class Processor:
+    """A clock that stands still but for what messages take."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        return self.now
+
+
+def _turns(number: int) -> "asyncio.Future[Counter[int]]":
+    """Count turns of the loop until so many have been."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Counter[int]] = loop.create_future()
+
+    def turn(left: int) -> None:
+        if left:
+            loop.call_soon(turn, left - 1)
+        else:
+            done.set_result(Counter())
+
+    loop.call_soon(turn, number)
+    return done
+
+
+async def _sending(share: FairShare, clock: Processor, took: float, log: list[str], name: str) -> None:
+    """Handle one message after the other, none of which waits for anything."""
+    while True:
+        with await share.begin():
+            clock.now += took
+            log.append(name)
+
+
+def test_a_user_has_no_more_of_a_turn_than_their_share() -> None:
+    """With any number of connections; every one of them gets on."""
+
+    async def run() -> None:
+        clock, log = Processor(), list[str]()
+        share = FairShare(clock)
+        senders = [asyncio.create_task(_sending(share, clock, _EACH / 4, log, str(n))) for n in range(10)]
+        await _turns(100)
+        for sender in senders:
+            sender.cancel()
+        assert 100 <= len(log) <= 100 * 6
+        assert set(Counter(log)) == {str(n) for n in range(10)}
+
+    asyncio.run(run())
+
+
+def test_what_took_long_is_left_out_later() -> None:
+    """One message of ten turns' time has the user wait for some nine."""
+
+    async def run() -> None:
+        clock, log = Processor(), list[str]()
+        share = FairShare(clock)
+        sender = asyncio.create_task(_sending(share, clock, 10 * _EACH, log, "a"))
+        await _turns(100)
+        sender.cancel()
+        assert 8 <= len(log) <= 12
+
+    asyncio.run(run())
+
+
+def test_a_user_alone_is_not_held_up() -> None:
+    """Short messages of one who is within the share take no turn of their own."""
+
+    async def run() -> None:
+        clock = Processor()
+        share = FairShare(clock)
+        for _ in range(10):
+            with await share.begin():
+                clock.now += _EACH / 20
+        with await share.begin():  # what waits for something counts as little, however long that is
+            await asyncio.sleep(0)
+            clock.now += 1.0
+        with await share.begin():
+            pass
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def test_who_gives_up_keeps_nobody_waiting() -> None:
+    """A connection that is closed while it waits for its turn."""
+
+    async def run() -> None:
+        clock, log = Processor(), list[str]()
+        share = FairShare(clock)
+        first, second, third = (
+            asyncio.create_task(_sending(share, clock, 3 * _EACH, log, name)) for name in ("a", "b", "c")
+        )
+        await _turns(2)
+        second.cancel()
+        await _turns(40)
+        first.cancel()
+        third.cancel()
+        assert {"a", "c"} <= set(log)
+
+    asyncio.run(run())
+
+
+def test_shares_are_of_users() -> None:
+    """All connections of one have the same."""
+    shares = FairShares()
+    assert shares.of("ana") is shares.of("ana")
+    assert shares.of("ana") is not shares.of("gus")
