@@ -1,10 +1,12 @@
 """One session in the shadow, as a client's session uses it."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import cast
 
 from dpsql.shadow.contents import signals
+from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message, text, uint32
 from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Replies
 
@@ -40,13 +42,20 @@ class Backend(asyncio.Protocol):
         ready: Callable[[bool], None],
         lost: Callable[[], None],
         stop: Callable[[int, bool], None],
+        share: FairShare,
     ) -> None:
         """`deliver` takes bytes for the client, `ready` hears of each ReadyForQuery, `lost` of the end.
 
-        `stop` hears which session a statement has asked the shadow to stop, by its number, and whether to end it.
+        `stop` hears which session a statement has asked the shadow to stop, by its number, and whether to end it; `share` is
+        what its user has of the event loop.
         """
         self.replies = Replies(ready, self._noted)
         self._stop = stop
+        self._share = share
+        self._unsorted: deque[bytes] = deque()
+        """Bytes that have come, and wait for their turn."""
+        self._is_full = False
+        """Whether the client takes nothing more."""
         self.key = b""
         """The key that a cancel request has to carry."""
         self._deliver = deliver
@@ -63,14 +72,18 @@ class Backend(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:  # noqa: D102
         self.replies.passed += len(data)
-        out = self.replies.sort(data)
-        if out:
-            self._deliver(out)
-        if self._waiting is not None and self.replies.is_settled:
-            self._wake(None)
+        if self._share.has_time and not self._unsorted:
+            self._sort(data)
+            return
+        self._unsorted.append(data)
+        if len(self._unsorted) == 1:
+            self._share.wait(self._go_on)
+        self._read_or_not()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102
         self._transport = None
+        while self._unsorted:
+            self._sort(self._unsorted.popleft())
         self._writable.set()
         self._wake(ShadowLostError("the shadow ended the session"))
         self._lost()
@@ -145,19 +158,48 @@ class Backend(asyncio.Protocol):
 
     def pause(self) -> None:
         """Read nothing more until `resume`: the client is slow."""
-        if self._transport is not None:
-            self._transport.pause_reading()
+        self._is_full = True
+        self._read_or_not()
 
     def resume(self) -> None:
         """Read again."""
-        if self._transport is not None:
-            self._transport.resume_reading()
+        self._is_full = False
+        self._read_or_not()
 
     def close(self) -> None:
         """End the session."""
         if self._transport is not None:
             self._transport.write(TERMINATE)
             self._transport.close()
+
+    def _sort(self, data: bytes) -> None:
+        """Pass on what the client gets of what has come."""
+        with self._share.taken():
+            out = self.replies.sort(data)
+            if out:
+                self._deliver(out)
+            if self._waiting is not None and self.replies.is_settled:
+                self._wake(None)
+
+    def _go_on(self) -> bool:
+        """Sort what has waited longest, when it is its turn; return whether there was anything."""
+        if not self._unsorted:
+            return False
+        first = self._unsorted.popleft()
+        if self._unsorted:
+            self._share.wait(self._go_on)
+        self._sort(first)
+        self._read_or_not()
+        return True
+
+    def _read_or_not(self) -> None:
+        """Read what comes while the client takes it, and none of it waits."""
+        if self._transport is None:
+            return
+        if self._is_full or self._unsorted:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
 
     def _noted(self, body: bytes) -> bool:
         """Read a notice that one of our functions has raised; return whether it is one."""

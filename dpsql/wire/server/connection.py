@@ -194,7 +194,7 @@ class Connection:
         registry = self._registry
 
         def make() -> Backend:
-            return Backend(self._deliver, self._ready, self._shadow_lost, self._signal)
+            return Backend(self._deliver, self._ready, self._shadow_lost, self._signal, registry.shares.of(user))
 
         with registry.beginning():
             self._backend = backend = await open_backend(registry, make, options)

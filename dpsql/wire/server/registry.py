@@ -18,9 +18,9 @@ from dpsql.question import Asker, Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.trail.trail import Trail
+from dpsql.wire.backend.fair_share import FairShares
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
-from dpsql.wire.intercept.fair_share import FairShares
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits

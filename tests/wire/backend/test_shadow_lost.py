@@ -7,6 +7,7 @@ import pytest
 
 from dpsql.errors import ShuttingDown
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
+from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
@@ -23,7 +24,7 @@ class Transport(asyncio.Transport):
 async def _asked(*replies: bytes, first: PendingReply | None) -> object:
     """Ask after having sent `first`; return what comes of it."""
     told: list[bytes] = []
-    backend = Backend(told.append, lambda _: None, lambda: None, lambda *_: None)
+    backend = Backend(told.append, lambda _: None, lambda: None, lambda *_: None, FairShare())
     backend.connection_made(cast("asyncio.BaseTransport", Transport()))
     if first is not None:
         backend.send(messages.close_message(b"S", b""), first)

@@ -1,7 +1,8 @@
 """Turns on the event loop: no user's messages can take it from the others.
 
-The loop looks at all connections in turns. In each turn the messages of one user's connections together have so much time of
-it, however many have come; the rest waits for the next turn. So somebody who sends thousands at once is slow himself.
+The loop looks at all connections in turns. In each turn what one user's connections send, and what the shadow sends them, has
+so much time of it together, however much has come; the rest waits for the next turn. So somebody who sends thousands of
+messages at once, or asks for millions of rows, is slow himself.
 """
 
 import asyncio
@@ -17,6 +18,9 @@ _SUSPENDED = 0.000_2
 _MOST_OWED = 20
 """Turns that a user has to leave out at most for one that took long."""
 
+Begin = Callable[[], bool]
+"""Begins with what has waited for its turn; returns whether there was anything left to begin with."""
+
 
 class FairShare:
     """The time on the event loop that one user's connections share."""
@@ -27,17 +31,44 @@ class FairShare:
         self._left = _EACH
         self._turn = 0
         self._is_next_due = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[Begin] = deque()
+
+    @property
+    def has_time(self) -> bool:
+        """Return whether one more may begin in this turn, before which nothing waits."""
+        return self._left > 0 and not self._waiting
 
     async def begin(self) -> "Taken":
         """Return when it is the turn of one more message; those that wait longest come first."""
-        if self._waiting or self._left <= 0:
+        if not self.has_time:
             mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(mine)
-            self._have_next()
+
+            def begin() -> bool:
+                if mine.done():  # its connection was closed meanwhile
+                    return False
+                mine.set_result(None)
+                return True
+
+            self.wait(begin)
             await mine
+        return self.taken()
+
+    def taken(self) -> "Taken":
+        """Return what measures something that begins now."""
         self._have_next()
         return Taken(self, self._turn, self._clock())
+
+    def wait(self, begin: Begin) -> None:
+        """Have something begin at its turn."""
+        self._waiting.append(begin)
+        self._have_next()
+
+    def spent(self, turn: int, since: float) -> None:
+        """Count what something has had of the turn that it began in, and let the next one begin if there is time left."""
+        took = self._clock() - since if turn == self._turn else _SUSPENDED
+        self._left = max(self._left - took, -_MOST_OWED * _EACH)
+        if self._left > 0:
+            self._let_next()
 
     def _have_next(self) -> None:
         """See that there is a next turn: what is called soon is called in that, and not in this one."""
@@ -57,23 +88,13 @@ class FairShare:
             self._let_next()
 
     def _let_next(self) -> None:
-        """Let the one go on that has waited longest, unless it has been given up."""
-        while self._waiting:
-            first = self._waiting.popleft()
-            if not first.done():
-                first.set_result(None)
-                return
-
-    def spent(self, turn: int, since: float) -> None:
-        """Count what a message has had of the turn that it began in, and let the next one begin if there is time left."""
-        took = self._clock() - since if turn == self._turn else _SUSPENDED
-        self._left = max(self._left - took, -_MOST_OWED * _EACH)
-        if self._left > 0:
-            self._let_next()
+        """Let the one begin that has waited longest, unless it has been given up."""
+        while self._waiting and not self._waiting.popleft()():
+            pass
 
 
 class Taken:
-    """A message that has its turn."""
+    """Something that has its turn."""
 
     __slots__ = ("_share", "_since", "_turn")
 

@@ -3,7 +3,10 @@
 import asyncio
 from collections import Counter
 
-from dpsql.wire.intercept.fair_share import _EACH, FairShare, FairShares
+from dpsql.wire.backend.backend import Backend
+from dpsql.wire.backend.fair_share import _EACH, FairShare, FairShares
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
 
 class Processor:
@@ -112,3 +115,57 @@ def test_shares_are_of_users() -> None:
     shares = FairShares()
     assert shares.of("ana") is shares.of("ana")
     assert shares.of("ana") is not shares.of("gus")
+
+
+class Transport(asyncio.Transport):
+    """Says whether it is read from."""
+
+    reading = True
+
+    def pause_reading(self) -> None:
+        """Read no more."""
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        """Read."""
+        self.reading = True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Take it."""
+
+
+def _row(number: int) -> bytes:
+    return messages.message(b"D", number.to_bytes(4, "big"))
+
+
+def test_rows_wait_for_their_turn_too() -> None:
+    """In the order in which they came; meanwhile nothing more is read, and what waits at the end is passed on."""
+
+    async def run() -> None:
+        clock, told, transport = Processor(), list[bytes](), Transport()
+
+        def deliver(data: bytes) -> None:
+            clock.now += _EACH
+            told.append(data)
+
+        backend = Backend(deliver, lambda _: None, lambda: None, lambda *_: None, FairShare(clock))
+        backend.connection_made(transport)
+        backend.send(b"", PendingReply(MessageKind.QUERY))
+        for number in range(5):
+            backend.data_received(_row(number))
+        assert (told, transport.reading) == ([_row(0)], False)
+        await _turns(1)
+        assert 1 < len(told) < 5
+        backend.pause()
+        await _turns(10)
+        assert (told, transport.reading) == ([_row(number) for number in range(5)], False)
+        backend.resume()
+        assert transport.reading
+        for number in range(5, 8):
+            backend.data_received(_row(number))
+        backend.connection_lost(None)
+        assert told == [_row(number) for number in range(8)]
+        await _turns(3)
+        assert len(told) == 8
+
+    asyncio.run(run())
