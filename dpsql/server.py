@@ -13,6 +13,7 @@ from typing import Self
 import psycopg
 
 from dpsql.accounting.ledger import Way
+from dpsql.accounting.sliding import ReadDays
 from dpsql.assembly import contents_of, drop_roles, entries_of, gateway_of, listener_of, roles_of, start_shadow
 from dpsql.engines.base import Engine, NoEngine
 from dpsql.engines.open import is_altered, open_altered, open_engine
@@ -304,5 +305,13 @@ class Server:
         config, clock = self._config, time.monotonic
         vouch = self._listener.vouch
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
-        ready = Readiness(lambda: (self._engine, self._config.policy), self._books.ledger, clock).state
-        return Site(config.policy, roles_of(config), server.connect, self._books.ledger, os.urandom, clock, ready)
+        ledger = self._books.ledger
+        ready = Readiness(lambda: (self._engine, self._config.policy), ledger, clock).state
+        return Site(
+            config.policy, roles_of(config), server.connect, ledger, os.urandom, clock, ready, read=self._days_of_copy
+        )
+
+    def _days_of_copy(self) -> ReadDays | None:
+        """Return the days on which the copy was made that answers now; None: the records themselves do."""
+        edition = self._engine.edition
+        return None if edition is None else edition.read

@@ -94,5 +94,6 @@ def test_what_can_not_be_written_is_tried_again(
 )
 def test_the_clock_alone_says_when(config: Config, refresh: Period, taken: str, due: bool) -> None:
     """The period of `refresh` that is over (UTC), never the records."""
-    edition = Edition("x", datetime.fromisoformat(f"{taken}+00:00"))
+    when = datetime.fromisoformat(f"{taken}+00:00")
+    edition = Edition("x", when, when)
     assert is_due(edition, replace(config, refresh=refresh), datetime(2024, 5, 15, 12, tzinfo=UTC)) is due

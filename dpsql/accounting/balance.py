@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
@@ -16,8 +16,11 @@ _SLIDES = (
     "It is shared by all roles, and each charge counts for {window} days{free}; questions that were answered before stay "
     "available."
 )
+_OF_COPY = (
+    "It is shared by all roles, and each charge counts for {window} days from the day of the copy of the records that it "
+    "reads{free}; questions that were answered before stay available."
+)
 _NONE = compose(())
-_MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Balance:
     role_spent: Privacy
     """By the role in its current period."""
     dataset_spent: Privacy
-    """By all roles that protect the same unit kind: ever, or in the window that ends now."""
+    """By all roles that protect the same unit kind: ever, or in the fullest window that counts for what is read now."""
     renews: date | None
     """The day (UTC) on which the role's budget renews."""
     runs: int = 0
@@ -49,14 +52,17 @@ class Balance:
     """The forms of measurements that are refused to the role, since one of each was met by a bug of ours."""
     granted: Privacy = _NONE
     """The role's grants in its current period, beside its budget."""
-    room_from: Callable[[Privacy], datetime | None] = field(default=lambda _: None, repr=False, compare=False)
-    """From when on so much of the data set's budget, as it counts, is free if nothing more is spent; None: never, or now."""
+    room_from: Callable[[Privacy], date | None] = field(default=lambda _: None, repr=False, compare=False)
+    """The day (UTC) from which on so much of the data set's budget, as it counts, is free for what is read then, if nothing
+    more is spent; None: never, or now."""
     user_spent: Fraction = Fraction(0)
     """The ε that the account's user has spent of the role's in its current period."""
     role_counted: Privacy | None = None
     """The sum of the role's charges of this period as its budget counts them; None: it has spent them."""
     dataset_counted: Privacy | None = None
     """The sum of those of all roles, likewise."""
+    reads_copy: bool = False
+    """Whether a copy of the records is read, whose days stay those on which it was made."""
 
     @property
     def role_filter(self) -> PrivacyFilter:
@@ -177,14 +183,9 @@ def _hint(balance: Balance, wanted: Sequence[Privacy]) -> str:
         return _SHARED
     when, cost = balance.room_from(counted(wanted, balance.dataset_filter.accounting)), compose(wanted)
     amount = f"ε = {show_down(cost.epsilon)}" + (f", δ = {show_down(cost.delta)}" if cost.delta else "")
-    return _SLIDES.format(
-        window=window, free="" if when is None else f": {amount} is free from {minute_after(when)} on"
-    )
-
-
-def minute_after(when: datetime) -> str:
-    """Write a moment by the minute in which everything before it is over."""
-    return f"{(when + _MINUTE).replace(second=0, microsecond=0):%Y-%m-%d %H:%M} (UTC)"
+    # By the day and no nearer: the minute would be that at which another role has asked.
+    said, copied = (_OF_COPY, "by a copy that is made ") if balance.reads_copy else (_SLIDES, "")
+    return said.format(window=window, free="" if when is None else f": {amount} is free {copied}from {when} (UTC) on")
 
 
 def _at_most(role: Role, costs: Sequence[Privacy]) -> Sequence[Privacy]:

@@ -15,6 +15,7 @@ from typing import Protocol
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.privacy_loss import Charge
+from dpsql.accounting.sliding import ReadDays
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period, Privacy
 from dpsql.question import Cancellation
@@ -76,6 +77,8 @@ class ChargeItem:
     """A description for people who read the ledger."""
     form: Callable[[], str] = field(default=str, compare=False, repr=False)
     """Returns what the measurement has in common with all that differ from it in constants alone."""
+    read: ReadDays | None = None
+    """The days on which the copy was made that it reads; None: it reads the records themselves, when it is charged."""
 
     def __post_init__(self) -> None:
         if self.cost.epsilon <= 0 or self.cost.delta < 0:
@@ -107,6 +110,8 @@ class Entry:
     cost: Privacy
     measured: bool
     """Whether the data set was charged too; it is not when the role bought a release made for another."""
+    read: ReadDays
+    """The days on which the records were read for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +225,10 @@ class Ledger(Protocol):
             DpsqlError: nothing was written.
         """
 
-    def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
-        """Return what the account's budgets have been charged."""
+    def balance(
+        self, account: Account, cancellation: Cancellation | None = None, read: ReadDays | None = None
+    ) -> Balance:
+        """Return what the account's budgets have been charged; see `ChargeItem.read` for what would be read."""
 
     def entries(self, role: str | None, limit: int, cancellation: Cancellation | None = None) -> tuple[Entry, ...]:
         """Return the newest lines first, of one role or of all."""

@@ -36,7 +36,7 @@ class RunningTotals:
             cost, days = counted((entry.cost,), accounting), self._days[entry.role, accounting]
             days[day] = compose((days.get(day, _NOTHING), cost))
             if entry.measured:
-                self._kinds[entry.kind, accounting].enter(entry.time, cost)
+                self._kinds[entry.kind, accounting].enter(entry.read, cost)
         self._lines[entry.role, day] += 1
         theirs = self._users[entry.role, entry.user]
         theirs[day] = theirs.get(day, Fraction(0)) + entry.cost.epsilon
@@ -57,5 +57,5 @@ class RunningTotals:
         return sum(self._lines[role, day] for day in self._days[role, Accounting.SUM] if day >= since)
 
     def on_kind(self, kind: str, accounting: Accounting = Accounting.SUM) -> SlidingTotal:
-        """Return what all measurements of a unit kind add up to, and when."""
+        """Return what all measurements of a unit kind add up to, by the days on which records were read."""
         return self._kinds[kind, accounting]

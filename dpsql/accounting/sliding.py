@@ -1,70 +1,116 @@
-"""Charges within a window that slides: each counts for as long as a person whom it touched may be in the data.
+"""Charges within a window that slides: each counts for as long as a person whose records it reads may be in the data.
 
 Promise: a person who is in the data for at most W days, both ends included, loses at most the budget of a window of W
 days.
 
-Proof. A charge touches the people who are there when its measurement reads the records, within `READ_WITHIN` of the
-charge. So the charges that touch somebody who is there from a to b ≤ a + W are made between a − `READ_WITHIN` and b.
-Count, at each charge, all since W + `READ_WITHIN` before it, that moment included: at the last of these charges all of
-them count, and what counts is never more than the budget. It does not matter which user asked, and from which budget
-of their own.
+Proof. Each charge has the days (UTC) on which the records that it reads were read: of the records themselves the day of the
+charge and that of an hour later (`READ_WITHIN`), of a copy those on which it was begun and finished. It touches only people
+who were there then. Who is there from a to b ≤ a + W is there on no more than the W + 1 days from a's on. So the charges
+that touch somebody have days among some W + 1 that follow each other. Before each charge the ledger sees that for all such
+W + 1 days the charges that have one of them, this one included, are no more than the budget. Any of them is the last one for
+some charge of the person's, and nothing that is charged is ever taken back. It does not matter which user asked, from which
+budget of their own, in which order copies were made, and on which machine.
 """
 
-from bisect import bisect_left
-from datetime import UTC, datetime, timedelta
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from itertools import accumulate
+from typing import Self
 
 from dpsql.accounting.composition import compose, covers, left_of
+from dpsql.errors import InternalError
 from dpsql.policy.model import Privacy
 
 READ_WITHIN = timedelta(hours=1)
 """How long after its charge a measurement may still read records; each ends within five minutes."""
-_GRAIN = timedelta(minutes=1)
-"""Charges of so short a time are one, at the time of the last."""
 _NOTHING = compose(())
 
 
-def counts_for(days: int) -> timedelta:
-    """Return for how long a charge counts in a window of so many days."""
-    return timedelta(days=days) + READ_WITHIN
+@dataclass(frozen=True, slots=True)
+class ReadDays:
+    """The days (UTC) on which the records were read that a charge is for, both included."""
+
+    first: date
+    last: date
+
+    def __post_init__(self) -> None:
+        if self.first > self.last:
+            raise InternalError
+
+    @classmethod
+    def of_now(cls, charged: datetime) -> Self:
+        """Return the days of what is read of the records themselves after a charge."""
+        return cls(charged.date(), (charged + READ_WITHIN).date())
+
+    @classmethod
+    def of_all(cls, days: "Iterable[ReadDays]") -> "ReadDays":
+        """Return the days from the first to the last of several."""
+        every = list(days)
+        return ReadDays(min(each.first for each in every), max(each.last for each in every))
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What was charged up to a day, by the day of each charge."""
+
+    days: list[int] = field(default_factory=list)
+    each: list[Privacy] = field(default_factory=list)
+    sums: list[Privacy] = field(default_factory=list)
+
+    def enter(self, day: int, cost: Privacy) -> None:
+        """Add a charge: nearly always at the end."""
+        place = bisect_left(self.days, day)
+        if place == len(self.days) or self.days[place] != day:
+            self.days.insert(place, day)
+            self.each.insert(place, _NOTHING)
+        self.each[place] = compose((self.each[place], cost))
+        before = self.sums[place - 1] if place else _NOTHING
+        self.sums[place:] = list(accumulate(self.each[place:], lambda a, b: compose((a, b)), initial=before))[1:]
+
+    def through(self, day: int) -> Privacy:
+        """Return what was charged up to a day, that day included."""
+        place = bisect_right(self.days, day)
+        return self.sums[place - 1] if place else _NOTHING
 
 
 class SlidingTotal:
-    """Charges by time, which does not run backwards: what comes later counts as made no earlier."""
+    """Charges by the days on which records were read for them, in any order."""
 
     def __init__(self) -> None:
-        self._times: list[datetime] = []
-        self._sums: list[Privacy] = []
-        """All charges up to each time, added up."""
-        self._began = datetime.min.replace(tzinfo=UTC)
+        self._begun, self._ended = _Sums(), _Sums()
+        """By the first and by the last of a charge's days."""
 
-    def enter(self, time: datetime, cost: Privacy) -> None:
-        """Add the next charge."""
-        whole = compose((self.whole, cost))
-        time = max(time, self._times[-1]) if self._times else time
-        if self._times and time - self._began < _GRAIN:
-            self._times[-1], self._sums[-1] = time, whole
-        else:
-            self._began = time
-            self._times.append(time)
-            self._sums.append(whole)
+    def enter(self, read: ReadDays, cost: Privacy) -> None:
+        """Add a charge."""
+        self._begun.enter(read.first.toordinal(), cost)
+        self._ended.enter(read.last.toordinal(), cost)
 
     @property
     def whole(self) -> Privacy:
         """Return what was ever charged."""
-        return self._sums[-1] if self._sums else _NOTHING
+        return self._begun.sums[-1] if self._begun.sums else _NOTHING
 
-    def since(self, moment: datetime) -> Privacy:
-        """Return what was charged from a moment on, that moment included, with what is yet to come."""
-        return left_of(self.whole, self._before(bisect_left(self._times, moment)))
+    def fullest(self, read: ReadDays, window: int) -> Privacy:
+        """Return the most that counts in any days that a stay may have which meets these: most ε, and most δ.
 
-    def room_after(self, most: Privacy) -> datetime | None:
-        """Return the time of the last charge that must leave the window so that no more than `most` is in it."""
+        Of those W + 1 days that meet a charge's own, what is most counts before it is made.
+        """
+        first, last = read.first.toordinal() - window, read.last.toordinal()
+        # Where one more begins to count: between two of these there is only less.
+        some, more = (bisect_right(self._begun.days, day + window) for day in (first, last))
+        begins = self._begun.days[some:more]
+        counts = [self._within(day, window) for day in (first, *(begin - window for begin in begins))]
+        return Privacy(max(each.epsilon for each in counts), max(each.delta for each in counts))
 
-        def is_enough(place: int) -> bool:
-            return covers(most, left_of(self.whole, self._before(place + 1)))
+    def free_from(self, most: Privacy, window: int, today: date) -> date:
+        """Return the first day, today or later, on which no more than `most` counts for what is read on it alone."""
+        now = today.toordinal()
+        leaving = (last + window + 1 for last in self._ended.days[bisect_left(self._ended.days, now - window) :])
+        days = (date.fromordinal(day) for day in (now, *(day for day in leaving if day > now)))
+        return next(day for day in days if covers(most, self.fullest(ReadDays(day, day), window)))
 
-        first_enough = bisect_left(range(len(self._times)), True, key=is_enough)
-        return self._times[first_enough] if first_enough < len(self._times) else None
-
-    def _before(self, place: int) -> Privacy:
-        return self._sums[place - 1] if place else _NOTHING
+    def _within(self, first: int, window: int) -> Privacy:
+        """Return what has one of the days from the `first` on: all that has begun by the last but what had ended before."""
+        return left_of(self._begun.through(first + window), self._ended.through(first - 1))

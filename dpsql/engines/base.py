@@ -1,18 +1,23 @@
 """The gateway's demands on an engine: catalogue facts at the start, and measurements that were paid for."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.errors import ConfigError
+from dpsql.accounting.sliding import ReadDays
+from dpsql.errors import ConfigError, EngineNotReady
 from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
+from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.kept import KeptColumns
+
+_RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.engine"))
 
 
 class NoEngine(ConfigError, sqlstate="F0000"):
@@ -26,11 +31,33 @@ class Edition:
     name: str
     taken: datetime
     """When it was begun: what was written to the records later is not in it."""
+    finished: datetime
+    """When all of it was there."""
+    until: datetime | None = None
+    """Until when anything is measured on it; None: without an end."""
 
     @property
     def epoch(self) -> str:
         """Return why an epoch began with it, as the ledger tells."""
         return f"snapshot {self.name}"
+
+    @property
+    def read(self) -> ReadDays:
+        """Return the days (UTC) on which the records were read for it."""
+        return ReadDays(self.taken.date(), self.finished.date())
+
+    def see_that_it_serves(self) -> None:
+        """See that it is not too old, by the clock, for anything to be measured on it.
+
+        Raises:
+            EngineNotReady: it is.
+        """
+        if self.until is not None and datetime.now(UTC) > self.until:
+            days = (self.until - self.taken).days
+            _RATE_LIMITED.warning(
+                "nothing is measured on the %s, which is older than engine.oldest: %d days", self, days
+            )
+            raise EngineNotReady
 
     def __str__(self) -> str:
         """Return it for people."""

@@ -64,6 +64,8 @@ class ReadyPlan:
     def prepare(self, missing: AbstractSet[str]) -> None:
         """Make ready what nothing is stored for, by its keys, instead of what was made ready before."""
         self.held.close()
+        if self.engine.edition is not None:
+            self.engine.edition.see_that_it_serves()
         ready = ready_apart(
             self.engine,
             [part.sql for part in self.priced.measurements if self.keys[part.identity] in missing],
@@ -292,8 +294,9 @@ class Measuring:
         parts, kept_keys = priced.measurements, _Keys()
         keys = {part.identity: self._key(part, request.asker, epoch, kept_keys) for part in parts}
         forms = (partial(form_of, part.measurement, part.sql) for part in parts)
-        items = zip(parts, forms, strict=True)
-        return keys, [ChargeItem(keys[part.identity], part.cost, part.note, form) for part, form in items]
+        items, edition = zip(parts, forms, strict=True), self.engine.edition
+        read = None if edition is None else edition.read
+        return keys, [ChargeItem(keys[part.identity], part.cost, part.note, form, read) for part, form in items]
 
     def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, kept_keys: _Keys) -> str:
         """Return the key of a release: all that it depends on. Those of parts that several wait for are in `kept_keys`."""

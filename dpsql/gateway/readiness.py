@@ -55,6 +55,8 @@ class Readiness:
         told = ("ready", *(text.replace(f"{policy.tables[table].file}: ", "") for table, text in unfit.items()))
         tables = [name for name, table in policy.tables.items() if not table.public]
         try:
+            if engine.edition is not None:
+                engine.edition.see_that_it_serves()
             # Where none of them fits any more, what is asked of all tells so.
             probes = [
                 f"SELECT 1 FROM {engine.named(name)} WHERE 1 = 0"  # noqa: S608

@@ -74,9 +74,10 @@ def _stages(sources: Sources) -> Iterator[Metric]:
 
 
 def _budgets(sources: Sources) -> Iterator[Metric]:
-    policy = sources.serving()[0].policy
+    config, engine = sources.serving()
+    policy, read = config.policy, None if engine.edition is None else engine.edition.read
     balances = {
-        name: sources.ledger.balance(Account("", role, policy.budgets[role.protects]))
+        name: sources.ledger.balance(Account("", role, policy.budgets[role.protects]), read=read)
         for name, role in policy.roles.items()
     }
     kinds = {balance.account.role.protects: balance for balance in balances.values()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -68,6 +69,8 @@ class SnapshotConfig:
     directory: Path
     resources: Resources = Resources()
     """The part of the machine that DuckDB, which holds it, may use."""
+    oldest: timedelta | None = None
+    """How old a copy may be on which something is measured; None: of any age."""
 
 
 @dataclass(frozen=True, slots=True)

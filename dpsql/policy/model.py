@@ -36,6 +36,11 @@ class Period(StrEnum):
     MONTH = "month"
     NEVER = "never"
 
+    @property
+    def days(self) -> int | None:
+        """Return how many days it lasts at most; None: it never ends."""
+        return {Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 31}.get(self)
+
 
 UniqueKey = frozenset[str]
 """Columns of a table of which no two rows have the same values, but for NULL."""

@@ -139,7 +139,7 @@ def _often(budget: DatasetBudget) -> str:
 
 
 def _balance(site: Site, visitor: Visitor, role: Role) -> Balance:
-    return site.ledger.balance(Account(visitor.user, role, site.policy.budgets[role.protects]))
+    return site.ledger.balance(Account(visitor.user, role, site.policy.budgets[role.protects]), read=site.read())
 
 
 def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:

@@ -141,5 +141,5 @@ def _when_paid(site: Site, visitor: Visitor, statement: str, epsilon: Fraction) 
 
 def _left(site: Site, visitor: Visitor) -> Privacy:
     account = Account(visitor.user, visitor.role, site.policy.budgets[visitor.role.protects])
-    balance = site.ledger.balance(account)
+    balance = site.ledger.balance(account, read=site.read())
     return min(balance.role_left, balance.dataset_left, key=lambda left: left.epsilon)

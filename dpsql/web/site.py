@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
+from dpsql.accounting.sliding import ReadDays
 from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.model import Policy, Role
 from dpsql.privacy.mechanisms.entropy import Entropy
@@ -55,8 +56,8 @@ Raises `LoginRefused`, or `Refused` with the reason.
 class LedgerReader(Protocol):
     """The ledger, to be read only."""
 
-    def balance(self, account: Account) -> Balance:
-        """Return what the account's budgets have been charged."""
+    def balance(self, account: Account, *, read: ReadDays | None) -> Balance:
+        """Return what the account's budgets have been charged; `read` says when the copy was made that answers."""
 
     def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
         """Return the newest lines first, of one role or of all."""
@@ -79,6 +80,8 @@ class Site:
     cookie: str = "dpsql"
     secure: bool = False
     """Whether the pages are served over TLS only."""
+    read: Callable[[], ReadDays | None] = lambda: None
+    """Returns the days on which the copy of the records was made that answers; None: the records themselves do."""
 
     def role(self, user: str) -> Role:
         """Return a known user's role."""

@@ -137,12 +137,12 @@ def test_the_ledger_pays_for_as_many_as_there_are(ledger: Ledger) -> None:
 
 
 def test_in_a_window_what_has_left_counts_no_more(ledger: Ledger, clock: Clock) -> None:
-    """It is said from when on there is room."""
+    """It is said from which day on there is room."""
     account = _account("20", window=3, dataset="1", period="day")
     for number in range(4):
         ask(ledger, account, item_of(str(number), "0.1"))
     with pytest.raises(BudgetExhausted, match="data set") as caught:
         ask(ledger, account, item_of("more", "0.1"))
-    assert "ε = 0.1 is free from 2024-05-18 13:01 (UTC) on" in (caught.value.hint or "")
-    clock.now = clock.now.replace(day=18, hour=14)
+    assert "ε = 0.1 is free from 2024-05-19 (UTC) on" in (caught.value.hint or "")
+    clock.now = clock.now.replace(day=19, hour=0)
     ask(ledger, account, item_of("more", "0.1"))

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.running_totals import RunningTotals
+from dpsql.accounting.sliding import ReadDays
 from dpsql.policy.model import Privacy
 
 NOTHING = Privacy(Fraction(0))
@@ -12,7 +13,9 @@ NOTHING = Privacy(Fraction(0))
 
 def _entry(day: int, role: str, cost: str, *, measured: bool = True) -> Entry:
     time = datetime(2024, 5, day, 12, tzinfo=UTC)
-    return Entry(time, "ana", role, "passenger", "SELECT 1", "k", "", Privacy(Fraction(cost)), measured)
+    return Entry(
+        time, "ana", role, "passenger", "SELECT 1", "k", "", Privacy(Fraction(cost)), measured, ReadDays.of_now(time)
+    )
 
 
 def test_what_a_role_spent_since_a_day() -> None:

@@ -1,71 +1,76 @@
 """A budget of a window that slides: what counts, when it is free again, and what a person loses at the most."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.accounting.composition import compose, left_of
+from dpsql.accounting.composition import compose, covers
 from dpsql.accounting.ledger_clock import LedgerClock
-from dpsql.accounting.sliding import READ_WITHIN, SlidingTotal, counts_for
+from dpsql.accounting.sliding import ReadDays, SlidingTotal
+from dpsql.errors import InternalError
 from dpsql.policy.model import Privacy
 
 START = datetime(2024, 5, 15, 12, tzinfo=UTC)
-SECOND = timedelta(seconds=1)
-Charges = Sequence[tuple[datetime, Privacy]]
-_STEPS = st.one_of(st.integers(0, 90), st.integers(0, 10**4), st.integers(0, 6 * 86_400))
-"""Seconds until the next charge."""
+DAY = timedelta(days=1)
+TODAY = START.date()
+Charges = Sequence[tuple[ReadDays, Privacy]]
 _COSTS = st.builds(Privacy, st.integers(1, 9).map(lambda n: Fraction(n, 10)), st.integers(0, 3).map(Fraction))
-
-
-@st.composite
-def charges(draw: st.DrawFn) -> Charges:
-    """Draw charges in their order, many of the same minute and others days apart."""
-    at, made = START, []
-    for step, cost in draw(st.lists(st.tuples(_STEPS, _COSTS), min_size=1, max_size=30)):
-        at += step * SECOND
-        made.append((at, cost))
-    return made
+_READ = st.builds(
+    lambda first, days: ReadDays(TODAY + first * DAY, TODAY + (first + days) * DAY),
+    st.integers(-20, 3),
+    st.one_of(st.integers(0, 1), st.integers(0, 9)),
+)
+_CHARGES = st.lists(st.tuples(_READ, _COSTS), max_size=20)
 
 
 def _total(made: Charges) -> SlidingTotal:
     total = SlidingTotal()
-    for time, cost in made:
-        total.enter(time, cost)
+    for read, cost in made:
+        total.enter(read, cost)
     return total
 
 
-def _cost(made: Charges, since: datetime) -> Privacy:
-    return compose(cost for time, cost in made if time >= since)
+def _stays(made: Charges, read: ReadDays, window: int) -> Iterator[Privacy]:
+    """Yield what is charged to whoever is there from some day on, and on one of the days of `read`."""
+    for number in range((read.last - read.first).days + window + 1):
+        begin = read.first + (number - window) * DAY
+        end = begin + window * DAY
+        yield compose(cost for days, cost in made if days.first <= end and days.last >= begin)
 
 
-@given(charges(), st.integers(-10, 40 * 86_400))
-def test_no_charge_leaves_before_its_time(made: Charges, seconds: int) -> None:
-    """That of the very moment counts; those of a minute stay together until the last of them leaves, and no longer."""
-    since, total = START + seconds * SECOND, _total(made)
-    counted = total.since(since)
-    assert left_of(_cost(made, since), counted) == compose(())
-    assert left_of(counted, _cost(made, since - timedelta(minutes=1))) == compose(())
-    assert total.whole == _cost(made, START)
+@given(_CHARGES, _READ, st.integers(1, 12))
+def test_the_fullest_window_is_the_fullest_of_all_stays(made: Charges, read: ReadDays, window: int) -> None:
+    """Of those that meet what is read: the copies may be of any days, and in any order."""
+    stays, total = list(_stays(made, read, window)), _total(made)
+    assert total.fullest(read, window) == Privacy(max(s.epsilon for s in stays), max(s.delta for s in stays))
+    assert total.whole == compose(cost for _, cost in made)
 
 
-@given(charges(), st.integers(0, 20), st.integers(0, 20))
-def test_it_is_said_which_charge_has_to_leave(made: Charges, tenths: int, delta: int) -> None:
-    """A moment later there is room, and a moment before there was not."""
+@given(_CHARGES, st.integers(0, 20), st.integers(0, 20), st.integers(1, 12))
+def test_it_is_said_from_which_day_on_there_is_room(made: Charges, tenths: int, delta: int, window: int) -> None:
+    """On that day there is, and before it there was not."""
     most, total = Privacy(Fraction(tenths, 10), Fraction(delta)), _total(made)
-    last = total.room_after(most)
-    assert last is not None  # once all are gone
-    assert left_of(total.since(last + timedelta(microseconds=1)), most) == compose(())
-    there = total.since(last)
-    assert last == made[0][0] or there.epsilon > most.epsilon or there.delta > most.delta or total.since(START) == there
+    day = total.free_from(most, window, TODAY)
+    assert covers(most, total.fullest(ReadDays(day, day), window))
+    before = (TODAY + number * DAY for number in range((day - TODAY).days))
+    assert not any(covers(most, total.fullest(ReadDays(each, each), window)) for each in before)
 
 
-def test_what_is_older_than_what_came_before_it_counts_as_long() -> None:
-    """Ledgers of a time in which the clock was set back have such lines."""
-    total = _total([(START, Privacy(Fraction(1))), (START - timedelta(days=9), Privacy(Fraction(2)))])
-    assert total.since(START) == Privacy(Fraction(3))
+def test_days_are_in_their_order() -> None:
+    """Others are a mistake of ours."""
+    with pytest.raises(InternalError):
+        ReadDays(TODAY, TODAY - DAY)
+
+
+def test_what_is_read_now_is_read_within_an_hour() -> None:
+    """Shortly before midnight that is on two days: who comes after midnight is there, too."""
+    assert ReadDays.of_now(START) == ReadDays(TODAY, TODAY)
+    late = START.replace(hour=23, minute=30)
+    assert ReadDays.of_now(late) == ReadDays(TODAY, TODAY + DAY)
 
 
 def test_the_clock_goes_on_where_it_was_set_back() -> None:
@@ -83,6 +88,10 @@ def test_the_clock_goes_on_where_it_was_set_back() -> None:
     assert LedgerClock(lambda: START).now(START + timedelta(days=2)) == START + timedelta(days=2)
 
 
-def test_a_charge_counts_for_the_window_and_as_long_as_its_measurement_may_take() -> None:
-    """Who comes just before the records are read, and stays to the end of the last day, is there for all that counts."""
-    assert counts_for(30) == timedelta(days=30) + READ_WITHIN
+def test_a_stay_of_exactly_a_window_touches_both_its_days() -> None:
+    """Weekly copies beside a window of a week: who is there from one to the next is in both, and has one budget."""
+    weekly = [(ReadDays(date(2024, 5, day), date(2024, 5, day)), Privacy(Fraction(1))) for day in (1, 8, 15)]
+    total = _total(weekly)
+    assert total.fullest(ReadDays(date(2024, 5, 8), date(2024, 5, 8)), 7) == Privacy(Fraction(2))
+    assert total.fullest(ReadDays(date(2024, 5, 22), date(2024, 5, 22)), 7) == Privacy(Fraction(1))
+    assert total.fullest(ReadDays(date(2024, 5, 23), date(2024, 5, 23)), 7) == Privacy(Fraction(0))

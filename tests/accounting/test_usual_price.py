@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from dpsql.accounting.ledger import Entry
+from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.usual_price import usual_price
 from dpsql.policy.model import Policy, Privacy
 
@@ -12,7 +13,18 @@ _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def _entry(minute: int, epsilon: str, user: str = "ana") -> Entry:
     cost = Privacy(Fraction(epsilon))
-    return Entry(_NOON + timedelta(minutes=minute), user, "owner", "passenger", "SELECT", "", "", cost, measured=True)
+    return Entry(
+        _NOON + timedelta(minutes=minute),
+        user,
+        "owner",
+        "passenger",
+        "SELECT",
+        "",
+        "",
+        cost,
+        measured=True,
+        read=ReadDays.of_now(_NOON),
+    )
 
 
 def test_it_is_the_price_in_the_middle(policy: Policy) -> None:

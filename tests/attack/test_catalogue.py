@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from tests.clients.site import Site, configure, serving
-from tests.support.strangers import STRANGERS, log_in, with_strangers
+from tests.attack.strangers import STRANGERS, log_in, with_strangers
 
 ASKED = "SELECT payment_type AS paid, count(*) AS n, avg(fare) AS mean FROM trips GROUP BY 1"
 JOINED = """

@@ -243,3 +243,43 @@ def test_a_label_that_the_engine_lacks_is_a_failure_of_check_and_of_serve(tmp_pa
     for command in ("check", "serve"):
         done = RUN.invoke(app, [command, "--config", str(path)])
         assert (done.exit_code, "has no 'no' in the engine's enumeration" in done.stderr) == (1, True), done.output
+
+
+@pytest.mark.parametrize(
+    ("refresh", "window", "oldest", "said"),
+    [
+        ("monthly", "7 days", "", ["budget.passenger.window is 7 days, and a copy answers until the next month"]),
+        ("weekly", "7 days", "", []),
+        ("daily", "1 day", ", oldest: 3 days", []),
+        (
+            "never",
+            "7 days",
+            "",
+            [
+                "a copy of the records answers until somebody makes another (dpsql refresh), however old it is",
+                "budget.passenger.window is 7 days, and a copy answers until somebody makes another (dpsql refresh)",
+            ],
+        ),
+        (
+            "never",
+            "7 days",
+            ", oldest: 3 days",
+            ["budget.passenger.window is 7 days, and a copy answers until somebody"],
+        ),
+    ],
+)
+def test_what_an_old_copy_means_is_said(
+    refresh: str, window: str, oldest: str, said: list[str], tmp_path: Path
+) -> None:
+    """Where nothing of a window becomes free while a copy answers, and where there is no end to how old one may be."""
+    changes = {
+        "config.yaml": ("database: taxi.duckdb", f"database: taxi.duckdb, snapshot: true{oldest}"),
+    }
+    path = write_files(tmp_path, changes)
+    text = path.read_text().replace("passenger: {epsilon: ", f"passenger: {{window: {window}, epsilon: ", 1)
+    text = re.sub(r"(?m)^refresh: .*\n", "", text)
+    path.write_text(f"refresh: {refresh}\n{text}")
+    done = RUN.invoke(app, ["check", "--config", str(path), "--files-only"])
+    assert done.exit_code == 0, done.output
+    lines = [line for line in done.stdout.splitlines() if "a copy" in line]
+    assert [line.startswith(start) for line, start in zip(lines, said, strict=True)] == [True] * len(said)

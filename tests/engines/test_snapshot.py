@@ -7,19 +7,27 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import psycopg
 import pytest
 
+from dpsql.accounting.sliding import ReadDays
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.engines import base
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.open import open_engine
-from dpsql.engines.snapshot.open import current_snapshot, open_snapshot, see_that_there_is_one
+from dpsql.engines.snapshot.open import current_snapshot, days_of_copy, open_snapshot, see_that_there_is_one
 from dpsql.engines.snapshot.place import SnapshotBusy
 from dpsql.engines.snapshot.writing import write_missing_snapshot, write_snapshot
 from dpsql.errors import ConfigError, EngineNotReady, QueryCanceled
+from dpsql.gateway.readiness import Readiness
 from dpsql.policy.config import Config, DuckDbTables, PostgresServer
 from dpsql.policy.model import SqlType
 from dpsql.question import Cancellation
@@ -106,6 +114,40 @@ def test_what_was_copied_answers(tmp_path: Path) -> None:
     assert engine.unique_keys("t") == {frozenset({"a"})}
     assert engine.unique_keys("u") == frozenset()
     assert engine.edition is not None
+    engine.close()
+
+
+def test_it_is_known_on_which_days_it_was_made(tmp_path: Path) -> None:
+    """From its beginning to the moment at which the last of it was written."""
+    config, before = _records(tmp_path), datetime.now(UTC)
+    written(config)
+    engine = open_engine(config)
+    edition = engine.edition
+    assert edition is not None
+    assert before <= edition.taken <= edition.finished <= datetime.now(UTC) + timedelta(seconds=1)
+    assert edition.read == ReadDays(edition.taken.date(), edition.finished.date()) == days_of_copy(config)
+    engine.close()
+
+
+@pytest.mark.parametrize(("oldest", "served"), [(None, True), (timedelta(days=1), True), (timedelta(0), False)])
+def test_nothing_is_measured_on_a_copy_that_is_too_old(
+    oldest: timedelta | None, served: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a load balancer told that it would be; the server starts all the same, and the log says what ended it."""
+    config, said = _records(tmp_path), list[str]()
+    monkeypatch.setattr(base._RATE_LIMITED, "warning", lambda text, *of: said.append(text % of))
+    assert config.snapshot is not None
+    config = replace(config, snapshot=replace(config.snapshot, oldest=oldest))
+    written(config)
+    engine = open_engine(config)
+    assert engine.edition is not None
+    with nullcontext() if served else pytest.raises(EngineNotReady):
+        engine.edition.see_that_it_serves()
+    wanted = f"nothing is measured on the {engine.edition}, which is older than engine.oldest: 0 days"
+    assert said == ([] if served else [wanted])
+    with SqliteLedger(tmp_path / "ledger.db", lambda: datetime.now(UTC)) as ledger:
+        trouble = Readiness(lambda: (engine, config.policy), ledger, time.monotonic).trouble()
+    assert trouble == (None if served else EngineNotReady.text)
     engine.close()
 
 

@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from dpsql.accounting.sliding import ReadDays
 from dpsql.engines.base import Edition
 from dpsql.policy.model import Policy
 from tests.support.fix_world import NewClient
 from tests.support.memory import Memory
 
 COUNT = "SELECT count(*) FROM rides"
-OLD, NEW = (Edition(f"20240515T12{minute:010}Z", datetime(2024, 5, 15, 12, minute, tzinfo=UTC)) for minute in (0, 5))
+TAKEN = [datetime(2024, 5, 15, 12, minute, tzinfo=UTC) for minute in (0, 5)]
+OLD, NEW = (Edition(f"20240515T12{taken.minute:010}Z", taken, taken) for taken in TAKEN)
 
 
 @pytest.fixture
@@ -41,6 +44,19 @@ def test_what_is_read_off_an_answer_belongs_to_its_copy(engine: Memory, new_clie
         engine.edition = edition
         client.ask(COUNT)
         assert client.charges == charged
+
+
+def test_a_charge_is_of_the_days_on_which_the_copy_was_made(engine: Memory, new_client: NewClient) -> None:
+    """And not of the day on which somebody asks: the ledger's clock says when that is."""
+    client = new_client(engine)
+    engine.edition = replace(OLD, taken=TAKEN[0] - timedelta(days=9), finished=TAKEN[0] - timedelta(days=8))
+    client.ask(COUNT)
+    (line,) = client.ledger.entries(None, 1)
+    assert line.read == ReadDays(date(2024, 5, 6), date(2024, 5, 7)) != ReadDays.of_now(line.time)
+    engine.edition = None
+    client.ask(COUNT)
+    (line,) = client.ledger.entries(None, 1)
+    assert line.read == ReadDays.of_now(line.time)
 
 
 def test_explain_names_the_copy(engine: Memory, new_client: NewClient) -> None:

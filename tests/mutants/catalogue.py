@@ -108,7 +108,11 @@ OWN: Mapping[str, Sequence[str]] = {
         "gateway/test_stages.py",
     ),
     **dict.fromkeys(("charges_are_forgotten", "spending_of_today"), ("accounting/test_running_totals.py", *_LEDGER)),
-    "window_of_a_day_less": ("accounting/test_sliding.py", "accounting/sql/test_window.py"),
+    **dict.fromkeys(
+        ("window_of_a_day_less", "read_before_midnight"),
+        ("accounting/test_sliding.py", "accounting/sql/test_window.py"),
+    ),
+    "copies_are_read_today": ("gateway/test_editions.py",),
     "lost_ledgers_are_new": ("accounting/test_mark.py", "accounting/sqlite/test_file.py"),
     "dearest_alone": ("accounting/test_composition.py", *_LEDGER),
     **dict.fromkeys(("noise_only_for_rows", "the_exact_count_decides"), ("audit/test_transcripts.py", *_LEMMAS)),

@@ -41,8 +41,9 @@ def test_one_mistake_is_told_alone(tmp_path: Path, file: str, old: str, new: str
 
 def test_an_engine_with_the_key_of_another(tmp_path: Path) -> None:
     """The wrong key and the missing one are two lines."""
+    keys = "csv, database, memory, oldest, snapshot, spill, tables, threads"
     assert mistakes(tmp_path, write_files(tmp_path, {CONFIG: ("database: taxi.duckdb", "dsn: secret")})) == [
-        "config.yaml:2: engine.dsn: is not for duckdb, which takes csv, database, memory, snapshot, spill, tables, threads",
+        f"config.yaml:2: engine.dsn: is not for duckdb, which takes {keys}",
         'config.yaml:2: engine: lacks the key "database" (or "tables")',
     ]
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from dpsql.accounting import balance, composition, mark, sliding
+from dpsql.accounting import balance, composition, mark
 from dpsql.accounting.privacy_filter import PrivacyFilter
 from dpsql.accounting.running_totals import RunningTotals
+from dpsql.accounting.sliding import ReadDays, SlidingTotal
 from dpsql.accounting.sql import events, releases
 from dpsql.accounting.sql.releases import StoredItem
 from dpsql.accounting.sqlite.group_commit import GroupCommit
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines import connect
+from dpsql.engines.base import Edition
 from dpsql.engines.duckdb import opening
 from dpsql.engines.postgres import pool
 from dpsql.gateway import gateway, measuring
@@ -194,8 +196,18 @@ def spending_of_today(patch: pytest.MonkeyPatch) -> None:
 
 def window_of_a_day_less(patch: pytest.MonkeyPatch) -> None:
     """Let a charge count for less than a person stays."""
-    right = sliding.counts_for
-    patch.setattr(sliding, "counts_for", lambda days: right(days) - timedelta(days=2))
+    right = SlidingTotal.fullest
+    patch.setattr(SlidingTotal, "fullest", lambda total, read, window: right(total, read, window - 1))
+
+
+def copies_are_read_today(patch: pytest.MonkeyPatch) -> None:
+    """Take what a copy's statement reads for the records as they are now."""
+    patch.setattr(Edition, "read", None)
+
+
+def read_before_midnight(patch: pytest.MonkeyPatch) -> None:
+    """Leave out that a measurement may read records an hour after its charge."""
+    patch.setattr(ReadDays, "of_now", classmethod(lambda cls, charged: cls(charged.date(), charged.date())))
 
 
 def lost_ledgers_are_new(patch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
+from dpsql.accounting.sliding import ReadDays
 from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import (
@@ -100,15 +101,27 @@ class Server:
         role = POLICY.roles[USERS[user]]
         when = datetime(2026, 1, 1, 12, len(self.lines), tzinfo=UTC)
         cost = Privacy(Fraction(epsilon))
-        line = Entry(when, user, role.name, role.protects, statement, str(len(self.lines)), "", cost, measured=True)
+        line = Entry(
+            when,
+            user,
+            role.name,
+            role.protects,
+            statement,
+            str(len(self.lines)),
+            "",
+            cost,
+            measured=True,
+            read=ReadDays.of_now(when),
+        )
         self.lines.insert(0, line)
 
     def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
         """Return the newest lines first."""
         return tuple(line for line in self.lines if role in (None, line.role))[:limit]
 
-    def balance(self, account: Account) -> Balance:
+    def balance(self, account: Account, *, read: ReadDays | None) -> Balance:
         """Add up; of a role that renews only the newest line is of this period."""
+        _ = read
         own = [line.cost for line in self.lines if line.role == account.role.name]
         together = compose(line.cost for line in self.lines if line.kind == account.role.protects)
         return Balance(account, compose(own[:1] if self.renews else own), together, self.renews)

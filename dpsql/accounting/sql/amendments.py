@@ -9,6 +9,7 @@ from datetime import date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
+from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import lines
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.model import Privacy
@@ -45,4 +46,5 @@ def enter_correction(
     """Charge what was told otherwise: to a unit kind's budget and to a role's, or to no role's; return the line's number."""
     text = f"dpsql budget correct: {reason}"
     statement = lines.enter_statement(connection, now, "", (role, kind), text)
-    return lines.enter_charge(connection, statement, f"{CORRECTION} {statement}", CORRECTION, amount, measured=True)
+    key, read = f"{CORRECTION} {statement}", ReadDays.of_now(now)
+    return lines.enter_charge(connection, statement, key, CORRECTION, amount, read, measured=True)

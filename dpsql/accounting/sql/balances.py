@@ -1,13 +1,13 @@
 """The amounts that an account has spent, and the time when there is room again."""
 
-from datetime import datetime
+from datetime import date, datetime
 
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.composition import compose, covers, left_of
 from dpsql.accounting.privacy_filter import PrivacyFilter
 from dpsql.accounting.privacy_loss import first_day, renewal
 from dpsql.accounting.running_totals import RunningTotals
-from dpsql.accounting.sliding import counts_for
+from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import amendments, events
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.choices import Accounting
@@ -17,23 +17,32 @@ _NOTHING = compose(())
 
 
 def balance_of(
-    connection: SqlConnection, account: Account, now: datetime, totals: RunningTotals, at: datetime
+    connection: SqlConnection,
+    account: Account,
+    now: datetime,
+    totals: RunningTotals,
+    at: datetime,
+    copied: ReadDays | None,
 ) -> Balance:
-    """Return an account's balance by totals that are those of the file; `at` is when a charge of now is counted from."""
+    """Return an account's balance by totals that are those of the file; `at` is when a charge of now is dated.
+
+    `copied` says when the copy was made that a charge of now would read, None if it would read the records themselves.
+    """
     role, budget = account.role.budget, account.dataset
-    since, begins = first_day(role.period, now), None if budget.window is None else at - counts_for(budget.window)
+    since, window, read = first_day(role.period, now), budget.window, copied or ReadDays.of_now(at)
     whole = PrivacyFilter(budget.total, budget.concentrated, _NOTHING)
 
     def of_all(accounting: Accounting) -> Privacy:
         together = totals.on_kind(account.role.protects, accounting)
-        return together.whole if begins is None else together.since(begins)
+        return together.whole if window is None else together.fullest(read, window)
 
-    def room_from(wanted: Privacy) -> datetime | None:
-        if begins is None or not covers(whole.limit, wanted):
+    def room_from(wanted: Privacy) -> date | None:
+        if window is None or not covers(whole.limit, wanted):
             return None
         together, others = totals.on_kind(account.role.protects, whole.accounting), left_of(whole.limit, wanted)
-        last = None if covers(others, together.since(begins)) else together.room_after(others)
-        return None if last is None else last + (at - begins)
+        if covers(others, together.fullest(read, window)):
+            return None
+        return together.free_from(others, window, at.date())
 
     return Balance(
         account,
@@ -48,4 +57,5 @@ def balance_of(
         totals.by_user(account.role.name, account.user, since),
         None if role.concentrated is None else totals.by_role(account.role.name, since, Accounting.ZCDP),
         None if budget.concentrated is None else of_all(Accounting.ZCDP),
+        copied is not None,
     )

@@ -29,6 +29,7 @@ from dpsql.accounting.nearing import nearing
 from dpsql.accounting.privacy_loss import first_day, issue
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
+from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import amendments, epochs, events, lines, releases
 from dpsql.accounting.sql.balances import balance_of
 from dpsql.accounting.sql.looks import Looks
@@ -153,10 +154,12 @@ class SqlLedger:
         with self._store.write(cancellation, durable=False) as connection:
             return releases.keep_readings(connection, account, readings)
 
-    def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
+    def balance(
+        self, account: Account, cancellation: Cancellation | None = None, read: ReadDays | None = None
+    ) -> Balance:
         """Return what was spent; see `Ledger.balance`."""
         with self._store.read(cancellation) as connection:
-            return self._balance(connection, account, self._now())
+            return self._balance(connection, account, self._now(), read)
 
     def entries(self, role: str | None, limit: int, cancellation: Cancellation | None = None) -> tuple[Entry, ...]:
         """Return the newest lines; see `Ledger.entries`."""
@@ -229,7 +232,7 @@ class SqlLedger:
                     stored = [releases.find_stored(connection, account, item) for item in items]
                     missing = releases.unmeasured(stored)
                     if missing <= claimed:
-                        releases.to_be_paid(self._balance(connection, account, self._now()), stored)
+                        releases.to_be_paid(self._balance(connection, account, self._now(), _read_by(items)), stored)
                         self._claims.give_back(claimed - missing)
                         return missing
                 self._claims.give_back(claimed)
@@ -257,7 +260,7 @@ class SqlLedger:
             stored = [releases.find_stored(connection, account, item) for item in items]
             if not ready.issuperset(releases.unmeasured(stored)):
                 return None
-            balance = self._balance(connection, account, now)
+            balance = self._balance(connection, account, now, _read_by(items))
             due = releases.to_be_paid(balance, stored)
             at = self._charged_at.now(self._totals.latest)
             last = releases.enter_charges(connection, account, asked[0], at, due) if due else None
@@ -315,9 +318,10 @@ class SqlLedger:
         for number, entry in lines.after(connection, self._totals.last):
             self._totals.enter(number, entry)
 
-    def _balance(self, connection: SqlConnection, account: Account, now: datetime) -> Balance:
+    def _balance(self, connection: SqlConnection, account: Account, now: datetime, read: ReadDays | None) -> Balance:
         self._catch_up(connection)
-        return balance_of(connection, account, now, self._totals, self._charged_at.now(self._totals.latest))
+        at = self._charged_at.now(self._totals.latest)
+        return balance_of(connection, account, now, self._totals, at, read)
 
     def _next_epoch(self, connection: SqlConnection, reason: str) -> int:
         self._looks = Looks(self._store)
@@ -325,3 +329,9 @@ class SqlLedger:
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
+
+
+def _read_by(items: Sequence[ChargeItem]) -> ReadDays | None:
+    """Return when the copies were made that measurements read; None where they read the records themselves."""
+    copied = [item.read for item in items if item.read is not None]
+    return ReadDays.of_all(copied) if copied else None

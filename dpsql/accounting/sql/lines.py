@@ -1,15 +1,17 @@
 """The ledger's lines as they are read: newest first for people, in their order for a book."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.ledger import Entry, presentable
+from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.model import Privacy
 
 _LINES = """
-SELECT c.id, s.time, s."user", s.role, s.kind, s.text, c.key, c.note, c.epsilon, c.delta, c.measured
+SELECT c.id, s.time, s."user", s.role, s.kind, s.text, c.key, c.note, c.epsilon, c.delta, c.measured,
+  c.first_read, c.last_read
 FROM charges c JOIN statements s ON s.id = c.statement
 """
 _NEW_LINES = _LINES + "WHERE c.id > ?1 ORDER BY c.id"
@@ -19,7 +21,8 @@ _STATEMENT = """
 INSERT INTO statements (time, "user", role, kind, text) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id
 """
 _CHARGE = """
-INSERT INTO charges (statement, key, note, epsilon, delta, measured) VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING id
+INSERT INTO charges (statement, key, note, epsilon, delta, measured, first_read, last_read)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id
 """
 
 
@@ -29,10 +32,11 @@ def enter_statement(connection: SqlConnection, now: datetime, user: str, whose: 
 
 
 def enter_charge(
-    connection: SqlConnection, statement: int, key: str, note: str, cost: Privacy, *, measured: bool
+    connection: SqlConnection, statement: int, key: str, note: str, cost: Privacy, read: ReadDays, *, measured: bool
 ) -> int:
-    """Write a statement's charge for one measurement; return its number."""
-    values = (statement, key, note, str(cost.epsilon), str(cost.delta), int(measured))
+    """Write a statement's charge for one measurement, for which records are read on some days; return its number."""
+    days = (read.first.isoformat(), read.last.isoformat())
+    values = (statement, key, note, str(cost.epsilon), str(cost.delta), int(measured), *days)
     return int(connection.execute(_CHARGE, values).fetchone()[0])
 
 
@@ -47,7 +51,10 @@ def after(connection: SqlConnection, number: int) -> Iterator[tuple[int, Entry]]
 
 
 def _read(connection: SqlConnection, sql: str, values: tuple[object, ...]) -> Iterator[tuple[int, Entry]]:
-    for number, time, user, role, kind, text, key, note, epsilon, delta, measured in connection.execute(sql, values):
-        cost, said = Privacy(Fraction(epsilon), Fraction(delta)), presentable(text)
-        entry = Entry(datetime.fromisoformat(time), user, role, kind, said, key, note, cost, bool(measured))
-        yield int(number), entry
+    for number, written, user, role, kind, text, key, note, *cost, measured, first, last in connection.execute(
+        sql, values
+    ):
+        time, paid, said = datetime.fromisoformat(written), Privacy(*map(Fraction, cost)), presentable(text)
+        # Ledgers of before have no days: what was charged then counts as read of the records themselves.
+        read = ReadDays.of_now(time) if first is None else ReadDays(date.fromisoformat(first), date.fromisoformat(last))
+        yield int(number), Entry(time, user, role, kind, said, key, note, paid, bool(measured), read)

@@ -7,6 +7,7 @@ from datetime import datetime
 from dpsql.accounting.balance import Account, Balance, afford, see_that_none_is_refused
 from dpsql.accounting.failures import Failing
 from dpsql.accounting.ledger import Beside, ChargeItem, ToldRelease
+from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import lines
 from dpsql.accounting.sql.store import SqlConnection
 
@@ -104,7 +105,8 @@ def enter_charges(
     statement = lines.enter_statement(connection, now, account.user, (role.name, role.protects), text)
     for each in due:
         item = each.item
-        last = lines.enter_charge(connection, statement, item.key, item.note, item.cost, measured=not each.stored)
+        read = item.read or ReadDays.of_now(now)
+        last = lines.enter_charge(connection, statement, item.key, item.note, item.cost, read, measured=not each.stored)
     return last
 
 

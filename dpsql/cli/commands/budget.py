@@ -16,6 +16,7 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.accounting.usual_price import LINES, usual_price
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.engines.snapshot.open import days_of_copy
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.choices import Accounting
@@ -140,7 +141,7 @@ def _standings(loaded: Config) -> Iterator[_Standing]:
     with open_ledger(loaded) as ledger:
         for name, role in loaded.policy.roles.items():
             price = usual_price(ledger.entries(name, LINES), role)
-            yield _Standing(ledger.balance(_account(loaded.policy, name)), price)
+            yield _Standing(ledger.balance(_account(loaded.policy, name), read=days_of_copy(loaded)), price)
 
 
 def _account(policy: Policy, role: str) -> Account:

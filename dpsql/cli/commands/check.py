@@ -1,5 +1,6 @@
 """`dpsql check`: the configuration by itself, and beside the engine's catalogue."""
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +19,7 @@ from dpsql.engines.owner import report
 from dpsql.engines.snapshot.from_postgres import check_copyable
 from dpsql.engines.tables import check_tables
 from dpsql.gateway.catalogue.public_tables import read_public
-from dpsql.policy.config import EmbeddedShadow, Shadow
+from dpsql.policy.config import Config, EmbeddedShadow, Shadow, SnapshotConfig
 from dpsql.policy.load.editors import write_schemas
 from dpsql.shadow.server.sandbox import Sandbox
 
@@ -56,6 +57,8 @@ def check_config(
     counts = f"{len(policy.tables)} tables{views}, {len(policy.roles)} roles, {len(loaded.users)} users"
     typer.echo(f"{config}: {counts}")
     _tell_sandbox(loaded.shadow)
+    for line in () if loaded.snapshot is None else _old_copies(loaded, loaded.snapshot):
+        typer.echo(line)
     if files_only:
         typer.echo("no mistake in the files")
         return
@@ -74,6 +77,20 @@ def check_config(
             with at_work("reading the records for the private report"):
                 reports = tuple(report(policy, engine, public.declared))
             show_report(Console(), policy, reports, groups)
+
+
+def _old_copies(loaded: Config, snapshot: SnapshotConfig) -> Iterator[str]:
+    """Yield what it means that a copy answers for longer than a window is, or for how long at all."""
+    often = loaded.refresh.days
+    until = f"until the next {loaded.refresh}" if often else "until somebody makes another (dpsql refresh)"
+    if snapshot.oldest is None:
+        yield f"a copy of the records answers {until}, however old it is: engine.oldest sets an end"
+    for kind, budget in loaded.policy.budgets.items():
+        if budget.window is not None and (often is None or often > budget.window):
+            yield (
+                f"budget.{kind}.window is {budget.window} days, and a copy answers {until}: all that is asked of one copy "
+                "counts for the days on which it was made, and nothing becomes free before there is another"
+            )
 
 
 def _tell_sandbox(shadow: Shadow) -> None:

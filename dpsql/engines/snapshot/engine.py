@@ -5,20 +5,21 @@ A newer copy takes the place of this one's file in the directory, not of what is
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.snapshot.manifest import Manifest
-from dpsql.policy.config import Resources
+from dpsql.policy.config import SnapshotConfig
 from dpsql.policy.model import Table
 
 
 class SnapshotEngine(DuckDb):
     """An `Engine` over a copy; see there."""
 
-    def __init__(self, file: Path, manifest: Manifest, resources: Resources) -> None:
+    def __init__(self, file: Path, manifest: Manifest, config: SnapshotConfig) -> None:
         """Open a copy.
 
         Raises:
@@ -28,12 +29,13 @@ class SnapshotEngine(DuckDb):
         # The file that DuckDB opens by its name next is this very one: names are never given twice.
         self._opened = _Opened(file, manifest.size, manifest.changed)
         try:
-            super().__init__(file, resources)
+            super().__init__(file, config.resources)
         except BaseException:
             self._opened.close()
             raise
         self._watched = self._opened
-        self.edition = manifest.edition
+        until = None if config.oldest is None else manifest.edition.taken + config.oldest
+        self.edition = replace(manifest.edition, until=until)
         # As the records' engine keeps them, and as was seen on the copy, which has no constraints itself.
         self._unique = {table: frozenset(map(frozenset, keys)) for table, keys in manifest.unique.items()}
         self._kept, self._enforced = manifest.kept, manifest.enforced

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from dpsql.engines.base import Edition
 from dpsql.engines.snapshot.keeping import from_mapping
@@ -57,7 +57,10 @@ class Manifest:
     @property
     def edition(self) -> Edition:
         """Return which copy it is."""
-        return Edition(self.name, datetime.fromisoformat(self.taken))
+        written = datetime.fromtimestamp(self.changed / 10**9, UTC)
+        # A clock that was set back meanwhile says nothing of how long it took.
+        taken = datetime.fromisoformat(self.taken)
+        return Edition(self.name, taken, max(taken, written))
 
     def to_bytes(self) -> bytes:
         """Return it as JSON."""

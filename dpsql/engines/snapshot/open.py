@@ -4,6 +4,7 @@ import logging
 import time
 from contextlib import suppress
 
+from dpsql.accounting.sliding import ReadDays
 from dpsql.engines.base import NoEngine
 from dpsql.engines.snapshot.engine import SnapshotEngine
 from dpsql.engines.snapshot.manifest import Manifest, Origin
@@ -28,6 +29,12 @@ def current_snapshot(config: Config) -> Manifest | None:
     if config.snapshot is None:
         raise InternalError
     return SnapshotPlace(config.snapshot.directory).current(Origin.of(config))
+
+
+def days_of_copy(config: Config) -> ReadDays | None:
+    """Return the days on which the copy was made that would answer; None if there is none, or the records do themselves."""
+    manifest = None if config.snapshot is None else current_snapshot(config)
+    return None if manifest is None else manifest.edition.read
 
 
 def see_that_there_is_one(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
@@ -67,4 +74,4 @@ def open_snapshot(config: Config) -> SnapshotEngine:
 def _opened(config: Config, place: SnapshotPlace) -> SnapshotEngine:
     assert config.snapshot is not None
     manifest = see_that_there_is_one(config, _LOG.info, Cancellation())
-    return SnapshotEngine(place.file(manifest.name), manifest, config.snapshot.resources)
+    return SnapshotEngine(place.file(manifest.name), manifest, config.snapshot)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path as File
 
 from dpsql.policy.config import (
@@ -32,10 +33,12 @@ _STATE = ".dpsql"
 _DIRECTORY = re.compile(r"(ldaps?)://(\[[0-9a-f:.]+\]|[^/:?#@\s\[\]]+)(?::([0-9]{1,5}))?/?", re.IGNORECASE)
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _OWN = frozenset({"127.0.0.1", "::1", "localhost"})
+_LEAST_AGE = 7
+"""Days for which a copy serves, unless the configuration says otherwise, while the source is down."""
 _RESOURCES = frozenset({"memory", "threads", "spill"})
 _ENGINE_KEYS = {
-    EngineKind.DUCKDB: frozenset({"database", "tables", "csv", "snapshot"}) | _RESOURCES,
-    EngineKind.POSTGRES: frozenset({"dsn", "snapshot", "tables"}),
+    EngineKind.DUCKDB: frozenset({"database", "tables", "csv", "snapshot", "oldest"}) | _RESOURCES,
+    EngineKind.POSTGRES: frozenset({"dsn", "snapshot", "oldest", "tables"}),
     EngineKind.SPARK: frozenset({"remote", "tables"}),
 }
 
@@ -114,10 +117,14 @@ def _resources(shape: EngineShape, operation: Operation) -> Resources:
 def snapshot_of(operation: Operation) -> SnapshotConfig | None:
     """Return where the copy of the records is, if there is to be one."""
     shape, name = operation.shape.engine, operation.shape.dataset
+    if shape is not None and not shape.snapshot and operation.document.has(("engine", "oldest")):
+        operation.wrong(("engine", "oldest"), "is for a snapshot, and there is none: snapshot: true")
     if shape is None or not shape.snapshot or name is None:
         return None
-    state = operation.base / (operation.shape.state or _STATE)
-    return SnapshotConfig(state / name / "snapshot", _resources(shape, operation))
+    state, period = operation.base / (operation.shape.state or _STATE), operation.shape.refresh.days
+    days = shape.oldest or (None if period is None else max(_LEAST_AGE, 3 * period))
+    oldest = None if days is None else timedelta(days=days)
+    return SnapshotConfig(state / name / "snapshot", _resources(shape, operation), oldest)
 
 
 def shadow_of(operation: Operation) -> Shadow:

@@ -217,5 +217,8 @@ class EngineShape(StrictShape):
     """The address of a Spark Connect server: sc://host:15002."""
     snapshot: Flag = False
     """Whether questions are answered from a copy of the declared columns, which dpsql makes at the start of each epoch."""
+    oldest: Days | None = None
+    """With snapshot: how old a copy may be on which something is measured (10 days); unless given three times refresh, and a
+    week at least."""
     unverified: Flag = False
     """Whether the engine may be of a version that nobody has tried."""

@@ -117,7 +117,7 @@ def test_a_newer_version_is_refused(dsn: str, tmp_path: Path, clock: Clock) -> N
     """Rather than guessed at."""
     PostgresLedger(dsn, tmp_path / "l", clock).close()
     _sql(dsn, "UPDATE version SET number = 9")
-    with pytest.raises(ConfigError, match="has schema version 9, this dpsql reads version 4"):
+    with pytest.raises(ConfigError, match="has schema version 9, this dpsql reads version 5"):
         PostgresLedger(dsn, tmp_path / "l", clock)
 
 

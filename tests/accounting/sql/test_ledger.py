@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.accounting.ledger import Entry
+from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import BudgetExhausted, InternalError
 from dpsql.policy.model import Period, Privacy, RoleLimits
@@ -168,7 +169,18 @@ def test_entries_tell_who_asked_what(ledger: SqlLedger, clock: Clock) -> None:
     ask(ledger, account_of(), item_of("a"))
     ask(ledger, replace(account_of("partner"), user="bo"), item_of("b"))
     cost = Privacy(Fraction("0.4"))
-    expected = Entry(clock.now, "bo", "partner", "passenger", "SELECT …", "b", "count of trips", cost, measured=True)
+    expected = Entry(
+        clock.now,
+        "bo",
+        "partner",
+        "passenger",
+        "SELECT …",
+        "b",
+        "count of trips",
+        cost,
+        measured=True,
+        read=ReadDays.of_now(clock.now),
+    )
     assert ledger.entries("partner", 9) == (expected,)
     assert [entry.key for entry in ledger.entries(None, 9)] == ["b", "a"]
     assert [entry.key for entry in ledger.entries(None, 1)] == ["b"]
