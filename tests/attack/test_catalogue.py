@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.clients.site import Site, configure, serving
 from tests.attack.strangers import STRANGERS, log_in, with_strangers
+from tests.clients.site import Site, configure, serving
 
 ASKED = "SELECT payment_type AS paid, count(*) AS n, avg(fare) AS mean FROM trips GROUP BY 1"
 JOINED = """

@@ -18,9 +18,16 @@ def _found(tmp_path: Path, written: str) -> list[str]:
     [
         ("word " * (LONGEST_SENTENCE + 1) + "\n", "1: a sentence of 33 words"),
         ("A short one.\n\n- " + "word\n  " * (LONGEST_SENTENCE + 1) + "\n", "3: a sentence of 33 words"),
+        ("> A short one.\n\n" + "> word\n" * (LONGEST_SENTENCE + 1), "3: a sentence of 33 words"),
         ("x" * (LONGEST_LINE + 1), "1: a line of 141 characters"),
+        ("> A quotation that ends. >\n> Another one.\n", "1: a mark of a quotation within a line"),
+        ("> Of these > and of others.\n", "1: a mark of a quotation within a line"),
+        (
+            "> **Claim.** They may ask anything, and\n> their questions\n> may depend on it.\n",
+            "2: a line of a quotation that ends early",
+        ),
     ],
-    ids=["sentence", "item", "line"],
+    ids=["sentence", "item", "quotation", "line", "mark", "mark within", "early end"],
 )
 def test_what_is_too_long_is_found(tmp_path: Path, written: str, said: str) -> None:
     """With its page and line."""
@@ -34,8 +41,9 @@ def test_what_is_too_long_is_found(tmp_path: Path, written: str, said: str) -> N
         "One sentence. " * LONGEST_SENTENCE,
         "| " + " | ".join(["word " * 20] * 3) + " |\n",
         "![A picture](a/" + "long" * LONGEST_LINE + ".png)\n",
+        "> Where `a > b` holds.\n> It does.\n",
     ],
-    ids=["code", "short ones", "cells", "picture"],
+    ids=["code", "short ones", "cells", "picture", "quotation"],
 )
 def test_what_reads_well_is_not_found(tmp_path: Path, written: str) -> None:
     """Code is no prose, and each cell of a table is a sentence of its own."""
