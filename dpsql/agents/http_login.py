@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpsql.agents.session import AgentRefused, Login
 
@@ -39,6 +39,10 @@ def login_of(request: object, login: Login) -> Login:
     return replace(login, user=given[0], password=given[1], advice=_ADVICE)
 
 
+_LARGEST = 2 << 20
+"""Bytes of a request: some more than of the longest statement, so that tools can say that it is too long."""
+
+
 class NeedsLogin:
     """Answers requests without a log-in with 401, and says what is wanted; only calls of tools are passed on."""
 
@@ -56,8 +60,37 @@ class NeedsLogin:
             scope["method"] == "GET"
         ):  # it would wait for events, of which there are none, with a password that nobody sees
             await _refuse(send, 405, "there are no events; POST calls a tool", (b"allow", b"POST"))
+        elif (body := await _body(receive)) is None:
+            await _refuse(send, 413, f"a request has {_LARGEST:,} bytes at most", (b"connection", b"close"))
         else:
-            await self._app(scope, receive, send)
+            await self._app(scope, _Given(body, receive), send)
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """Return the body of a request; None where it is too large, or does not come."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if message["type"] != "http.request" or len(body) > _LARGEST:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+class _Given:
+    """Gives a body that has come already, and then what else comes."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        """Return the next message."""
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
 
 
 async def _refuse(send: Send, status: int, message: str, header: tuple[bytes, bytes]) -> None:

@@ -1,9 +1,9 @@
 """Serves agents over standard input and output, or over HTTP on this machine."""
 
+import asyncio
 import ipaddress
 
 import psycopg
-import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from psycopg.conninfo import conninfo_to_dict
 from starlette.types import ASGIApp
@@ -12,8 +12,12 @@ from dpsql.agents.http_login import NeedsLogin
 from dpsql.agents.server import make_server
 from dpsql.agents.session import Login
 from dpsql.errors import ConfigError
+from dpsql.system_limits import most
+from dpsql.wire.server.visits import REQUEST_TIMEOUT, Visits
 
 _PATH = "/mcp"
+_MOST = 256
+"""Connections at a time; each may have one to dpsql."""
 
 
 def serve_stdio(address: str) -> None:
@@ -39,7 +43,17 @@ def serve_http(address: str, host: str, port: int) -> None:
             f'"{host}" is not an address of this machine alone: passwords would travel in the clear',
             hint="Listen on 127.0.0.1, with a proxy that has TLS before it.",
         )
-    uvicorn.run(http_app(address, host, port), host=host, port=port, log_level="critical", server_header=False)
+    asyncio.run(_serve(http_app(address, host, port), host, port))
+
+
+async def _serve(app: ASGIApp, host: str, port: int) -> None:
+    visits = Visits(most=min(most() // 4, _MOST), request_timeout=REQUEST_TIMEOUT)
+    visits.prepare(app, stopped_by_signals=True)
+    try:
+        visits.open(host, port)
+    except OSError as taken:
+        raise ConfigError(str(taken), hint="Stop what listens there, or give another port.") from None
+    await visits.serve()
 
 
 def http_app(address: str, host: str, port: int) -> ASGIApp:

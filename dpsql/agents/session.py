@@ -1,12 +1,15 @@
 """One log-in to dpsql for one call of a tool: each has a session of its own, so that nothing of one is left for another."""
 
-from collections.abc import AsyncIterator, Sequence
+import fcntl
+import termios
+from array import array
+from collections.abc import AsyncIterator, Generator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, AsyncRawCursor, capabilities
+from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.conninfo import make_conninfo
 
 from dpsql.errors import DpsqlError
@@ -14,8 +17,8 @@ from dpsql.errors import DpsqlError
 _Rows = list[tuple[Any, ...]]
 _PATIENCE = 10
 """Seconds for the log-in."""
-_AT_A_TIME = 100 if capabilities.has_stream_chunked() else 1
-"""Rows that are fetched at a time."""
+_MOST_AT_ONCE = 16 << 20
+"""Bytes that are waited for at a time: a row of an answer, or all of what we ask ourselves."""
 _RULE = "rule: "
 _ONE_AT_A_TIME = "ask one statement a call; WITH puts several questions into one."
 _AS_TEXT = "Cast it to text; what was paid for is free when it is asked again."
@@ -47,13 +50,37 @@ class Login:
         given = {name: value for name, value in (("user", self.user), ("password", self.password)) if value is not None}
         try:
             words = make_conninfo(self.address, **given)
-            connection = await AsyncConnection.connect(
+            connection = await _Careful.connect(
                 words, autocommit=True, connect_timeout=_PATIENCE, application_name="dpsql mcp"
             )
         except (psycopg.Error, UnicodeError) as failed:
             raise AgentRefused(f"not logged in to dpsql: {_first_line(failed)} {self.advice}") from None
         async with connection:
             yield AgentSession(connection)
+
+
+class _Careful(AsyncConnection[tuple[Any, ...]]):
+    """Hangs up where more is to be read at once than there shall be memory for: libpq would keep a row of any size."""
+
+    async def wait(self, gen: Generator[Any, Any, Any], *given: Any, **named: Any) -> Any:
+        """Wait for a step of the protocol."""
+        return await super().wait(self._counted(gen), *given, **named)
+
+    def _counted(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        ready, received, waiting = None, 0, array("i", [0])
+        while True:
+            try:
+                wanted = gen.send(ready)
+            except StopIteration as ended:
+                return ended.value
+            ready = yield wanted
+            fcntl.ioctl(self.pgconn.socket, termios.FIONREAD, waiting)
+            received += waiting[0]
+            if received > _MOST_AT_ONCE:
+                self.pgconn.finish()
+                raise AgentRefused(
+                    f"a row of the answer has more than {_MOST_AT_ONCE:,} bytes; ask for less of it: left(x, 1000)"
+                )
 
 
 class AgentSession:
@@ -82,26 +109,28 @@ class AgentSession:
         except UnicodeError:
             raise AgentRefused("the text has characters that UTF-8 does not have; leave them out") from None
 
-    async def ask_for(self, query: str, most: int) -> tuple[list[str], _Rows, int]:
+    async def ask_for(self, query: str, most: int, longest: int) -> tuple[list[str], _Rows, int]:
         """Return the names of a query's columns, its first rows, and how many there were after these, which are not kept.
+
+        These are at most `most`, and have at most `longest` characters together.
 
         Raises:
             AgentRefused: dpsql refuses it, or it fails.
         """
         cursor, kept, more = AsyncRawCursor(self._connection), list[tuple[Any, ...]](), 0
         try:
-            async for row in cursor.stream(query.encode(), size=_AT_A_TIME):
-                if len(kept) < most:
-                    kept.append(row)
-                else:
+            async for row in cursor.stream(query.encode()):
+                if len(kept) == most or more or (longest := longest - sum(map(len, map(str, row)))) < 0:
                     more += 1
+                else:
+                    kept.append(row)
         except psycopg.DataError as unfit:
             if unfit.sqlstate is not None:
                 raise AgentRefused(told(unfit)) from None
             raise AgentRefused(f"a value of the answer can't be shown: {unfit}. {_AS_TEXT}") from None
         except psycopg.Error as failed:
             raise AgentRefused(told(failed)) from None
-        if not kept:  # a stream without rows does not tell its columns
+        if not kept and not more:  # a stream without rows does not tell its columns
             with suppress(AgentRefused):
                 cursor = await self.ask(f"SELECT * FROM (\n{query}\n) AS answer LIMIT 0")  # noqa: S608 # their text
         return [column.name for column in cursor.description or ()], kept, more

@@ -18,6 +18,8 @@ _Found = Mapping[str, Any]
 LONGEST_STATEMENT = 32_000
 """Characters of a statement."""
 _MOST_ROWS = 5_000
+LONGEST_ANSWER = 1_000_000
+"""Characters of the rows that are told."""
 _MOST_VALUES = 200
 _QUERIES = frozenset({"select", "with", "values", "table", "("})
 _TABLES = """
@@ -94,11 +96,17 @@ async def tell_answer(login: Login, statement: str, epsilon: str | None, error: 
         await _set(session, epsilon, error)
         is_query = _first_word(text) in _QUERIES
         plan = await _planned(session, text) if is_query else {"margins": [], "clamped": []}
+        await _see_that_it_is_paid(session, plan, epsilon)
         ((before,),) = await session.rows(_NEWEST)
         session.notices.clear()
         most = min(max(rows, 1), _MOST_ROWS)
-        answer = _answer(*await session.ask_for(text, most)) if is_query else await _done(session, text)
+        if is_query:
+            answer = _answer(*await session.ask_for(text, most, LONGEST_ANSWER))
+        else:
+            answer = await _done(session, text)
         told = list(session.notices)
+        if len(answer["rows"]) < most and answer["rows_left_out"]:
+            told.append(f"rows were left out: those that are told have {LONGEST_ANSWER:,} characters at most")
         charged = await session.rows(_CHARGED, (before,))
         left = await _budget(session)
     paid = sum((cost for cost, of in charged if of[:_WHOLE] == text[:_WHOLE]), Decimal(0))
@@ -153,6 +161,19 @@ async def _planned(session: AgentSession, query: str) -> _Found:
         ],
         "clamped": [f"{clamp['Expression']} counts within {clamp['Low']:g} and {clamp['High']:g}" for clamp in clamped],
     }
+
+
+async def _see_that_it_is_paid(session: AgentSession, plan: _Found, epsilon: str | None) -> None:
+    """See that a plan costs no more than a call pays, as only the profile does: its price is the policy's.
+
+    Raises:
+        AgentRefused: it does.
+    """
+    cost = Decimal(plan.get("epsilon_at_most", plan.get("epsilon", "0")))
+    ((most,),) = await session.rows("SELECT per_query_epsilon FROM dpsql.budget")
+    most = most if epsilon is None else min(most, Decimal(epsilon))
+    if cost > most:
+        raise AgentRefused(f"this costs ε = {cost}, and a call pays {most} at most; whoever may pay it asks in SQL")
 
 
 async def _done(session: AgentSession, command: str) -> _Found:

@@ -182,6 +182,11 @@ class Gateway(PlannedQuestions):
                 told = partial(self._told.listed, request)
                 books = Books(deps.ledger, deps.trail, request.cancellation, profile_of, told)
                 return Reply(with_accounts(asked, self._reader(request), payer, books))
+            case ProfileStatement(explained=prefix) if prefix:
+                deps, priced = self._deps, self._profiles.plan(request).priced
+                stored = frozenset(self._measuring.stored(priced, request, self._measuring.epoch(request)))
+                free = Free({}, stored, ())
+                return Reply(explain(priced, prefix, deps.engine.edition, self._profiles.of(request), free))
             case ProfileStatement():
                 return Unpaid(partial(self._taken, request), partial(iter, ()))
 

@@ -32,17 +32,20 @@ from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.whole.analyze import tokens_of
 from dpsql.shadow.splice import shadow_literal
 
-_NAMED, _ASKED = "take_profile", re.compile(r'SELECT "?dpsql"? \. "?take_profile"? \( \)( ;)*', re.IGNORECASE)
+_NAMED = "take_profile"
+_ASKED = re.compile(
+    r'(EXPLAIN (?:VERBOSE |\( [^()]* \) )*)?SELECT "?dpsql"? \. "?take_profile"? \( \)( ;)*', re.IGNORECASE
+)
 _LADDER = 1 << 20
 """The most rows that a unit is taken to have where the policy says nothing of a table's size."""
 
 
 def profile_statement(text: str) -> ProfileStatement | None:
-    """Return the statement if it takes the profile, else None; comments, as tools write them, do not count."""
+    """Return the statement if it takes the profile, or explains that, else None; comments of tools do not count."""
     if _NAMED not in text.lower():
         return None
-    words = " ".join(token.text for token in tokens_of(text) or ())
-    return ProfileStatement() if _ASKED.fullmatch(words) else None
+    asked = _ASKED.fullmatch(" ".join(token.text for token in tokens_of(text) or ()))
+    return None if asked is None else ProfileStatement(asked[1] or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,10 @@ def _scope(
         searches.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))
     names = [name for name in _bounded(table) if role.may_name(table.name, name)]
     columns = [Ref(0, table.name, name, table.columns[name]) for name in names]
-    return replace(scope, parts=(*searches, *([outside_of(counted, columns, each, emitter)] if columns else [])))
+    plan = replace(scope.plan, outputs=())
+    return replace(
+        scope, plan=plan, parts=(*searches, *([outside_of(counted, columns, each, emitter)] if columns else []))
+    )
 
 
 def _bounded(table: Table) -> list[str]:

@@ -22,6 +22,8 @@ Work = Callable[[], _T]
 class ProfileStatement:
     """The statement that takes the profile."""
 
+    explained: str = ""
+    """The EXPLAIN before it, with its options; nothing where it is not explained."""
     probes: tuple[str, ...] = ()
 
 

@@ -29,6 +29,8 @@ SHOWN = [
     "WITH source AS (SELECT * FROM rides), other AS (SELECT * FROM rides WHERE fare > 9) SELECT * FROM source LIMIT 5",
     "SELECT * FROM (WITH source AS (SELECT * FROM rides) SELECT fare FROM source) AS limited LIMIT 7",
     "SELECT day::text, tip::numeric(10,2) FROM rides FETCH FIRST 5 ROWS ONLY",
+    "EXPLAIN SELECT * FROM rides LIMIT 100",
+    "EXPLAIN (FORMAT JSON) SELECT * FROM rides LIMIT 100",
 ]
 NOT_SHOWN = [
     "SELECT * FROM rides",
@@ -46,7 +48,6 @@ NOT_SHOWN = [
     "SELECT * FROM rides LIMIT (SELECT count(*) FROM rides)",
     "SELECT * FROM rides LIMIT 100 FOR UPDATE",
     "COPY (SELECT * FROM rides LIMIT 100) TO STDOUT",
-    "EXPLAIN SELECT * FROM rides LIMIT 100",
     "CREATE TEMP TABLE kept AS SELECT * FROM rides LIMIT 100",
     "SELECT * INTO TEMP kept FROM rides LIMIT 100",
     "SELECT count(*) FROM (SELECT * FROM rides LIMIT 100) AS t",

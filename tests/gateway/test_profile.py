@@ -114,6 +114,17 @@ def test_it_is_taken_with_a_comment(said: str, client: Client) -> None:
     assert charges(client)
 
 
+@pytest.mark.parametrize("said", ["EXPLAIN {}", "EXPLAIN (FORMAT JSON) {}", "explain verbose /* a tool */ {};"])
+def test_its_price_is_explained(said: str, client: Client) -> None:
+    """It is not a statement's, and tools that plan first would take it for nothing."""
+    told = str(client.ask(said.format(TAKE)).rows)
+    assert f"'Epsilon': '{PASSENGER}'" in told or f"Private answer: ε = {PASSENGER}," in told
+    assert "count(*):" not in told
+    assert client.charges == 0
+    client.ask(TAKE)
+    assert "Left to pay: ε = 0" in str(client.ask(said.format(TAKE)).rows)
+
+
 def test_another_role_pays_for_itself(client: Client, new_client: NewClient, declared: Policy, rides: Memory) -> None:
     """The same numbers, which the data set has told before; until then it knows nothing."""
     client.ask(TAKE)

@@ -1,7 +1,8 @@
 """Previews: some rows of one table, whichever. They can be made up, because nothing is asked of them.
 
 SELECT * FROM trips LIMIT 100; the same with columns and casts, in a subquery or CTE, by the key, as a cursor  →  a preview
-SELECT * FROM trips; … WHERE, a join, a view, an aggregate, EXPLAIN, COPY, CREATE TABLE AS                    →  none
+EXPLAIN of one                                                                                                →  a preview
+SELECT * FROM trips; … WHERE, a join, a view, an aggregate, COPY, CREATE TABLE AS                             →  none
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ class TablePreview:
 
 def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
     """Return the preview that a statement is; None if it is none."""
-    if statement.wrap not in (Wrap.NOTHING, Wrap.DECLARE) or _READ_AS in statement.queries[0].text:
+    if statement.wrap not in (Wrap.NOTHING, Wrap.DECLARE, Wrap.EXPLAIN) or _READ_AS in statement.queries[0].text:
         return None
     tree, item = statement.queries[0].tree, _read(statement.queries[0].tree, _OUTER)
     table = None if item is None else declared(item, policy)
