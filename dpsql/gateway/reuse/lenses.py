@@ -7,7 +7,9 @@ anything, but measured; the next statement goes on from there.
 import math
 import time
 from collections.abc import Sequence
+from functools import partial
 
+from dpsql.errors import TooComplex
 from dpsql.gateway.reuse.told_releases import Told
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
@@ -16,6 +18,7 @@ from dpsql.privacy.reuse.lens import Lens, lens
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.told.same_rows import EnforcedColumns
+from dpsql.watchdog import ended_when_overdue
 
 _MOST = 16 * 2**20
 """Bytes of the lenses that are remembered."""
@@ -40,10 +43,19 @@ class Lenses:
         return self._known.get(key)
 
     def find(
-        self, key: tuple[str, tuple[Feature, ...], str], wanted: Sums | Histogram, told: Sums | Histogram
+        self,
+        key: tuple[str, tuple[Feature, ...], str],
+        wanted: Sums | Histogram,
+        told: Sums | Histogram,
+        *,
+        until_found: bool = False,
     ) -> Lens | None:
-        """Find one, and remember it."""
-        through = lens(wanted, key[1], told, self._declared, self._enforced)
+        """Find one, and remember it; what takes longer than planning may is none, unless an answer was given that needs it."""
+        find = partial(lens, wanted, key[1], told, self._declared, self._enforced)
+        try:
+            through = find() if until_found else ended_when_overdue(find, None)
+        except TooComplex:
+            through = None
         self._known.keep(key, (through,))
         return through
 
@@ -61,7 +73,7 @@ class LensesOfStatement:
         if kept is not None:
             return kept[0]
         late = time.thread_time() > self._until
-        return None if late else self._lenses.find(key, wanted, told.measurement)
+        return None if late else self._lenses.find(key, wanted, told.measurement, until_found=math.isinf(self._until))
 
 
 def _weighed(value: object) -> int:
