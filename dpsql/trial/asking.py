@@ -20,6 +20,10 @@ _LARGE = 50_000
 """Characters from which on one is asked at a time: to plan a text of a thousand keys takes an engine some hundred MiB."""
 
 
+_FORESEEN = 3
+"""Answers from which it is foreseen how long the others take: the first may have waited for something."""
+
+
 def _left(until: float) -> float:
     """Return the seconds that are left for the next statement.
 
@@ -62,10 +66,10 @@ def what_is_wrong(
             first.append(rows)
         return read(rows)
 
-    asked = ((place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,)))
+    asked = [(place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,))]
     calls = (partial(numbers, place, plainly=plainly) for place, plainly in asked)
     with closing(_in_order(calls, ground.at_once if len(sql) < _LARGE else 1)) as answers:
-        place, wrong = _first_wrong(measurement, places, answers)
+        place, wrong = _first_wrong(measurement, places, _in_time(answers, len(asked), until))
         return Outcome(place, wrong, first[0] if first else ())
 
 
@@ -82,6 +86,20 @@ def _in_order(calls: Iterable[Callable[[], MeasuredNumbers]], at_once: int) -> G
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _in_time(answers: Iterator[MeasuredNumbers], number: int, until: float) -> Iterator[MeasuredNumbers]:
+    """Yield the answers, `number` of them, as long as it is not to be foreseen that they come too late.
+
+    Raises:
+        GroundFailed: it is: some have come, and as many as are missing would take twice the time that is left.
+    """
+    begun = time.monotonic()
+    for place, answer in enumerate(answers, 1):
+        now = time.monotonic()
+        if place >= _FORESEEN and (now - begun) / place * (number - place) > 2 * (until - now):
+            raise GroundFailed(TOO_LONG)
+        yield answer
 
 
 def _first_wrong(

@@ -212,10 +212,13 @@ class StatementTrial:
         if outcome.wrong is None:
             return outcome.rows
         late = outcome.wrong.endswith(TOO_LONG)
-        return _Failure(self._logged(measurement, sql, outcome.place, outcome.wrong), late=late)
+        return _Failure(self._logged(measurement, sql, outcome.place, outcome.wrong, late=late), late=late)
 
-    def _logged(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str) -> str:
-        """Log why a statement is refused, with the statement and made-up rows, under a number; return that."""
+    def _logged(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str, *, late: bool) -> str:
+        """Log why a statement is refused, with the statement and made-up rows, under a number; return that.
+
+        What took too long is no mistake on certain rows, and its statement is long.
+        """
         number = hashlib.sha256(f"{place.name} {sql}".encode()).hexdigest()[:8]
         read = {source.table.name for source in measurement.relation.sources}
         rows = {
@@ -223,7 +226,7 @@ class StatementTrial:
             for name, made in self._subject.records[place.world].tables.items()
             if name in read
         }
-        shown = {name: own[:_SHOWN] for name, own in rows.items()}
+        shown = {} if late else {name: own[:_SHOWN] for name, own in rows.items()}
         _LOG.error("trial %s: %s, in %s; made-up rows: %s; statement: %s", number, wrong, place.name, shown, sql)
         return number
 

@@ -55,3 +55,19 @@ def test_json_is_an_object_a_line(written: StringIO) -> None:
     assert re.fullmatch(TIME, first.pop("time"))
     assert first == {"level": "WARNING", "logger": "dpsql.server", "message": "the day\nis over"}
     assert second["exception"].endswith("ValueError: no")
+
+
+@pytest.mark.parametrize("form", LogFormat)
+def test_no_line_is_longer_than_a_page(form: LogFormat, written: StringIO) -> None:
+    """Statements are as long as clients write them: of what is too long the beginning and the end are left."""
+    log_as(form)
+    log = logging.getLogger("dpsql.server")
+    log.error("begins %s ends", "x" * 200_000)
+    try:
+        raise ValueError("y" * 200_000)  # noqa: TRY301
+    except ValueError:
+        log.exception("it failed")
+    lines = written.getvalue().splitlines()
+    assert max(map(len, lines)) < 2 * logs.LONGEST
+    assert re.search(r"begins x+ … 1\d\d,\d\d\d characters … x+ ends", lines[0])
+    assert sum(map(len, lines)) < 4 * logs.LONGEST

@@ -2,13 +2,15 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from dpsql.errors import TrialFailed
 from dpsql.policy.choices import TrialMode
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.trial import trial
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.subject import TrialSubject
@@ -61,3 +63,24 @@ def test_making_the_databases_is_no_part_of_a_trial(
         trial_court.trial._subject, slow, "tests", trial_court.emitter, TriedForms(None), TrialMode.FORMS
     )
     assert replace(trial_court, trial=made).tried(COUNT, "owner").new
+
+
+def test_a_trial_that_will_be_late_ends_early(
+    shop_courts: Mapping[str, Court], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As soon as that is to be foreseen: else whoever writes slow statements has the engine for all that time."""
+    asked = 0
+
+    class Slow(DuckDbGround):
+        def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
+            nonlocal asked
+            asked += 1
+            return super().asked(*given, **named)
+
+    monkeypatch.setattr(time, "monotonic", lambda: time.monotonic_ns() / 10**9 + asked * trial._LONGEST / 5)
+    court = shop_courts["duckdb"]
+    slow = StatementTrial(court.trial._subject, Slow, "tests", court.emitter, TriedForms(None), TrialMode.FORMS)
+    with caplog.at_level(logging.ERROR, "dpsql.trial"), pytest.raises(TrialFailed):
+        replace(court, trial=slow).tried(f"{COUNT} WHERE total > 5", "owner")
+    assert asked <= 4
+    assert "made-up rows: {}" in caplog.text

@@ -5,6 +5,9 @@ import logging
 from datetime import UTC, datetime
 from enum import StrEnum
 
+LONGEST = 16_000
+"""Characters of a message, and of a traceback: statements in them are as long as clients write them."""
+
 
 class LogFormat(StrEnum):
     """How a server's lines are written."""
@@ -42,15 +45,23 @@ class _Handler(logging.StreamHandler):  # type: ignore[type-arg]  # generic for 
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return f"{_time(record)} {record.levelname} {super().format(record)}"
+        return f"{_time(record)} {record.levelname} {_shortened(super().format(record))}"
 
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        said = {"time": _time(record), "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        message = _shortened(record.getMessage())
+        said = {"time": _time(record), "level": record.levelname, "logger": record.name, "message": message}
         if record.exc_info:
-            said["exception"] = self.formatException(record.exc_info)
+            said["exception"] = _shortened(self.formatException(record.exc_info))
         return json.dumps(said, ensure_ascii=False)
+
+
+def _shortened(text: str) -> str:
+    """Return a text of which the beginning and the end are left where it is too long."""
+    left_out = len(text) - LONGEST
+    half = LONGEST // 2
+    return text if left_out <= 0 else f"{text[:half]} … {left_out:,} characters … {text[-half:]}"
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -44,6 +44,11 @@ class Dialect(ABC):
         """Return a cast; the caller sees to it that it can't fail."""
 
     @final
+    def as_a_whole(self, condition: str) -> str:
+        """Return a long condition whose parts are not compared with each other, which takes the square of their number."""
+        return self.forms.as_a_whole.format(condition)
+
+    @final
     def as_text(self, text: str) -> str:
         """Return an integer or a number in double precision as text: sums may be longer than 64 bits."""
         return self.forms.as_text.format(text)

@@ -67,7 +67,7 @@ class DuckDbDialect(PostgresFunctions):
         one_of_numbers="{0} IN ({1})", total="sum({0})", stored_text="CAST({0} AS VARCHAR)", unpadded="rtrim({0}, ' ')",
         by_bytes='({0} COLLATE "C")', floor="floor({0})", ceil="ceil({0})", trunc="trunc({0})",
         day_number="CAST({0} - DATE '1970-01-01' AS BIGINT)", days_between="({0} - {1})",
-        common_table="{0} AS MATERIALIZED ({1})",
+        common_table="{0} AS MATERIALIZED ({1})", as_a_whole="(({0}) IS TRUE)",
     )  # fmt: skip
     double_type = "DOUBLE"
     computed_once = ""  # as it always is

@@ -59,6 +59,7 @@ class Forms:
     add_days: str
     add_micros: str
     common_table: str
+    as_a_whole: str
 
 
 def spelled_span(span: IntervalValue) -> str:

@@ -83,7 +83,7 @@ class SparkDialect(PlainForms):
         add_micros="timestamp_micros(unix_micros({0}) + CAST({1} AS BIGINT) * {2})",
         total="sum(CAST({0} AS DECIMAL(38, 0)))", stored_text="try_validate_utf8(CAST({0} AS STRING))",
         unpadded="rtrim({0})", by_bytes="{0}", day_number="CAST(unix_date({0}) AS BIGINT)", days_between="datediff({0}, {1})",
-        common_table="{0} AS ({1})",
+        common_table="{0} AS ({1})", as_a_whole="{0}",
         floor="CAST(floor({0}) AS DOUBLE)", ceil="CAST(ceil({0}) AS DOUBLE)", trunc="CAST(CAST({0} AS BIGINT) AS DOUBLE)",
     )  # fmt: skip
     double_type = "DOUBLE"

@@ -31,6 +31,9 @@ from dpsql.rewrite.ir.relation import (
     leaves_out,
 )
 
+_MANY = 100
+"""Operations from which on an engine is kept from looking for a better order of them."""
+
 
 def from_where(
     relation: Relation,
@@ -54,7 +57,8 @@ def from_where(
     conditions = [f"{identity(unit, emitter.dialect)} IS NOT NULL"]
     conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds and c not in tested]
     if where != TRUE:
-        conditions.append(emitter.sql(where))
+        many = isinstance(where, Apply) and where.operations > _MANY
+        conditions.append(emitter.dialect.as_a_whole(emitter.sql(where)) if many else emitter.sql(where))
     conditions += _tests(relation, columns, required, emitter)
     return f"FROM {_joined(relation, columns, required, emitter, instead)} WHERE {' AND '.join(conditions)}"
 
