@@ -1,6 +1,7 @@
 """How often somebody may try to log in: a sliding window for each place, and for each name tried from one place.
 
-Attempts from other places never count against anybody, so that a stranger can't lock a user out.
+Attempts from other places never count against anybody, so that a stranger can't lock a user out. Nor do those by other
+names from a place where a user has logged in.
 """
 
 from collections import OrderedDict
@@ -25,12 +26,14 @@ class Attempts:
 
     clock: Callable[[], float]
     _times: OrderedDict[_Key, list[float]] = field(default_factory=OrderedDict)
+    _at_home: OrderedDict[tuple[str, str], None] = field(default_factory=OrderedDict)
+    """Places and the names that have logged in from them, those who did so last at the end."""
 
     def begin(self, address: str, name: str) -> float:
         """Count an attempt and return 0, or return the seconds to wait and count nothing."""
         now, place = self.clock(), place_of(address)
-        keys: tuple[_Key, _Key] = ((place, None), (place, name))
-        wait = max(self._wait(key, most, now) for key, most in zip(keys, (PER_PLACE, PER_NAME), strict=True))
+        keys: tuple[_Key, ...] = ((place, name),) if (place, name) in self._at_home else ((place, name), (place, None))
+        wait = max(self._wait(key, most, now) for key, most in zip(keys, (PER_NAME, PER_PLACE), strict=False))
         if wait:
             return wait
         for key in keys:
@@ -43,6 +46,10 @@ class Attempts:
     def succeed(self, address: str, name: str) -> None:
         """Forget the attempts of somebody who has logged in: the name's, and as many of the place's."""
         place = place_of(address)
+        self._at_home[place, name] = None
+        self._at_home.move_to_end((place, name))
+        if len(self._at_home) > _MOST:
+            self._at_home.popitem(last=False)
         times = self._times.pop((place, name), [])
         kept = list(self._times.pop((place, None), []))
         for time in times:

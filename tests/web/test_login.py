@@ -151,6 +151,20 @@ def test_one_place_tries_so_many_names(clock: Clock) -> None:
     assert attempts.begin("2001:db8:0:1::1", "another") == 0
 
 
+def test_who_has_logged_in_from_a_place_waits_for_nobody_there(clock: Clock) -> None:
+    """Strangers who guess names there are counted; of the own name no more guesses are made than before."""
+    attempts = Attempts(clock)
+    assert attempts.begin("here", "ana") == 0
+    attempts.succeed("here", "ana")
+    for i in range(PER_PLACE):
+        assert attempts.begin("here", f"name {i}") == 0
+    assert attempts.begin("here", "bob") == WINDOW
+    for _ in range(PER_NAME):
+        assert attempts.begin("here", "ana") == 0
+    assert attempts.begin("here", "ana") == WINDOW
+    assert attempts.begin("there", "bob") == 0
+
+
 def test_full_server_is_told(visit: Visit, server: Server) -> None:
     """It is no wrong password."""
     server.refusal = Refused("too many open connections")

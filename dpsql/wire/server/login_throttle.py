@@ -1,13 +1,14 @@
 """How often a log-in may fail: as one user from one place, and from one place as anybody.
 
-A place is an IPv4 address, or the 64 bits of an IPv6 address that a network gives to one customer.
+A place is an IPv4 address, or the 64 bits of an IPv6 address that a network gives to one customer. Whoever has logged in
+from one is counted by themselves there: strangers behind the same router, or the same proxy, bar them by no other name.
 """
 
 import ipaddress
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
-_MOST_KNOWN = 10_000  # attempts from many places must not fill the memory
+_MOST_KNOWN = 10_000  # attempts from many places must not fill the memory, nor users who come from many
 _NETWORK = 64  # bits
 
 
@@ -25,11 +26,15 @@ class LoginThrottle:
         self._window = window
         self._clock = clock
         self._failures: OrderedDict[Hashable, deque[float]] = OrderedDict()
+        self._at_home: OrderedDict[tuple[str, str], None] = OrderedDict()
+        """Users and the places from which they have logged in, those who did so last at the end."""
 
     def barred(self, user: str, address: str) -> bool:
         """Return whether no further attempt is allowed now."""
         place = place_of(address)
-        return self._recent((user, place)) >= self._per_user or self._recent(place) >= self._per_address
+        if self._recent((user, place)) >= self._per_user:
+            return True
+        return (user, place) not in self._at_home and self._recent(place) >= self._per_address
 
     def failed(self, user: str, address: str) -> None:
         """Note a failure."""
@@ -41,8 +46,13 @@ class LoginThrottle:
             self._failures.popitem(last=False)
 
     def succeeded(self, user: str, address: str) -> None:
-        """Forget the failures of a user from a place."""
-        self._failures.pop((user, place_of(address)), None)
+        """Forget the failures of a user from a place, and remember that they were there."""
+        at_home = (user, place_of(address))
+        self._failures.pop(at_home, None)
+        self._at_home[at_home] = None
+        self._at_home.move_to_end(at_home)
+        if len(self._at_home) > _MOST_KNOWN:
+            self._at_home.popitem(last=False)
 
     def _recent(self, key: Hashable) -> int:
         times = self._failures.get(key, deque())

@@ -33,6 +33,30 @@ def test_address_is_barred_whoever_it_names() -> None:
     assert not attempts.barred("d", "y")
 
 
+def test_who_has_logged_in_from_an_address_is_not_barred_by_others_there() -> None:
+    """Strangers who guess there, as whoever, keep out whoever has not been there; guesses of the user's own name count."""
+    attempts = LoginThrottle(2, 3, 60, lambda: 0.0)
+    attempts.succeeded("ana", "x")
+    for name in "abcdef":
+        attempts.failed(name, "x")
+    assert attempts.barred("bob", "x")
+    assert not attempts.barred("ana", "x")
+    assert not attempts.barred("ana", "y")
+    for _ in range(2):
+        attempts.failed("ana", "x")
+    assert attempts.barred("ana", "x")
+
+
+def test_only_so_many_are_remembered_to_have_logged_in() -> None:
+    """Those who did so last."""
+    attempts = LoginThrottle(2, 1, 60, lambda: 0.0)
+    for number in range(20_000):
+        attempts.succeeded(f"user {number}", "x")
+    attempts.failed("a", "x")
+    assert attempts.barred("user 0", "x")
+    assert not attempts.barred("user 19999", "x")
+
+
 def test_network_of_one_customer_is_one_place() -> None:
     """Whoever has 2^64 addresses has no more attempts for it; the network beside it has its own."""
     attempts = LoginThrottle(2, 100, 60, lambda: 0.0)
