@@ -76,6 +76,14 @@ def place_of_trail(config: Config) -> Path:
     return ledger.with_name(f"{ledger.name}.audit")
 
 
+def told_ahead(ahead: datetime) -> tuple[str, str]:
+    """Return of a ledger with lines that lie in the future until when they do, and what that means."""
+    return (
+        f"{ahead:%Y-%m-%d %H:%M} (UTC)",
+        "until then they count in every period. Set the clock right if it is wrong now; if it was then: dpsql ledger redate",
+    )
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 

@@ -23,6 +23,7 @@ from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.readiness import Readiness
 from dpsql.metrics.sources import Sources
 from dpsql.open_books import OpenBooks, open_books
+from dpsql.open_ledger import told_ahead
 from dpsql.policy.config import Config, User
 from dpsql.reloading import not_reloaded, reloaded, show_certificates, users_left
 from dpsql.retired import RetiredEngines
@@ -230,6 +231,8 @@ class Server:
         self._stack.callback(self._retired.close)
         self._public = read_public(config.policy, self._engine)
         self._books = self._stack.enter_context(open_books(config, self._way))
+        if (ahead := self._books.ledger.ahead(config.asked_anew)) is not None:
+            _LOG.error("the ledger has lines of %s, which is to come: %s", *told_ahead(ahead))
         self._stack.callback(self._on_shadow_thread.shutdown)
         self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)

@@ -13,12 +13,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from dpsql.accounting.privacy_loss import first_day
+from dpsql.accounting.redating import AHEAD
 from dpsql.engines.base import Edition, Engine
 from dpsql.engines.snapshot.open import current_snapshot
 from dpsql.engines.snapshot.place import SnapshotBusy
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.errors import DpsqlError, QueryCanceled
 from dpsql.policy.config import Config
+from dpsql.policy.model import Period
 from dpsql.question import Cancellation
 
 _LOG = logging.getLogger("dpsql.server")
@@ -75,5 +77,6 @@ class SnapshotKeeper:
 
 
 def is_due(edition: Edition, config: Config, now: datetime) -> bool:
-    """Return whether the period in which a copy was made is over."""
-    return first_day(config.refresh, now) > edition.taken.date()
+    """Return whether the period in which a copy was made is over, or has not begun: then the clock was wrong."""
+    ahead = config.refresh is not Period.NEVER and edition.taken > now + AHEAD
+    return ahead or first_day(config.refresh, now) > edition.taken.date()

@@ -90,6 +90,9 @@ def test_what_can_not_be_written_is_tried_again(
         (Period.WEEK, "2024-05-12 23:59:59", True),
         (Period.MONTH, "2024-04-30 23:59:59", True),
         (Period.NEVER, "1999-01-01 00:00:00", False),
+        (Period.MONTH, "2024-05-15 12:59:59", False),
+        (Period.MONTH, "2024-05-15 13:00:01", True),  # the clock was wrong
+        (Period.NEVER, "2025-05-15 12:00:00", False),
     ],
 )
 def test_the_clock_alone_says_when(config: Config, refresh: Period, taken: str, due: bool) -> None:

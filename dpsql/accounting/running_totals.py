@@ -7,6 +7,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.privacy_filter import counted
+from dpsql.accounting.redating import Redating
 from dpsql.accounting.sliding import SlidingTotal
 from dpsql.policy.choices import Accounting
 from dpsql.policy.model import Privacy
@@ -17,7 +18,9 @@ _NOTHING = compose(())
 class RunningTotals:
     """The spending of every role and each of its users by day, and the measurements of each unit kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, redatings: tuple[Redating, ...] = ()) -> None:
+        """Begin; `redatings` are the lines by which others are dated, in their order."""
+        self.redatings = redatings
         self.last = 0
         """The number of the last line that was entered."""
         self._days: defaultdict[tuple[str, Accounting], dict[date, Privacy]] = defaultdict(dict)
@@ -30,6 +33,8 @@ class RunningTotals:
     def enter(self, number: int, entry: Entry) -> None:
         """Add the next line."""
         self.last = number
+        for redating in self.redatings:
+            entry = redating.dated(number, entry)
         self.latest = entry.time if self.latest is None else max(self.latest, entry.time)
         day = entry.time.date()
         for accounting in Accounting:

@@ -1,7 +1,7 @@
 """`dpsql budget`, `dpsql refresh` and `dpsql unlock`."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,9 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.privacy_loss import renewal
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.cli.main import app
-from dpsql.open_ledger import open_ledger
+from dpsql.open_ledger import _dataset, open_ledger, place_of_ledger
 from dpsql.policy.load import load
 from dpsql.policy.model import Period, Privacy
 from tests.policy.fix_config import write_files
@@ -47,6 +48,29 @@ def test_budget_shows_what_is_spent_and_left(config: Path) -> None:
         ["owner", "passenger", "ε 0.25", "ε 4.75, δ 1e-6", "19 at ε 0.25", str(renews), "open"],
         ["passenger", "all time", "ε 0.25", "ε 9.75, δ 1e-5"],
     ]
+
+
+def test_a_ledger_that_is_ahead_is_dated_up_to_now(config: Path) -> None:
+    """It is told of, and nothing happens unless somebody says that the clock is right."""
+    said = RUN.invoke(app, ["ledger", "redate", "--config", str(config)])
+    assert (said.exit_code, "nothing" in said.stdout) == (0, True)
+    loaded = load(config, {})
+    ahead = datetime.now(UTC) + timedelta(days=400)
+    account = Account("ana", loaded.policy.roles["owner"], loaded.policy.budgets["passenger"])
+    item = ChargeItem("ahead", Privacy(Fraction(1, 4)), "count")
+    path = place_of_ledger(loaded)
+    with (
+        SqliteLedger(path, lambda: ahead, _dataset(loaded)) as ledger,
+        ledger.open_statement(account, "SELECT 1", [item]),
+    ):
+        pass
+    refused = RUN.invoke(app, ["ledger", "redate", "--config", str(config)], input="n\n")
+    assert (refused.exit_code, f"{ahead:%Y-%m-%d}" in refused.output) == (1, True)
+    done = RUN.invoke(app, ["ledger", "redate", "--yes", "--config", str(config)])
+    assert done.exit_code == 0
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    assert f"1 charges count as made between {today} and {today}" in done.stdout
+    assert "nothing" in RUN.invoke(app, ["ledger", "redate", "--config", str(config)]).stdout
 
 
 def _budget(config: Path, *words: str) -> Result:

@@ -1,6 +1,7 @@
 """`dpsql serve` and `dpsql adopt` on ledgers that are another data set's, or gone."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem, Way
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.cli.main import app
-from dpsql.open_ledger import open_ledger
+from dpsql.open_ledger import _dataset, open_ledger, place_of_ledger
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Privacy
@@ -90,3 +92,28 @@ def test_a_ledger_that_is_gone_stops_the_start(file: Path) -> None:
 
     asyncio.run(serve())
     assert "ε 5" in run("budget", "--config", str(file)).stdout
+
+
+def test_a_ledger_that_is_ahead_is_told_of(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """By `serve` at its start, and by `check`, with what to do."""
+    config = load(file, {})
+    ahead = datetime.now(UTC) + timedelta(days=400)
+    account = Account("ana", config.policy.roles["owner"], config.policy.budgets["passenger"])
+    item = ChargeItem("b", Privacy(Fraction(1, 10)), "count")
+    with (
+        SqliteLedger(place_of_ledger(config), lambda: ahead, _dataset(config)) as ledger,
+        ledger.open_statement(account, "SELECT 1", [item]),
+    ):
+        pass
+
+    async def serve() -> None:
+        async with Server(config):
+            pass
+
+    asyncio.run(serve())
+    assert f"the ledger has lines of {ahead:%Y-%m-%d}" in caplog.text
+    assert "dpsql ledger redate" in run("check", "--config", str(file)).stdout
+    run("ledger", "redate", "--yes", "--config", str(file))
+    caplog.clear()
+    asyncio.run(serve())
+    assert "which is to come" not in caplog.text + run("check", "--config", str(file)).stdout

@@ -4,13 +4,14 @@ Neither changes a line. A grant is an event of the role's; a correction is a cha
 upwards only, since what was told can't be untold.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
+from dpsql.accounting.redating import Redating
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.sql import lines
+from dpsql.accounting.sql import events, lines
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.model import Privacy
 
@@ -18,7 +19,7 @@ GRANTED = "granted"
 CORRECTION = "correction"
 """The beginning of the keys of such charges, and their note."""
 _GRANT = "INSERT INTO events (time, \"user\", role, what, cause, statement) VALUES (?1, '', ?2, 'granted', ?3, ?4)"
-_GRANTS = "SELECT time, statement FROM events WHERE role = ?1 AND what = 'granted'"
+_GRANTS = "SELECT id, time, statement FROM events WHERE role = ?1 AND what = 'granted'"
 
 
 def enter_grant(connection: SqlConnection, role: str, amount: Privacy, reason: str, now: datetime) -> None:
@@ -26,15 +27,18 @@ def enter_grant(connection: SqlConnection, role: str, amount: Privacy, reason: s
     connection.execute(_GRANT, (now.isoformat(), role, reason, f"{amount.epsilon} {amount.delta}"))
 
 
-def granted(connection: SqlConnection, role: str, since: date, until: date | None) -> Privacy:
+def granted(
+    connection: SqlConnection, role: str, since: date, until: date | None, redatings: Sequence[Redating]
+) -> Privacy:
     """Return what a role was granted from a day on, before another.
 
     Days to come do not count, so that a clock that was set back grants nothing twice.
     """
 
     def amounts() -> Iterator[Privacy]:
-        for time, amount in connection.execute(_GRANTS, (role,)):
-            if since <= datetime.fromisoformat(time).date() and (until is None or time[:10] < until.isoformat()):
+        for number, time, amount in connection.execute(_GRANTS, (role,)):
+            day = events.event_time(number, time, redatings).date()
+            if since <= day and (until is None or day < until):
                 yield Privacy(*map(Fraction, amount.split()))
 
     return compose(amounts())

@@ -52,7 +52,7 @@ def balance_of(
         totals.lines(account.role.name, now.date()),
         events.is_closed(connection, account.role.name),
         frozenset(events.broken_forms(connection, account.role.name)),
-        amendments.granted(connection, account.role.name, since, renewal(role.period, now)),
+        amendments.granted(connection, account.role.name, since, renewal(role.period, now), totals.redatings),
         room_from,
         totals.by_user(account.role.name, account.user, since),
         None if role.concentrated is None else totals.by_role(account.role.name, since, Accounting.ZCDP),

@@ -2,8 +2,10 @@
 
 from datetime import date, datetime
 
+from dpsql.accounting.redating import AHEAD
 from dpsql.accounting.sql import releases
 from dpsql.accounting.sql.store import SqlConnection
+from dpsql.policy.model import Period
 
 _LAST = "SELECT number, began, reason FROM epochs ORDER BY number DESC LIMIT 1"
 _NEXT = "INSERT INTO epochs (began, reason) VALUES (?1, ?2) RETURNING number"
@@ -13,6 +15,16 @@ def last_epoch(connection: SqlConnection) -> tuple[int, date]:
     """Return the last epoch, and the day on which it began."""
     row = connection.execute(_LAST).fetchone()
     return (int(row[0]), datetime.fromisoformat(row[1]).date()) if row else (0, date.min)
+
+
+def last_began(connection: SqlConnection) -> datetime:
+    """Return when the last epoch began."""
+    return datetime.fromisoformat(connection.execute(_LAST).fetchone()[1])
+
+
+def is_ahead(connection: SqlConnection, refresh: Period, now: datetime) -> bool:
+    """Return whether the last epoch has begun in the future, and would last until then."""
+    return refresh is not Period.NEVER and last_epoch(connection)[1] > (now + AHEAD).date()
 
 
 def last_reason(connection: SqlConnection) -> str | None:

@@ -27,10 +27,11 @@ from dpsql.accounting.ledger import (
 from dpsql.accounting.ledger_clock import LedgerClock
 from dpsql.accounting.nearing import nearing
 from dpsql.accounting.privacy_loss import first_day, issue
+from dpsql.accounting.redating import Redating, redating_of
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.sql import amendments, epochs, events, lines, releases
+from dpsql.accounting.sql import amendments, epochs, events, lines, redated, releases
 from dpsql.accounting.sql.balances import balance_of
 from dpsql.accounting.sql.looks import Looks
 from dpsql.accounting.sql.store import LedgerStore, MeasuringClaims, SqlConnection
@@ -221,6 +222,28 @@ class SqlLedger:
             last = amendments.enter_correction(connection, role, kind, amount, presentable(reason), at)
         self._store.note(last)
 
+    def ahead(self, refresh: Period) -> datetime | None:
+        """Return until when what is written lies in the future, by more than a clock that was set back a little explains."""
+        with self._store.read() as connection:
+            self._catch_up(connection)
+            return redated.ahead(connection, self._totals, refresh, self._now())
+
+    def redate(self, refresh: Period) -> Redating | None:
+        """Date what lies in the future up to now; return how, None if nothing does. The clock has to be right.
+
+        An epoch that has begun in the future would last until then: the next one begins.
+        """
+        with self._store.write() as connection:
+            self._catch_up(connection)
+            now = self._now()
+            if redated.ahead(connection, self._totals, refresh, now) is None:
+                return None
+            redating = redated.enter(connection, self._totals, now)
+            if epochs.is_ahead(connection, refresh, now):
+                self._next_epoch(connection, "dpsql ledger redate")
+        self._store.note(redating.line)
+        return redating
+
     def _claimed(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
     ) -> frozenset[str]:
@@ -306,7 +329,9 @@ class SqlLedger:
         role, form = account.role.name, forms[key]()
         with self._store.write() as connection:
             releases.mark(connection, account, key, failure.how)
-            closed = events.enter_failure(connection, account, text, self._now(), failure, form)
+            self._catch_up(connection)
+            redatings = self._totals.redatings
+            closed = events.enter_failure(connection, account, text, self._now(), failure, form, redatings=redatings)
         if closed:
             _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
         elif failure.how is Failing.BROKEN:
@@ -315,7 +340,15 @@ class SqlLedger:
             )
 
     def _catch_up(self, connection: SqlConnection) -> None:
+        """Read the lines that are new; one that says that the clock was wrong changes what those before it count."""
         for number, entry in lines.after(connection, self._totals.last):
+            known = {redating.line for redating in self._totals.redatings}
+            redating = None if number in known else redating_of(number, entry)
+            if redating is not None:
+                self._totals = RunningTotals((*self._totals.redatings, redating))
+                self._charged_at = LedgerClock(self._clock)
+                self._catch_up(connection)
+                return
             self._totals.enter(number, entry)
 
     def _balance(self, connection: SqlConnection, account: Account, now: datetime, read: ReadDays | None) -> Balance:

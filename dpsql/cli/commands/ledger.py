@@ -1,7 +1,7 @@
-"""`dpsql ledger`: copy it, see that it is whole, put a copy back, and read its lines."""
+"""`dpsql ledger`: copy it, see that it is whole, put a copy back, read its lines, and date those that lie in the future."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -103,6 +103,32 @@ def show(
     Console().print(
         table_of(names, [tuple(shown_of(str(_object(entry)[key])) for key in _COLUMNS) for entry in entries])
     )
+
+
+@ledger_app.command()
+@with_exit_code
+def redate(
+    config: ConfigFile = DEFAULT_CONFIG,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="The clock is right now; don't ask.")] = False,
+) -> None:
+    """Where the clock was ahead once: let what lies in the future count as of today, and no more until that day comes."""
+    loaded = load(config)
+    with open_ledger(loaded) as ledger:
+        ahead = ledger.ahead(loaded.asked_anew)
+        if ahead is None:
+            typer.echo("nothing in the ledger lies in the future")
+            return
+        now = datetime.now(UTC)
+        typer.echo(
+            f"the ledger has lines of {ahead:%Y-%m-%d %H:%M} (UTC), and now it is {now:%Y-%m-%d %H:%M}", err=True
+        )
+        if not yes and not typer.confirm("Is the clock right now?", err=True):
+            raise typer.Exit(1)
+        redating = ledger.redate(loaded.asked_anew)
+    if redating is not None:
+        since = "an unknown day" if redating.begin == date.min else str(redating.begin)
+        typer.echo(f"{redating.lines:,} charges count as made between {since} and {redating.day}")
 
 
 _COLUMNS = ("time", "user", "role", "protects", "epsilon", "delta", "note", "statement")

@@ -6,13 +6,14 @@ import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpsql import control
 from dpsql.accounting.mark import mark_path, read_mark
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import open_ledger, place_of_ledger, place_of_trail, rehearse_ledger
+from dpsql.open_ledger import open_ledger, place_of_ledger, place_of_trail, rehearse_ledger, told_ahead
 from dpsql.policy.config import Config, LdapDirectory, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.private_files import open_private, see_directory
 from dpsql.served_metrics import see_that_there_is_a_client
@@ -37,22 +38,26 @@ def see_that_serve_would_start(config: Config) -> str:
     for address in () if served else addresses:
         for opened in listen(address.host, address.port):
             opened.close()
-    _try_ledger(config)
+    ahead = _try_ledger(config)
     _try_trail(config)
-    return "it is served now; " * served + "its addresses and its ledger can be used"
+    said = "it is served now; " * served + "its addresses and its ledger can be used"
+    if ahead is None:
+        return said
+    until, means = told_ahead(ahead)
+    return f"{said}\nthe ledger has lines of {until}, which is to come: {means}"
 
 
-def _try_ledger(config: Config) -> None:
+def _try_ledger(config: Config) -> datetime | None:
     """Open the ledger as `serve` would, but in a copy: opening may take one over, or bring it to a newer version.
 
-    One on a server in a transaction that is rolled back.
+    One on a server in a transaction that is rolled back. Return until when lines of a file lie in the future.
     """
     if isinstance(config.ledger, PostgresLedgerConfig):
         rehearse_ledger(config.ledger, config)
-        return
+        return None
     path = place_of_ledger(config)
     if not (path.exists() or read_mark(path) is not None):
-        return
+        return None
     with TemporaryDirectory(prefix="dpsql-check-") as made:
         copy = Path(made) / path.name
         if path.exists():
@@ -62,7 +67,8 @@ def _try_ledger(config: Config) -> None:
             shutil.copyfile(mark_path(path), mark_path(copy))
             mark_path(copy).chmod(0o600)
         try:
-            open_ledger(replace(config, ledger=SqliteLedgerConfig(copy))).close()
+            with open_ledger(replace(config, ledger=SqliteLedgerConfig(copy))) as ledger:
+                return ledger.ahead(config.asked_anew)
         except ConfigError as wrong:
             raise ConfigError(wrong.message.replace(str(copy), str(path)), hint=wrong.hint) from None
 
