@@ -72,9 +72,9 @@ def made_up_records(
 
 
 def rows_of_each_unit(most: int, world: int) -> tuple[int, ...]:
-    """Return how many rows each unit has where `most` count."""
+    """Return how many rows each unit has where `most` count; those that are removed have one row, C, and more."""
     c = min(most, MOST_TRIED_ROWS)
-    return ((c, c + 1, 2 * c + 3, 1, 2, 0), (2 * c + 1, c + 1, 4 * c + 3, 0, 1, 3))[world]
+    return ((c, c + 1, 2 * c + 3, 1, 2, 0), (2 * c + 1, 1, 4 * c + 3, 0, c + 1, 3))[world]
 
 
 @dataclass(slots=True)
@@ -145,11 +145,14 @@ class _Maker:
         """Return cells of a column in rows of some owners."""
         cells = CellPool.of(column, self._pointed_to(column), self._found_elsewhere(column), draw, nulls=nulls)
         styles, share = _STYLES[self.world], _DIRTY[self.world]
-        seen: Counter[MadeUpUnit] = Counter()
+        seen, number = Counter[MadeUpUnit](), Counter(owners)
+        several = max(number.values(), default=0) > 1
         made_up_cells: list[MadeUpCell] = []
         for owner in owners:
             style = styles[owner] if owner is not None and owner < len(styles) else Style.ALIKE
-            made_up_cells.append(cells.cell(len(styles) if owner is None else owner, seen[owner], style, draw, share))
+            # Dirt in the only row of an individual would keep it out of joins, and nobody would see it removed.
+            dirt = 0.0 if several and number[owner] == 1 else share
+            made_up_cells.append(cells.cell(len(styles) if owner is None else owner, seen[owner], style, draw, dirt))
             seen[owner] += 1
         return made_up_cells
 

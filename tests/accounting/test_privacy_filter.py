@@ -103,6 +103,17 @@ def test_charges_with_a_delta_have_a_part_of_it() -> None:
     assert _charge(second, Privacy(Fraction("0.1"))) is not None
 
 
+@pytest.mark.parametrize("own", ["0", "5e-7", "9e-7"])
+def test_what_can_be_charged_comes_to_no_more_than_is_promised(own: str) -> None:
+    """With both parts of δ used up: the sum of ρ has no part of what is the charges' own."""
+    budget, asked = _zcdp("5", "1e-6", own), Privacy(Fraction("0.1"), Fraction(own) / 10)
+    for cost in (asked, replace(asked, delta=Fraction(0)), Privacy(Fraction("0.01"))):
+        while (more := _charge(budget, cost)) is not None:
+            budget = more
+    assert Fraction("4.9") < budget.spent.epsilon <= budget.total.epsilon + Fraction(1, 10**20)
+    assert budget.spent.delta == budget.total.delta
+
+
 def test_what_adds_up_is_what_it_was() -> None:
     """Without zCDP limit, room and spent are plain sums."""
     budget = PrivacyFilter(Privacy(Fraction(1), Fraction("1e-6")), None, Privacy(Fraction("0.75")))

@@ -223,6 +223,15 @@ def test_a_target_chooses_once(level: NoiseLevel, rides: Memory, auto: Policy, n
     assert charges(client)[: len(charges(client)) - before].count(Fraction(1, 20)) == 0
 
 
+def test_an_answer_belongs_to_the_ladder_that_chose_its_bound(client: Client) -> None:
+    """At the same ε of its own, what a dearer ladder leads to is another answer: who pays for one has not seen the other's C."""
+    client.ask("SELECT count(*) FROM rides", Settings(error="2 %"))
+    measured = max(set(charges(client)) - {Fraction(1, 20)})
+    before = len(charges(client))
+    client.ask("SELECT count(*) FROM rides", Settings(epsilon=str(float(measured * 5 / 4))))
+    assert sorted(charges(client)[: len(charges(client)) - before]) == [measured / 4, measured]
+
+
 def test_explain_says_what_chooses_and_what_it_pays(client: Client) -> None:
     """And for which number what follows is told."""
     lines = [str(row[0]) for row in client.ask("EXPLAIN SELECT count(*) FROM rides").rows]

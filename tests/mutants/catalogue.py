@@ -11,6 +11,7 @@ from tests.support import (
     mutants,
     noise_mutants,
     rights_mutants,
+    rows_mutants,
     shop_mutants,
     unit_mutants,
     word_mutants,
@@ -64,6 +65,7 @@ FILES: Mapping[ModuleType, Sequence[str]] = {
     noise_mutants: _LAWS,
     rights_mutants: ("attack/test_rights.py", "queries/test_rights.py"),
     ledger_mutants: _LEDGER,
+    rows_mutants: ("properties/test_heavy_rows.py", "trial/test_mutants.py"),
 }
 """By the module of a mistake."""
 OWN: Mapping[str, Sequence[str]] = {
@@ -80,6 +82,9 @@ OWN: Mapping[str, Sequence[str]] = {
     ),
     "remainders_that_lean": ("privacy/mechanisms/test_entropy.py",),
     "no_noise_on_cells": ("privacy/release/test_chosen_bound.py", "privacy/mechanisms/test_independence.py"),
+    **dict.fromkeys(("half_scale_of_shares", "half_scale_of_ladders"), ("privacy/release/test_cells.py",)),
+    "ladders_are_forgotten": ("gateway/test_chosen_bounds.py",),
+    "all_of_delta_for_rho": ("accounting/test_privacy_filter.py",),
     "choice_of_half": ("privacy/mechanisms/test_quantile.py", "audit/test_choices.py"),
     **dict.fromkeys(
         ("noise_of_a_seed", "noise_once_more"), ("gateway/test_together.py", *_PAID, "audit/test_canaries.py")

@@ -187,3 +187,49 @@ def test_bounds_are_chosen_by_the_same_cells(policy: Policy, world: World, way: 
                     assert kept.exact() == plain.exact()
     for engine in engines:
         engine.close()
+
+
+def _moves_as_claimed(search: RowsPerUnit, policy: Policy, world: World, engines: Sequence[Memory], name: str) -> None:
+    """See that no unit moves a measurement further than claimed, and that what is kept changes no integer."""
+    kept, plain = (Measured.of(search, engine, world) for engine in engines)
+    for rows in databases(policy.tables["rides"], "rider", 2 * MOST, name):
+        assert max(kept.moves("rides", rows, "rider")) <= kept.claim
+        for engine in engines:
+            engine.fill("rides", rows)
+        assert kept.exact() == plain.exact()
+
+
+@pytest.mark.parametrize("way", [Way.ROWS, Way.ALL])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM rides JOIN zones ON zone_id >= from_zone",
+        "SELECT borough, sum(fare) FROM rides JOIN zones ON zone_id >= from_zone WHERE fare > 0 GROUP BY 1",
+    ],
+)
+def test_bounds_are_chosen_where_a_row_becomes_several(policy: Policy, world: World, way: Way, sql: str) -> None:
+    """A unit with one row in the table may have many measured ones: it is told apart, and moves the ladder no further."""
+    chosen = with_chosen_rows(policy, "rides", "passenger", most=4 * MOST)
+    engines = (Beside(chosen, way), Memory(chosen))
+    searches = [RowsPerUnit(part) for part in measurements(sql, chosen, world, engines[0]) if _is_chosen(part)]
+    assert searches
+    for search in searches:
+        _moves_as_claimed(search, chosen, world, engines, sql)
+    for engine in engines:
+        engine.close()
+
+
+def _is_chosen(part: Measurement) -> bool:
+    return isinstance(part, (Sums, Histogram)) and part.bound.up_to is not None
+
+
+@pytest.mark.parametrize("sql", ["SELECT count(*) FROM rides WHERE fare > 10", "SELECT sum(fare) FROM rides"])
+def test_a_ladder_beyond_the_declared_bound_misses_nobody(bounded: Policy, world: World, sql: str) -> None:
+    """Of a declared C the rows of units are kept that have more: the others have several, too, and are none of one row."""
+    engines = (Beside(bounded, Way.ROWS), Memory(bounded))
+    (part,) = measurements(sql, bounded, world, engines[0])
+    assert isinstance(part, Sums)
+    further = RowsPerUnit(replace(part, bound=replace(part.bound, up_to=4 * MOST)))
+    _moves_as_claimed(further, bounded, world, engines, sql)
+    for engine in engines:
+        engine.close()

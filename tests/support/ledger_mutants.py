@@ -17,6 +17,7 @@ from dpsql.accounting.sql import events, releases
 from dpsql.accounting.sql.releases import StoredItem
 from dpsql.accounting.sqlite.group_commit import GroupCommit
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.zcdp import rho_within
 from dpsql.engines import connect
 from dpsql.engines.base import Edition
 from dpsql.engines.duckdb import opening
@@ -24,6 +25,7 @@ from dpsql.engines.postgres import pool
 from dpsql.gateway import gateway, measuring
 from dpsql.gateway.measuring import Measuring, PaidPlan, ReadyPlan
 from dpsql.policy.model import Privacy
+from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.rewrite.analysis.told import same_rows
 from dpsql.trial.trial import StatementTrial
 
@@ -139,15 +141,8 @@ def reuse_at_any_price(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-def declared_is_kept(patch: pytest.MonkeyPatch) -> None:
-    """Read answers off others as if every row had all that is declared."""
-    patch.setattr(same_rows, "_may_leave_out", lambda *_: False)
+both
 
-
-def answers_move(patch: pytest.MonkeyPatch) -> None:
-    """Read an answer off the best that there is, each time it is asked for."""
-    patch.setattr(releases, "find_readings", lambda *_: {})
-    patch.setattr(releases, "keep_readings", lambda _, __, readings: readings)
 
 
 def read_too_late(patch: pytest.MonkeyPatch) -> None:
@@ -163,6 +158,21 @@ def delta_without_end(patch: pytest.MonkeyPatch) -> None:
         return right(replace(budget, total=Privacy(budget.total.epsilon, Fraction(1))), costs)
 
     patch.setattr(balance, "_shortfall", shortfall)
+
+
+def all_of_delta_for_rho(patch: pytest.MonkeyPatch) -> None:
+    """Let the sum of ρ have all of δ, and the charges' own part of it once more."""
+    right = PrivacyFilter.limit
+    assert isinstance(right, property)
+    assert right.fget is not None
+    whole = right.fget
+
+    def limit(budget: PrivacyFilter) -> Privacy:
+        if budget.concentrated is None:
+            return whole(budget)  # type: ignore[no-any-return]
+        return Privacy(rho_within(budget.total.epsilon, budget.total.delta), whole(budget).delta)
+
+    patch.setattr(PrivacyFilter, "limit", property(limit))
 
 
 def budget_without_end(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ import pytest
 from dpsql.gateway import measuring
 from dpsql.policy.model import Privacy
 from dpsql.privacy.measurement import pricing
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.mechanisms import (
     bernoulli,
     discrete_laplace,
@@ -135,6 +137,16 @@ def remainders_that_lean(patch: pytest.MonkeyPatch) -> None:
 def no_noise_on_cells(patch: pytest.MonkeyPatch) -> None:
     """Release histograms and searches for C as they are."""
     patch.setattr(release, "discrete_laplace", lambda _, __, n: [0] * n)
+
+
+def half_scale_of_shares(patch: pytest.MonkeyPatch) -> None:
+    """Make the noise on a profile's shares half as wide as it has to be."""
+    patch.setattr(BeyondBounds, "scale", property(lambda m: Fraction(m.sensitivity) / m.epsilon / 2))
+
+
+def half_scale_of_ladders(patch: pytest.MonkeyPatch) -> None:
+    """Make the noise on a ladder's cells half as wide as it has to be."""
+    patch.setattr(RowsPerUnit, "scale", property(lambda m: Fraction(m.sensitivity) / m.epsilon / 2))
 
 
 def choice_of_half(patch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,11 @@ from dpsql.question import Cancellation
 from dpsql.trial.begun import BegunTrial
 from tests.properties import test_lemma_mutants as of_lemmas
 from tests.properties import test_mutants as of_the_heart
+from tests.support import rows_mutants
+from tests.support.beside import Beside
 from tests.support.exactness import key_searches
 from tests.support.fix_engines import Engines
-from tests.support.fix_policy import with_rows
+from tests.support.fix_policy import with_chosen_rows, with_rows
 from tests.support.fix_wide import USERS
 from tests.support.fix_wide import Engines as WidePlans
 from tests.support.fix_world import World
@@ -113,3 +115,16 @@ def test_a_wrong_search_is_caught(mutant: Break, policy: Policy, world: World, t
         mutant(patch)
         with pytest.raises(TrialFailed):
             searched()
+
+
+def test_a_ladder_that_misses_rows_is_caught(policy: Policy, world: World) -> None:
+    """An individual with one row of the table, of which a join makes several, is among those that are removed."""
+    chosen = with_chosen_rows(policy, "rides", "passenger")
+    engine = Beside(chosen)
+    trial_court = court(chosen, world, engine)
+    sql = "SELECT count(*) FROM rides JOIN zones ON zone_id >= from_zone"
+    trial_court.tried(sql, "owner")
+    with pytest.MonkeyPatch.context() as patch:
+        rows_mutants.doubled_rows_are_one(patch)
+        with pytest.raises(TrialFailed):
+            trial_court.tried(sql, "owner")

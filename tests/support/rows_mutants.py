@@ -1,0 +1,34 @@
+"""Mistakes in who has one row alone, each as a patch: what the tests of how far a unit moves a ladder must catch."""
+
+from dataclasses import replace
+
+import pytest
+
+from dpsql.privacy.measurement import heavy_units
+from dpsql.privacy.measurement.contribution import Bound
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.kept import HeavyRows
+from dpsql.rewrite.ir.relation import Relation
+
+
+def doubled_rows_are_one(patch: pytest.MonkeyPatch) -> None:
+    """Take a unit with one row of the table for one with one measured row, where a join makes several of it."""
+    right = heavy_units._rows_apart
+
+    def rows_apart(relation: Relation, bound: Bound, emitter: Emitter) -> HeavyRows | None:
+        return right(relation, replace(bound, once=True), emitter)
+
+    patch.setattr(heavy_units, "_rows_apart", rows_apart)
+
+
+def some_rows_are_one(patch: pytest.MonkeyPatch) -> None:
+    """Take each row of a unit that has no more than are declared for a unit with that row alone."""
+    right, apart = heavy_units.of_several_rows, heavy_units._rows_apart
+
+    def of_several_rows(relation: Relation, bound: Bound, emitter: Emitter) -> heavy_units.Marked | None:
+        kept = apart(relation, bound, emitter)
+        with pytest.MonkeyPatch.context() as within:
+            within.setattr(heavy_units, "_rows_apart", lambda *_: kept and replace(kept, rows=1))
+            return right(relation, bound, emitter)
+
+    patch.setattr(heavy_units, "of_several_rows", of_several_rows)
