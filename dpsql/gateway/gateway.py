@@ -186,7 +186,8 @@ class Gateway(PlannedQuestions):
                 deps, priced = self._deps, self._profiles.plan(request).priced
                 stored = frozenset(self._measuring.stored(priced, request, self._measuring.epoch(request)))
                 free = Free({}, stored, ())
-                return Reply(explain(priced, prefix, deps.engine.edition, self._profiles.of(request), free))
+                known = Knowledge(self._profiles.of(request), {})
+                return Reply(explain(priced, prefix, deps.engine.edition, known, free))
             case ProfileStatement():
                 return Unpaid(partial(self._taken, request), partial(iter, ()))
 

@@ -146,8 +146,8 @@ def test_nothing_is_measured_on_a_copy_that_is_too_old(
     wanted = f"nothing is measured on the {engine.edition}, which is older than engine.oldest: 0 days"
     assert said == ([] if served else [wanted])
     with SqliteLedger(tmp_path / "ledger.db", lambda: datetime.now(UTC)) as ledger:
-        trouble = Readiness(lambda: (engine, config.policy), ledger, time.monotonic).trouble()
-    assert trouble == (None if served else EngineNotReady.text)
+        state = Readiness(lambda: (engine, config.policy), ledger, time.monotonic).state()
+    assert (state.answers, state.text) == (served, "ready" if served else EngineNotReady.text)
     engine.close()
 
 

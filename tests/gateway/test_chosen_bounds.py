@@ -224,7 +224,7 @@ def test_a_target_chooses_once(level: NoiseLevel, rides: Memory, auto: Policy, n
 
 
 def test_an_answer_belongs_to_the_ladder_that_chose_its_bound(client: Client) -> None:
-    """At the same ε of its own, what a dearer ladder leads to is another answer: who pays for one has not seen the other's C."""
+    """At the same ε of its own, a dearer ladder leads to another answer: who pays for one has not seen the other's C."""
     client.ask("SELECT count(*) FROM rides", Settings(error="2 %"))
     measured = max(set(charges(client)) - {Fraction(1, 20)})
     before = len(charges(client))

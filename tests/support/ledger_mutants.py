@@ -141,8 +141,20 @@ def reuse_at_any_price(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-both
+def declared_is_kept(patch: pytest.MonkeyPatch) -> None:
+    """Read answers off others as if every row had all that is declared."""
+    patch.setattr(same_rows, "_may_leave_out", lambda *_: False)
 
+
+def answers_move(patch: pytest.MonkeyPatch) -> None:
+    """Read an answer off the best that there is, each time it is asked for."""
+    patch.setattr(releases, "find_readings", lambda *_: {})
+    patch.setattr(releases, "keep_readings", lambda _, __, readings: readings)
+
+
+def ladders_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Answer with what was released for a C that another ladder chose."""
+    patch.setattr(PricedMeasurement, "read", property(lambda part: part.awaits))
 
 
 def read_too_late(patch: pytest.MonkeyPatch) -> None:
@@ -169,7 +181,7 @@ def all_of_delta_for_rho(patch: pytest.MonkeyPatch) -> None:
 
     def limit(budget: PrivacyFilter) -> Privacy:
         if budget.concentrated is None:
-            return whole(budget)  # type: ignore[no-any-return]
+            return whole(budget)
         return Privacy(rho_within(budget.total.epsilon, budget.total.delta), whole(budget).delta)
 
     patch.setattr(PrivacyFilter, "limit", property(limit))

@@ -50,7 +50,7 @@ class Lenses:
         *,
         until_found: bool = False,
     ) -> Lens | None:
-        """Find one, and remember it; what takes longer than planning may is none, unless an answer was given that needs it."""
+        """Find one, and remember it; what takes longer than planning may is none, unless an answer needs it again."""
         find = partial(lens, wanted, key[1], told, self._declared, self._enforced)
         try:
             through = find() if until_found else ended_when_overdue(find, None)
