@@ -29,6 +29,15 @@ class OpenBooks:
         """Return all of them."""
         return self.ledger, self.trail, self.times
 
+    def see_that_they_can_be_written(self) -> None:
+        """Return if a charge could be made now, and its line be written.
+
+        Raises:
+            DpsqlError: what clients would hear.
+        """
+        self.trail.see_that_it_can_be_written()
+        self.ledger.see_that_it_can_be_written()
+
     @property
     def for_gateway(self) -> tuple[Callable[[], Iterator[ChainedLine]], StageTimes]:
         """Return what the gateway reads of the trail, and where it counts times."""

@@ -309,7 +309,8 @@ class Server:
         vouch = self._listener.vouch
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
         ledger = self._books.ledger
-        ready = Readiness(lambda: (self._engine, self._config.policy), ledger, clock).state
+        see_books = self._books.see_that_they_can_be_written
+        ready = Readiness(lambda: (self._engine, self._config.policy), see_books, clock).state
         return Site(
             config.policy, roles_of(config), server.connect, ledger, os.urandom, clock, ready, read=self._days_of_copy
         )

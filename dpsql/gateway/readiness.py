@@ -4,10 +4,9 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
 from dpsql.engines.open import misfits
-from dpsql.errors import DpsqlError, EngineAway, EngineNotReady, LedgerBusy, LedgerFailed
+from dpsql.errors import DpsqlError, EngineAway, EngineNotReady
 from dpsql.policy.model import Policy
 from dpsql.question import Cancellation
 
@@ -27,17 +26,19 @@ class ReadyState(NamedTuple):
 
 
 class Readiness:
-    """Checks that the engine takes measurements and the ledger can be read, without charging or running one."""
+    """Checks that the engine takes measurements and the books can be written, without charging or running one."""
 
-    def __init__(self, engine: Callable[[], tuple[Engine, Policy]], ledger: Ledger, clock: Callable[[], float]) -> None:
-        """`engine` returns the current engine and its policy."""
-        self._engine, self._ledger = engine, ledger
+    def __init__(
+        self, engine: Callable[[], tuple[Engine, Policy]], see_books: Callable[[], None], clock: Callable[[], float]
+    ) -> None:
+        """`engine` returns the current engine and its policy; `see_books` raises what clients hear who can't be charged."""
+        self._engine, self._see_books = engine, see_books
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: tuple[float, ReadyState] | None = None
 
     def state(self) -> ReadyState:
-        """Return whether engine and ledger are ready."""
+        """Return whether engine, ledger and audit trail are ready."""
         with self._lock:
             if self._seen is None or self._clock() - self._seen[0] > _KEPT:
                 state = self._look()
@@ -48,8 +49,8 @@ class Readiness:
     def _look(self) -> ReadyState:
         engine, policy = self._engine()
         try:
-            self._ledger.entries(None, 1, Cancellation())
-        except (LedgerBusy, LedgerFailed) as failed:
+            self._see_books()
+        except DpsqlError as failed:
             return ReadyState(answers=False, text=failed.message)
         unfit = misfits(engine)
         told = ("ready", *(text.replace(f"{policy.tables[table].file}: ", "") for table, text in unfit.items()))

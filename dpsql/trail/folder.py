@@ -9,6 +9,7 @@ import fcntl
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ class TrailFolder:
         make_directory(directory)
         see_directory(directory)
         self._lock = open_private(directory / "head", os.O_RDWR | os.O_CREAT)
+        self._of_process = threading.Lock()
 
     def close(self) -> None:
         """Close `head`."""
@@ -89,14 +91,21 @@ class TrailFolder:
             self._write_head(Head(link.number, link.hash, head.file, head.size + len(data)))
         return tuple(map(len, written))
 
+    def touch(self) -> None:
+        """Write what says where the last line ends once more, to see that it can be."""
+        with self._turn():
+            os.pwrite(self._lock, os.pread(self._lock, 2 * _WIDTH, 0), 0)
+            os.fsync(self._lock)
+
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        try:
-            self._see_place()
-            yield
-        finally:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)
+        with self._of_process:  # which has one lock of the file, for all of its threads
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            try:
+                self._see_place()
+                yield
+            finally:
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     def _see_place(self) -> None:
         """See that the directory is the one that was opened: the chain would begin anew in another."""

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from dpsql.accounting.sqlite.trouble import ROOM
 from dpsql.errors import AuditFailed, ConfigError
+from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.trail.chain import ChainedLine
 from dpsql.trail.folder import TrailFolder
 from dpsql.trail.line_allowance import LineAllowance
@@ -25,6 +26,7 @@ from dpsql.trail.reading import newest_first
 from dpsql.trail.record import AuditEvent, AuditRecord
 
 _LOG = logging.getLogger("dpsql.trail")
+_RATE_LIMITED = RateLimitedLog(_LOG)
 _TOGETHER = 0.2
 """Seconds that a line waits for others, if nobody waits for it."""
 _AGAIN = 1.0
@@ -102,6 +104,19 @@ class AuditTrail:
         """See that lines can be written; see `Trail`."""
         if self._failing or self._no_room:
             raise AuditFailed
+
+    def see_that_it_can_be_written(self) -> None:
+        """Return if a line could be written now: something is, which changes nothing.
+
+        Raises:
+            AuditFailed: none could.
+        """
+        self.check()
+        try:
+            self._folder.touch()
+        except OSError as error:
+            _RATE_LIMITED.warning("the audit trail can't be written: %s", error)
+            raise AuditFailed from error
 
     def newest_first(self) -> Iterator[ChainedLine]:
         """Yield the lines of all processes, the newest first."""

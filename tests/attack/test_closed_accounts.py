@@ -65,9 +65,9 @@ def test_what_breaks_in_the_release_is_free(
 ) -> None:
     """A mistake that some constants meet is met before anything is paid, also where the form was tried with others."""
 
-    def breaking(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -> Release:
+    def breaking(measurement: Histogram, exact: ExactBuckets, entropy: Entropy, missing: bool) -> Release:
         _ = measurement.epsilon / (len(measurement.points) - 3)
-        return right(measurement, exact, entropy)
+        return right(measurement, exact, entropy, missing)
 
     right = release_buckets
     monkeypatch.setattr(released, "release_buckets", breaking)

@@ -146,7 +146,8 @@ def test_nothing_is_measured_on_a_copy_that_is_too_old(
     wanted = f"nothing is measured on the {engine.edition}, which is older than engine.oldest: 0 days"
     assert said == ([] if served else [wanted])
     with SqliteLedger(tmp_path / "ledger.db", lambda: datetime.now(UTC)) as ledger:
-        state = Readiness(lambda: (engine, config.policy), ledger, time.monotonic).state()
+        seen = ledger.see_that_it_can_be_written
+        state = Readiness(lambda: (engine, config.policy), seen, time.monotonic).state()
     assert (state.answers, state.text) == (served, "ready" if served else EngineNotReady.text)
     engine.close()
 

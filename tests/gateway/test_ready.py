@@ -1,17 +1,19 @@
 """What fails before the charge is free, what fails after it is not, and no measurement is charged that was not ready."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady, LedgerFailed
 from dpsql.gateway.readiness import Readiness, ReadyState
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
 from tests.gateway.engines import Watched
 from tests.gateway.ledgers import with_total
-from tests.support.fix_world import NewClient, World
+from tests.support.fix_world import Client, NewClient, World
 from tests.support.records import Maker
 from tests.support.served import Served
 
@@ -58,7 +60,8 @@ def test_a_connection_that_breaks_after_the_charge_leaves_it(rides: Served, new_
 def test_monitors_are_told(rides: Served, world: World, new_client: NewClient) -> None:
     """Within seconds; and who asks often does not ask the engine often."""
     now = [0.0]
-    readiness = Readiness(lambda: (rides, world.policy), new_client(rides).ledger, lambda: now[0])
+    ledger = _sql_ledger(new_client(rides))
+    readiness = Readiness(lambda: (rides, world.policy), ledger.see_that_it_can_be_written, lambda: now[0])
     assert readiness.state() == ReadyState()
     rides.execute("REVOKE SELECT ON rides FROM reader")
     assert readiness.state() == ReadyState()
@@ -70,20 +73,24 @@ def test_monitors_are_told(rides: Served, world: World, new_client: NewClient) -
 
 
 def test_monitors_are_told_of_a_ledger_that_is_away(
-    rides: Served, world: World, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+    rides: Served, world: World, new_client: NewClient, tmp_path: Path
 ) -> None:
-    """Clients would hear that instead of an answer."""
-    now, ledger = [0.0], new_client(rides).ledger
-    readiness = Readiness(lambda: (rides, world.policy), ledger, lambda: now[0])
-
-    def away(*_: object) -> None:
-        raise LedgerFailed
-
-    monkeypatch.setattr(type(ledger), "entries", away)
+    """Clients would hear that instead of an answer. To look charges nothing."""
+    now, ledger = [0.0], _sql_ledger(new_client(rides))
+    readiness = Readiness(lambda: (rides, world.policy), ledger.see_that_it_can_be_written, lambda: now[0])
+    assert readiness.state() == ReadyState()
+    ledger.path.rename(tmp_path / "moved")
+    now[0] += 6
     assert readiness.state() == ReadyState(answers=False, text=LedgerFailed.text)
-    monkeypatch.undo()
+    (tmp_path / "moved").rename(ledger.path)
     now[0] += 6
     assert readiness.state() == ReadyState()
+    assert not ledger.entries(None, 9)
+
+
+def _sql_ledger(client: Client) -> SqliteLedger:
+    assert isinstance(client.ledger, SqliteLedger)
+    return client.ledger
 
 
 def _end(rides: Served) -> None:

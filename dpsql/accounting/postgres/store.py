@@ -123,6 +123,10 @@ class PostgresStore:
     def check(self) -> None:
         """Return: how much room the server has it tells nobody, but by the error of a transaction."""
 
+    def touch(self, connection: SqlConnection) -> None:
+        """Write the version of the tables again; see `LedgerStore.touch`."""
+        connection.execute("UPDATE version SET number = ?1", (schema.SERVER_VERSION,))
+
     def check_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger still is the one that was opened, the data set's, and has all that we know of.
 

@@ -84,6 +84,17 @@ class SqlLedger:
         self._claims.close()
         self._store.close()
 
+    def see_that_it_can_be_written(self) -> None:
+        """Return if a charge could be made now: something is written, which changes nothing.
+
+        Raises:
+            DpsqlError: what whoever is to be charged would hear.
+        """
+        self._store.check()
+        with self._store.write() as connection:
+            self._store.check_owner(connection)
+            self._store.touch(connection)
+
     @contextmanager
     def open_statement(
         self,

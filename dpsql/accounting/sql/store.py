@@ -81,6 +81,9 @@ class LedgerStore(Protocol):
     def check(self) -> None:
         """Return if a charge would last, as far as can be told before a transaction; raise what tells why it would not."""
 
+    def touch(self, connection: SqlConnection) -> None:
+        """Write what is there already, in a transaction of `write`."""
+
     def check_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger is still the one that was opened, and the data set's.
 

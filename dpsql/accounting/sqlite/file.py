@@ -202,6 +202,10 @@ class SqliteFile:
             trouble.check_place(_log(self._path), self._log.inode)
         trouble.check_room(self._path)
 
+    def touch(self, connection: SqlConnection) -> None:
+        """Write the version of the tables again; see `LedgerStore.touch`."""
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
     def check_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger still is the data set's for which it was opened.
 
