@@ -8,7 +8,8 @@ PostgreSQL, or draws thousands of examples is here. docs/development.md says wha
 LONG = """
 accounting/postgres accounting/sql/test_window accounting/sqlite/test_trouble
 agents
-attack/test_catalogue attack/test_frozen attack/test_growing attack/test_one_analyst attack/test_rights attack/test_superuser
+attack/test_agents attack/test_catalogue attack/test_frozen attack/test_growing attack/test_long_conditions
+attack/test_one_analyst attack/test_rights attack/test_superuser
 attack/test_statements::test_rows_that_fail_where_make_nothing_overflow
 audit/test_canaries audit/test_keys audit/test_transcripts::test_what_is_wrong
 benchmarks canaries
