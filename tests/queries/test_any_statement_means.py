@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.readout import PartialSum, Readout
-from dpsql.privacy.measurement.plan import DistinctCountOutput, Output, StatisticOutput
+from dpsql.privacy.measurement.plan import DistinctCountOutput, KnownOutput, Output, StatisticOutput, VoteOutput
 from tests.support.dialects import DIALECTS
 from tests.support.exactness import plans
 from tests.support.fix_dirty import NewUser
@@ -102,7 +102,7 @@ def _alike_rows(outputs: Sequence[Output], row: Sequence[object], wanted: Sequen
 
 def _alike(output: Output, value: object, right: object, numbers: Mapping[Feature | None, float]) -> bool:
     """Return whether a value is the right one, as nearly as it can be; what is about no rows may have the sum 0."""
-    if isinstance(output, DistinctCountOutput) or (
+    if isinstance(output, (DistinctCountOutput, VoteOutput, KnownOutput)) or (
         isinstance(output, StatisticOutput) and output.readout.moment.name == "count"
     ):
         return _number(value) == _number(right)

@@ -15,7 +15,7 @@ from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Privacy
 from dpsql.privacy.accuracy.emptiness import within_noise
-from dpsql.privacy.accuracy.expected_error import Expected, ForeseenBounds, expected
+from dpsql.privacy.accuracy.expected_error import Expected, ForeseenBounds, expected, told_from
 from dpsql.privacy.accuracy.margin import first_width
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
@@ -187,6 +187,9 @@ def _scope(
     for line in expected(plan, bounds):
         share = "" if line.relative is None or line.up_to else f", about {100 * line.relative:.3g} % of {line.compared}"
         yield f"     Output {line.output}: {_margin(line)}{line.unit} with 95 %{share}{line.given}"
+    for told in told_from(plan, bounds):
+        rows = f"{told.rows:,}" if told.up_to is None else f"{told.rows:,} to {told.up_to:,}"
+        yield f"     Output {told.output}: told from about {rows} rows on, fewer look like none{told.given}"
 
 
 def _margin(line: Expected) -> str:

@@ -30,10 +30,8 @@ def within_noise(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margi
     sums = None if plan.count is None or plan.count.part is None or not plan.parts else plan.parts[plan.count.part]
     if plan.count is None or not isinstance(sums, Sums):
         return None
-    nothing = dict.fromkeys(plan.count.readout.features, 0.0)
-    level = 1 - (1 - LEVEL) / max(groups, 1)
     of_count = (margins or {}).get(plan.count.part or 0) or Margins.of(sums)
-    return max(of_count.half_width(plan.count.readout, nothing, level) or 0.0, _HALF_A_ROW)
+    return least_told(of_count, plan.count.readout, groups)
 
 
 def is_told(margins: Margins, readout: Readout, estimates: Estimates) -> bool:
@@ -41,6 +39,13 @@ def is_told(margins: Margins, readout: Readout, estimates: Estimates) -> bool:
     if not statistic(readout.moment.name).located:
         return True
     return row_count(readout, estimates) > margins.reached(estimates)(count_weights(readout))
+
+
+def least_told(margins: Margins | None, readout: Readout, groups: int) -> float:
+    """Return the noisy count above which some row is counted, in all of so many groups together with 95 %."""
+    nothing = dict.fromkeys(readout.features, 0.0)
+    width = None if margins is None else margins.half_width(readout, nothing, 1 - (1 - LEVEL) / max(groups, 1))
+    return max(width or 0.0, _HALF_A_ROW)
 
 
 def emptiness(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margins] | None = None) -> MayBeEmpty:

@@ -1,17 +1,26 @@
 """How noisy an answer will be, before anything is measured: from the plan and the expected number of rows alone."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 
+from dpsql.privacy.accuracy.emptiness import least_told
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.features.feature import ONE, Shape
 from dpsql.privacy.features.gradient import MeanAndVariance, Values, added, times
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, Output, QuantileOutput, StatisticOutput
+from dpsql.privacy.measurement.plan import (
+    DistinctCountOutput,
+    MeasurementPlan,
+    Output,
+    QuantileOutput,
+    StatisticOutput,
+    VoteOutput,
+)
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
@@ -36,6 +45,19 @@ class Expected:
     up_to: float | None = None
     """The margin for the most that C may be, where that will be chosen and nobody knows it; `margin` is for the least."""
     given: str = ""
+    """The C for which it is told, where that will be chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """From how many rows on one output says that there is any."""
+
+    output: str
+    rows: int
+    """For the least that C may be."""
+    up_to: int | None
+    """For the most that C may be, where that will be chosen and nobody knows it."""
+    given: str
     """The C for which it is told, where that will be chosen."""
 
 
@@ -84,6 +106,26 @@ def _expected(plan: MeasurementPlan, bounds: _Bounds) -> list[tuple[Output, Expe
     ]
     found += [(plan.outputs[whole], _quotient(plan, part, whole, bounds)) for part, whole in plan.quotients]
     return [(output, error) for output, error in found if error is not None]
+
+
+def told_from(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxyType({})) -> Iterator[Told]:
+    """Yield what is decided by whether there is any row, and from how many on it is told."""
+    for output in plan.outputs:
+        if not isinstance(output, VoteOutput) or output.part is None or not plan.parts or output.margin:
+            continue
+        sums, foreseen = plan.parts[output.part], bounds.get(output.part)
+        if isinstance(sums, Sums) and output.readouts:
+            chosen = (None,) if foreseen is None else (foreseen.least, foreseen.most or foreseen.least)
+            rows = [_rows_told(sums, output.readouts, max(len(plan.groups.grouped), 1), bound) for bound in chosen]
+            name = "count(DISTINCT …)" if output.name == "count" else f"{output.name}(…)"
+            yield Told(name, rows[0], rows[-1] if rows[-1] > rows[0] else None, _given(plan, output, bounds))
+
+
+def _rows_told(sums: Sums, readouts: Sequence[Readout], groups: int, bound: ChosenBound | None) -> int:
+    """Return how many rows are above the noise in half of the answers, and mostly so twice as many."""
+    sums, cut, readouts = _settled(sums, bound, *readouts)
+    margins = Margins.of(sums, cut)
+    return max(math.ceil(2 * max(least_told(margins, readout, groups) for readout in readouts)), 1)
 
 
 def _given(plan: MeasurementPlan, output: Output, bounds: ForeseenBounds) -> str:

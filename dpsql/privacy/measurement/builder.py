@@ -35,6 +35,7 @@ from dpsql.rewrite.analysis.bounds import bounded as interval_of
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.keys import domain, number_of_tuples, number_of_values
+from dpsql.rewrite.functions.logical import only_branch
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
@@ -124,17 +125,19 @@ class Builder:
                 return [aggregate]
             case asked.Margin(of=asked.Moment() as moment):
                 return [moment]
+            case asked.Margin(of=asked.Vote() as vote):
+                return self._moments(vote)
             case asked.Margin():
                 raise AssertionError(aggregate)
             case asked.Vote(arg=arg, where=where):
-                return [asked.Moment("count", (), both(where, _is(arg, value))) for value in self._choices(arg)]
+                return [asked.Moment("count", (), both(where, is_value(arg, value))) for value in self._choices(arg)]
 
     def _read(
         self, part: int, aggregate: asked.Moment | asked.Margin | asked.Vote, readouts: Sequence[Readout]
     ) -> Output:
         match aggregate:
-            case asked.Vote(name=name, arg=arg):
-                return VoteOutput(part, name, self._choices(arg), tuple(readouts))
+            case asked.Vote(name=name, arg=arg) | asked.Margin(of=asked.Vote(name=name, arg=arg)):
+                return VoteOutput(part, name, self._choices(arg), tuple(readouts), isinstance(aggregate, asked.Margin))
             case _:
                 margin = aggregate if isinstance(aggregate, asked.Margin) else None
                 return StatisticOutput(part, readouts[0], margin is not None, margin is not None and margin.cut)
@@ -183,7 +186,10 @@ class Builder:
                 return DistinctCountOutput(self._add(self._distinct(aggregate)), self._number(aggregate))
             case asked.GroupingCall():
                 return GroupingOutput(tuple(keys.index(key) for key in aggregate.keys))
-            case asked.Moment() | asked.Margin() | asked.Vote():
+            case asked.Vote() | asked.Margin(of=asked.Vote()):
+                (output,) = self._statistics([aggregate])  # whose many values would make the noise of others larger
+                return output
+            case asked.Moment() | asked.Margin():
                 raise AssertionError(aggregate)
 
     def _point(self, aggregate: asked.Quantile | asked.Extreme) -> QuantileOutput:
@@ -283,12 +289,22 @@ def _adds_up(moment: asked.Moment) -> bool:
 
 
 def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Vote]:
-    """Return whether an aggregate is read off sums."""
-    return isinstance(_measured(aggregate), (asked.Moment, asked.Vote))
+    """Return whether an aggregate is read off the sums that all share."""
+    of = _measured(aggregate)
+    return isinstance(of, asked.Moment) or (isinstance(of, asked.Vote) and of.name != "count")
 
 
-def _is(arg: Expr, value: Value) -> Expr:
-    """Return the condition that an expression has a value."""
+def is_value(arg: Expr, value: Value) -> Expr:
+    """Return the condition that an expression has a value: of one that is chosen by a condition, that it holds, or not."""
+    branch = only_branch(arg)
+    if branch is not None and isinstance(branch[1], Const) and isinstance(branch[2], Const):
+        condition, chosen, other = branch
+        if isinstance(chosen, Const) and isinstance(other, Const) and chosen.value != other.value:
+            holds = Apply("is_true", (condition,), SqlType.BOOLEAN)
+            if value == chosen.value:
+                return condition
+            if value == other.value:
+                return Apply("not", (holds,), SqlType.BOOLEAN)
     if arg.type is SqlType.BOOLEAN:
         return Apply("is_true" if value else "is_false", (arg,), SqlType.BOOLEAN)
     return Apply("eq", (arg, Const(value, arg.type)), SqlType.BOOLEAN)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
 
 from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
@@ -22,6 +21,7 @@ from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.ir.relation import Relation, UnitRows
 from dpsql.rewrite.syntax.named.grouping import Set
+from dpsql.rewrite.translate.rows.aggregates import VoteName
 
 Measurement = Sums | Histogram | KeySearch
 """The measurements that outputs are read off."""
@@ -100,12 +100,21 @@ class GroupingOutput:
 
 @dataclass(frozen=True, slots=True)
 class VoteOutput:
-    """An output that is one of some values, by the noisy counts of each."""
+    """An output that is one of some values, or their number, by the noisy counts of each."""
 
     part: int | None
-    name: Literal["bool_and", "bool_or", "mode"]
+    name: VoteName
     values: tuple[Value, ...]
     readouts: tuple[Readout, ...]
+    margin: bool = False
+    """Whether it is not the number of values, but how many more there may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownOutput:
+    """An output that the policy knows, whatever rows there are."""
+
+    value: Value | None
 
 
 Output = (
@@ -116,6 +125,7 @@ Output = (
     | PointMarginOutput
     | GroupingOutput
     | VoteOutput
+    | KnownOutput
 )
 
 

@@ -7,14 +7,16 @@ from functools import cache, partial
 
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.choices import EmptyGroups
-from dpsql.policy.model import MechanismName, Role, Table, UniqueKey
-from dpsql.privacy.measurement.builder import Builder
+from dpsql.policy.model import MechanismName, Role, Table, UniqueKey, Value
+from dpsql.privacy.features.blocks import MOST_FEATURES
+from dpsql.privacy.measurement.builder import Builder, is_value
 from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_not_of_units, check_scope, unit_computed
 from dpsql.privacy.measurement.plan import (
     GroupingOutput,
+    KnownOutput,
     Measurement,
     MeasurementPlan,
     Output,
@@ -27,12 +29,14 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, selected_groups
 from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.rewrite.analysis.keys import Key
+from dpsql.rewrite.analysis.keys import Key, domain
 from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.predicates import denied
 from dpsql.rewrite.analysis.whose.owners import owners
 from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers, check_numbers_in, unit_numbers
 from dpsql.rewrite.functions.domains import lists_too_many
-from dpsql.rewrite.ir.expr import Expr, refs
+from dpsql.rewrite.functions.logical import negated
+from dpsql.rewrite.ir.expr import Expr, both, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
@@ -157,11 +161,14 @@ def _measured(
     fixed = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
     build = partial(Builder, relation, every, fixed, alike=context.alike)
     possible = [a for a in aggregates if is_possible(a, relation, context.declared)]
-    plan = _planned(build, delta, keys, possible, facts_of, context)
-    if len(possible) < len(aggregates):
+    voted = {a: a if delta else _as_vote(a, relation, env, context.declared) for a in possible}
+    known = {a: known for a in possible if (known := _known_output(voted[a], relation, env, context.declared))}
+    measured = [a for a in possible if a not in known]
+    plan = _planned(build, delta, keys, [voted[a] for a in measured], facts_of, context)
+    if len(measured) < len(aggregates):
         never = [a for a in aggregates if a not in possible]
-        read = dict(zip(possible, plan.outputs, strict=True))
-        read |= zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True)
+        read: dict[Aggregate, Output] = dict(zip(measured, plan.outputs, strict=True))
+        read |= {**known, **dict(zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True))}
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
         search = KeySearch(relation, every, replace(fixed, rows=bound.groups, form=Form.TRUNCATE), delta)
@@ -189,12 +196,66 @@ def _without_margins_of_cut_numbers(plan: MeasurementPlan, aggregates: Sequence[
     return replace(plan, outputs=tuple(outputs))
 
 
+def _as_vote(aggregate: Aggregate, relation: Relation, env: Env, declared: Declared) -> Aggregate:
+    """Return what is decided by the counts of few values as that: an extreme of ones and zeros, a number of values."""
+    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    values = (
+        _values(of.arg, of.where, relation, env, declared) if isinstance(of, (asked.Extreme, asked.Distinct)) else ()
+    )
+    match of:
+        case asked.Extreme(name=name, arg=arg, where=where, ordered=None) if values and set(values) <= {0, 1}:
+            return aggregate if of is not aggregate else asked.Vote(name, arg, where)
+        case asked.Distinct(arg=arg, where=where) if values:
+            vote = asked.Vote("count", arg, where)
+            return vote if of is aggregate else asked.Margin(vote)
+        case _:
+            return aggregate
+
+
+def _known_output(aggregate: Aggregate, relation: Relation, env: Env, declared: Declared) -> KnownOutput | None:
+    """Return what the policy knows of whether there is any: no row can be one, or no other; None where it does not."""
+    match aggregate:
+        case asked.Vote(name="max" | "bool_or" as name, arg=arg, where=where):
+            wanted, other = (1, 0) if name == "max" else (True, False)
+        case asked.Vote(name="min" | "bool_and" as name, arg=arg, where=where):
+            wanted, other = (0, 1) if name == "min" else (False, True)
+        case _:
+            return None
+    values = _values(arg, where, relation, env, declared)
+    if values is None or wanted in values:
+        return None
+    return KnownOutput(other if other in values else None)
+
+
+def _values(arg: Expr, where: Expr, relation: Relation, env: Env, declared: Declared) -> tuple[Value, ...] | None:
+    """Return the values, but NULL, that an expression can have in the rows that are asked for; None where they are many."""
+    try:
+        listed = [value for value in domain(arg, env, MOST_FEATURES) if value is not None]
+    except (MissingBounds, Unsupported):
+        return None
+    if not listed:
+        return None
+    rows = both(relation.condition, where)
+    return tuple(v for v in listed if narrowed(refs(arg, where), both(rows, _has(arg, v)), declared) is not None)
+
+
+def _has(arg: Expr, value: Value) -> Expr:
+    """Return the condition that an expression has a value, where it only matters that it is true."""
+    if not isinstance(value, bool):
+        return is_value(arg, value)
+    inner = negated(arg)
+    if inner is not None:
+        return denied(inner) if value else inner
+    return arg if value else denied(arg)
+
+
 def _of_no_rows(
     aggregates: Sequence[Aggregate], keys: Sequence[Expr], build: _Build, facts_of: Known, role: Role
 ) -> tuple[Output, ...]:
     """Return how aggregates of no rows are read: of nothing."""
     outputs = build(Fraction(0), role, facts_of).plan(aggregates, keys).outputs
-    return tuple(output if isinstance(output, GroupingOutput) else replace(output, part=None) for output in outputs)
+    unmeasured = (GroupingOutput, KnownOutput)
+    return tuple(output if isinstance(output, unmeasured) else replace(output, part=None) for output in outputs)
 
 
 def _planned(

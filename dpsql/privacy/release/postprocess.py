@@ -13,7 +13,7 @@ from dpsql.errors import InternalError
 from dpsql.policy.choices import Digits
 from dpsql.policy.model import Value
 from dpsql.privacy.accuracy.digits import NoiseScales, last_place, place_of_margin, rounded, rounded_up
-from dpsql.privacy.accuracy.emptiness import emptiness, is_told
+from dpsql.privacy.accuracy.emptiness import emptiness, is_told, least_told
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
 from dpsql.privacy.accuracy.point_margin import point_half_width
@@ -25,6 +25,7 @@ from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
     DistinctMarginOutput,
     GroupingOutput,
+    KnownOutput,
     MeasurementPlan,
     Output,
     PointMarginOutput,
@@ -43,7 +44,6 @@ from dpsql.rewrite.translate.rows.aggregates import Moment
 
 CanHaveRows = Callable[[KeyRow], bool]
 """Returns whether a group can have rows."""
-_HALF = 0.5
 _UNITS = Readout(Moment("count", ()), ONE)
 _ONE_SIDED = 2 * LEVEL - 1
 """The level of an interval whose lower end the value exceeds in 95 of 100 cases."""
@@ -207,7 +207,9 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, shows
             nothing = output.part is None or not plan.parts
             return _of_no_rows(output) if nothing else format_number(_statistic(output, line, type_, shows), type_)
         case VoteOutput():
-            return _voted(plan, output, estimates, type_)
+            return _voted(plan, output, line, type_)
+        case KnownOutput(value=value):
+            return key_text(value, type_)
         case DistinctCountOutput(part=part):
             counted = 0.0 if part is None or not plan.parts else estimates[part][ONE]
             return format_number(_possible_number(counted, output.most, shows), type_)
@@ -285,26 +287,35 @@ def _of_no_rows(output: StatisticOutput) -> CellText:
     return "0" if output.margin or statistic(output.readout.moment.name).counts else None
 
 
-def _voted(
-    plan: MeasurementPlan, output: VoteOutput, estimates: Sequence[Mapping[Feature, float]], type_: str
-) -> CellText:
-    """Return the value with the most votes; for BOOL_AND and BOOL_OR whether any row, to half a row, speaks against or for.
+def _voted(plan: MeasurementPlan, output: VoteOutput, line: _Line, type_: str) -> CellText:
+    """Return what is decided by the values that rows have, as their noisy counts tell; NULL where they tell of none.
 
-    NULL where no value has half a row.
+    A value is had by some row where its count is above its noise. BOOL_OR and MAX are the largest such value, BOOL_AND and
+    MIN the smallest, MODE that of the most rows.
     """
+    counts = output.name == "count"
     if output.part is None or not plan.parts:
+        return "0" if counts else None
+    estimates, margins = line.estimates[output.part], line.margins.get(output.part)
+    votes = dict.fromkeys(output.values, 0.0)
+    for value, readout in zip(output.values, output.readouts, strict=True):
+        votes[value] = _estimate(readout, estimates, _AS_IT_IS) or 0.0
+    told = [
+        value
+        for value, readout in zip(output.values, output.readouts, strict=True)
+        if votes[value] > least_told(margins, readout, len(plan.groups.shown))
+    ]
+    if counts:
+        return format_number(float(len(votes) - len(told) if output.margin else len(told)), type_)
+    if not told:
         return None
-    counts = [_estimate(readout, estimates[output.part], _AS_IT_IS) or 0.0 for readout in output.readouts]
-    if max(counts, default=0.0) < _HALF:
-        return None
-    votes = dict(zip(output.values, counts, strict=True))
     match output.name:
-        case "bool_or":
-            return key_text(votes.get(True, 0.0) >= _HALF, type_)
-        case "bool_and":
-            return key_text(votes.get(False, 0.0) < _HALF, type_)
-        case "mode":
-            return key_text(max(votes, key=votes.__getitem__), type_)
+        case "bool_or" | "max":
+            return key_text(max(told), type_)
+        case "bool_and" | "min":
+            return key_text(min(told), type_)
+        case _:
+            return key_text(max(told, key=votes.__getitem__), type_)
 
 
 def _sums(plan: MeasurementPlan, part: int | None) -> Sums:

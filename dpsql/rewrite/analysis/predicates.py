@@ -53,7 +53,7 @@ def where(condition: Expr, env: Env, *, holds: bool) -> Env:
 def assumed(condition: Expr, env: Env, *, holds: bool, chosen: bool) -> tuple[Env, bool]:
     """Return the same, and whether it can be so at all; of rows that are `chosen` nothing else is computed."""
     narrowed_env, possible = dict(env), True
-    for conjunct in conjuncts(condition if holds else _denied(condition)):
+    for conjunct in conjuncts(condition if holds else denied(condition)):
         about = _about(conjunct)
         if about is None or (isinstance(about, Ref) and narrowed_env[about].values is not None):
             continue
@@ -69,13 +69,13 @@ def assumed(condition: Expr, env: Env, *, holds: bool, chosen: bool) -> tuple[En
     return narrowed_env, possible
 
 
-def _denied(expr: Expr) -> Expr:
+def denied(expr: Expr) -> Expr:
     """Return what holds of values where a condition does not.
 
     NOT (n < 3 OR n = 7)  →  n >= 3 AND n <> 7
     """
     condition = _condition(expr)
-    denial = condition.denied(expr, _denied) if isinstance(expr, Apply) and condition else None
+    denial = condition.denied(expr, denied) if isinstance(expr, Apply) and condition else None
     return TRUE if denial is None else denial
 
 

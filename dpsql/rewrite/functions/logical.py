@@ -20,6 +20,11 @@ def only_branch(expr: Expr) -> tuple[Expr, Expr, Expr] | None:
     return None
 
 
+def negated(expr: Expr) -> Expr | None:
+    """Return the condition a of NOT a; None for any other expression."""
+    return expr.args[0] if isinstance(expr, Apply) and expr.op == "not" else None
+
+
 def branches(apply: Apply) -> Iterator[tuple[Expr, Expr]]:
     """Yield the conditions of a CASE, each with its result."""
     return zip(apply.args[:-1:2], apply.args[1:-1:2], strict=True)

@@ -23,6 +23,7 @@ SELECT payment_type, count(*), avg(fare) FROM trips GROUP BY 1
     SELECT count(*) FILTER (WHERE payment_type = 'cash'), count(*) FROM trips
     SELECT sum(CASE WHEN payment_type = 'cash' THEN 1 ELSE 0 END) FROM trips
     SELECT count(payment_type) FROM trips
+    SELECT count(DISTINCT payment_type), bool_or(payment_type = 'cash') FROM trips
     SELECT sum(fare) FILTER (WHERE payment_type = 'cash') FROM trips
     SELECT payment_type, count(*) FROM trips GROUP BY ROLLUP (payment_type)
 SELECT date_trunc('day', pickup_ts) AS day, count(*), avg(tip) FROM trips GROUP BY 1

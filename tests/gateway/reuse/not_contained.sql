@@ -12,7 +12,6 @@ SELECT payment_type, count(*), avg(fare) FROM trips GROUP BY 1
     SELECT payment_type, sum(fare * tip) FROM trips GROUP BY 1
     SELECT payment_type, count(DISTINCT passenger_id) FROM trips GROUP BY 1
     SELECT payment_type, count(DISTINCT pickup_zone) FROM trips GROUP BY 1
-    SELECT count(DISTINCT payment_type) FROM trips
     SELECT mode() WITHIN GROUP (ORDER BY passenger_count) FROM trips
     SELECT payment_type, passenger_count, count(*) FROM trips GROUP BY 1, 2
     SELECT passenger_count, count(*) FROM trips GROUP BY 1

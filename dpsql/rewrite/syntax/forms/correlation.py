@@ -78,7 +78,7 @@ def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Polic
     return Correlated(tuple(pairs), tuple(own), reads_rows(inner, ctes, policy))
 
 
-def reads_rows(inner: exp.Select, ctes: Ctes, policy: Policy) -> bool:
+def reads_rows(inner: exp.Expr, ctes: Ctes, policy: Policy) -> bool:
     """Return whether there is anything protected in a subquery, by any name."""
     pending: list[exp.Expr] = [inner]
     seen: set[str] = set()

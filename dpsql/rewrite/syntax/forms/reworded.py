@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.any_rows import ask_for_any
 from dpsql.rewrite.syntax.forms.compared import tie_compared
 from dpsql.rewrite.syntax.forms.extremes import compare_extremes
 from dpsql.rewrite.syntax.forms.group_windows import ask_for_groups
@@ -29,6 +30,7 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
             _put_below(query)
             exist_instead(query, ctes, policy)
             compare_extremes(query, ctes, policy)
+            ask_for_any(query, ctes, policy)
             join_constants_instead(query, ctes, policy)
             ask_for_groups(query, ctes, policy)
             without_laterals(query, ctes, policy)

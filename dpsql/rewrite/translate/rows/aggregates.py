@@ -33,6 +33,9 @@ from dpsql.rewrite.translate.values.value_map import MAX_VALUES
 _QUANTILE_LIMIT = 1000
 
 
+VoteName = Literal["bool_and", "bool_or", "mode", "max", "min", "count"]
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -101,7 +104,7 @@ class OfDistinct:
 class Margin:
     """The half-width of the 95 % interval of another aggregate."""
 
-    of: Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct
+    of: "Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Vote"
     cut: bool = False
     """Whether the question is about the share of a count or a sum that its C takes off, and not about the aggregate."""
 
@@ -115,9 +118,9 @@ class GroupingCall:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """BOOL_AND, BOOL_OR and MODE: decided by the noisy counts of the values that there can be."""
+    """BOOL_AND, BOOL_OR and MODE, and of few values MAX, MIN and COUNT(DISTINCT x): decided by the noisy counts of each."""
 
-    name: Literal["bool_and", "bool_or", "mode"]
+    name: VoteName
     arg: Expr
     where: Expr = TRUE
 
