@@ -30,7 +30,7 @@ _ROLE = """\
 _EPSILON = {"budget": "2.2"}
 """What a role may spend that is to run out of it."""
 _SAID = "-- said --"
-_UNSEEN = re.compile(r"NOTICE: +there are too few units ")
+_UNSEEN = re.compile(r"NOTICE: +(there are too few units |dpsql\.margin\(.*\) takes for granted)")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 _TRIAL = re.compile(r"(?<= Trial: passed on ).*")
 _FORESEEN = re.compile(r"(?<=: ±)[\d.,]+|(?<=, about )[\d.]+(?= % of )|(?<= if C is )[\d,]+")
@@ -67,7 +67,8 @@ def replayed(session: str, psql: Psql) -> str:
 def masked(session: str) -> str:
     """Return a session without what differs each time: numbers in rows of answers, how trials went, the width of columns.
 
-    What EXPLAIN tells of earlier releases differs, too, and whether units of a small group were seen by the choice of C.
+    What EXPLAIN tells of earlier releases differs, too, and whether units of a small group were seen by the choice of C, and
+    so what is told of that and of what was cut off.
     """
     kept, head, varies = [], "", False
     for line in session.splitlines():
@@ -83,7 +84,7 @@ def masked(session: str) -> str:
 
 @contextmanager
 def demo(*names: str) -> Iterator["Demo"]:
-    """Serve the demo with all its trips to some roles, of which none is told another's releases."""
+    """Serve the demo with all its trips to some roles; two that ask the same pay each, and are told the same."""
     roles = "".join(_ROLE.format(name=name, epsilon=_EPSILON.get(name, "500")) for name in names)
     with tempfile.TemporaryDirectory(prefix="dpsql-sessions-") as name:
         home = Path(name)
@@ -109,10 +110,9 @@ class Demo:
         return partial(_said, self.address(role))
 
 
-def roles_of(page: Path) -> list[str]:
-    """Return the roles that ask what a page shows: the first, and others to ask it once more."""
-    name = page.stem.lower().replace("-", "_")
-    return [name, *(f"{name}_{number}" for number in range(2, 5))]
+def role_of(page: Path) -> str:
+    """Return the role that asks what a page shows."""
+    return page.stem.lower().replace("-", "_")
 
 
 def _said(address: str, entered: list[str]) -> list[str]:
@@ -128,9 +128,9 @@ def _said(address: str, entered: list[str]) -> list[str]:
 
 def _copied() -> None:
     """Write every page's sessions anew."""
-    with demo(*(roles_of(page)[0] for page in sessions())) as served:
+    with demo(*map(role_of, sessions())) as served:
         for page, shown in sessions().items():
-            psql, whole = served.begun(roles_of(page)[0]), text(page)
+            psql, whole = served.begun(role_of(page)), text(page)
             for block in shown:
                 whole = whole.replace(block.text, replayed(block.text, psql))
             page.write_text(whole, encoding="utf-8")
