@@ -29,6 +29,7 @@ from dpsql.privacy.measurement.plan import (
     StatisticOutput,
     VoteOutput,
 )
+from dpsql.privacy.measurement.possible import Possible
 from dpsql.privacy.measurement.rounding import least_points
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import bounded as interval_of
@@ -177,7 +178,8 @@ class Builder:
             case asked.Margin(of=asked.Distinct() | asked.DistinctTuples() as distinct):
                 return DistinctMarginOutput(self._add(self._distinct(distinct)))
             case asked.Margin(of=asked.Quantile() | asked.Extreme() as of):
-                return PointMarginOutput(self._point(of).part)
+                point = self._point(of)
+                return PointMarginOutput(point.part, point.possible)
             case asked.Quantile() | asked.Extreme():
                 return self._point(aggregate)
             case asked.OfDistinct() | asked.Margin(of=asked.OfDistinct()):
@@ -203,12 +205,16 @@ class Builder:
                 # Of an empty array there are no points. Whether there are rows is told all the same, as by a median.
                 buckets = self._buckets(arg, where, points or (_MEDIAN,), extremes=False)
                 part = self._add(replace(buckets, margin=_place(aggregate) in self._margins))
-                return QuantileOutput(part, tuple(range(len(points))), array, aggregate.ordered)
+                possible = self._possible(arg) if aggregate.discrete else None
+                return QuantileOutput(part, tuple(range(len(points))), array, aggregate.ordered, possible)
 
     def _extreme(self, arg: Expr, where: Expr, point: Fraction) -> QuantileOutput:
         """Measure MIN or MAX, for which a unit is its own least or largest value in each group: one row, not C of them."""
         buckets = replace(self._buckets(arg, where, (point,), extremes=True), bound=self._unit_bound())
-        return QuantileOutput(self._add(buckets), (0,), array=False)
+        return QuantileOutput(self._add(buckets), (0,), array=False, possible=self._possible(arg))
+
+    def _possible(self, arg: Expr) -> Possible | None:
+        return Possible.of(arg, {ref: self._known(ref) for ref in refs(arg)})
 
     def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Histogram:
         arg_facts = self._known(arg)

@@ -137,6 +137,13 @@ class Histogram:
             return Fraction(buckets)
         return self.grid.half_width(buckets, at) + Fraction(1 if _whole(self.x) else 0, 2)
 
+    def ends(self, first: int, last: int) -> tuple[Fraction, Fraction]:
+        """Return between which values buckets are, of which some may lie beyond the ends of the interval."""
+        first, last = max(first, 0), min(last, self.number - 1)
+        if self.whole:
+            return self.x.interval.low + first, self.x.interval.low + last
+        return self.grid.end(first), self.grid.end(last + 1)
+
     def value(self, index: int) -> Fraction:
         """Return the public point that stands for a bucket: its only value, or its middle."""
         if self.whole:

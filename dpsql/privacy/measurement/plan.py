@@ -16,6 +16,7 @@ from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_extremes
+from dpsql.privacy.measurement.possible import Possible
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.groups import Groups
@@ -66,6 +67,8 @@ class QuantileOutput:
     array: bool
     ordered: tuple[Value, ...] | None = None
     """The texts whose places were measured."""
+    possible: Possible | None = None
+    """The values of which it is one; None where it may be any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ class PointMarginOutput:
     """An output that is the margin of a chosen bucket."""
 
     part: int | None
+    possible: Possible | None = None
+    """The values of which the value is one; None where it may be any."""
 
 
 @dataclass(frozen=True, slots=True)

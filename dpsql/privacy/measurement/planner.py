@@ -47,6 +47,8 @@ from dpsql.rewrite.translate.rows.profiled import as_counted, computes, inputs, 
 _Build = Callable[[Fraction, Role, Known], Builder]
 _ROWS = asked.Moment("count", ())
 """COUNT(*)."""
+_ONES_AND_ZEROS = ({0}, {1}, {0, 1})
+"""The values of which an extreme says whether there is any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ def _measured(
     fixed = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
     build = partial(Builder, relation, every, fixed, alike=context.alike)
     possible = [a for a in aggregates if is_possible(a, relation, context.declared)]
-    voted = {a: a if delta else _as_vote(a, relation, env, context.declared) for a in possible}
+    voted = {a: a if delta else _as_vote(a, env) for a in possible}
     known = {a: known for a in possible if (known := _known_output(voted[a], relation, env, context.declared))}
     measured = [a for a in possible if a not in known]
     plan = _planned(build, delta, keys, [voted[a] for a in measured], facts_of, context)
@@ -196,16 +198,13 @@ def _without_margins_of_cut_numbers(plan: MeasurementPlan, aggregates: Sequence[
     return replace(plan, outputs=tuple(outputs))
 
 
-def _as_vote(aggregate: Aggregate, relation: Relation, env: Env, declared: Declared) -> Aggregate:
+def _as_vote(aggregate: Aggregate, env: Env) -> Aggregate:
     """Return what is decided by the counts of few values as that: an extreme of ones and zeros, a number of values."""
     of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
-    values = (
-        _values(of.arg, of.where, relation, env, declared) if isinstance(of, (asked.Extreme, asked.Distinct)) else ()
-    )
     match of:
-        case asked.Extreme(name=name, arg=arg, where=where, ordered=None) if values and set(values) <= {0, 1}:
+        case asked.Extreme(name=name, arg=arg, where=where, ordered=None) if set(_few(arg, env)) in _ONES_AND_ZEROS:
             return aggregate if of is not aggregate else asked.Vote(name, arg, where)
-        case asked.Distinct(arg=arg, where=where) if values:
+        case asked.Distinct(arg=arg, where=where) if _few(arg, env):
             vote = asked.Vote("count", arg, where)
             return vote if of is aggregate else asked.Margin(vote)
         case _:
@@ -221,22 +220,19 @@ def _known_output(aggregate: Aggregate, relation: Relation, env: Env, declared: 
             wanted, other = (0, 1) if name == "min" else (False, True)
         case _:
             return None
-    values = _values(arg, where, relation, env, declared)
-    if values is None or wanted in values:
+    rows, listed = both(relation.condition, where), _few(arg, env)
+    values = [v for v in listed if narrowed(refs(arg, where), both(rows, _has(arg, v)), declared) is not None]
+    if not listed or wanted in values:
         return None
     return KnownOutput(other if other in values else None)
 
 
-def _values(arg: Expr, where: Expr, relation: Relation, env: Env, declared: Declared) -> tuple[Value, ...] | None:
-    """Return the values, but NULL, that an expression can have in the rows that are asked for; None where they are many."""
+def _few(arg: Expr, env: Env) -> tuple[Value, ...]:
+    """Return the values, but NULL, that an expression can have; nothing where they are many."""
     try:
-        listed = [value for value in domain(arg, env, MOST_FEATURES) if value is not None]
+        return tuple(value for value in domain(arg, env, MOST_FEATURES) if value is not None)
     except (MissingBounds, Unsupported):
-        return None
-    if not listed:
-        return None
-    rows = both(relation.condition, where)
-    return tuple(v for v in listed if narrowed(refs(arg, where), both(rows, _has(arg, v)), declared) is not None)
+        return ()
 
 
 def _has(arg: Expr, value: Value) -> Expr:

@@ -11,7 +11,6 @@ from fractions import Fraction
 
 from dpsql.errors import InternalError
 from dpsql.policy.choices import Digits
-from dpsql.policy.model import Value
 from dpsql.privacy.accuracy.digits import NoiseScales, last_place, place_of_margin, rounded, rounded_up
 from dpsql.privacy.accuracy.emptiness import emptiness, is_told, least_told
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
@@ -33,6 +32,7 @@ from dpsql.privacy.measurement.plan import (
     StatisticOutput,
     VoteOutput,
 )
+from dpsql.privacy.measurement.possible import Possible
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.added_up import added_up, margins_of
 from dpsql.privacy.release.cell_text import CellText, format_number, is_whole, key_text
@@ -218,11 +218,11 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, shows
         case QuantileOutput(part=part, places=places, array=array):
             if part is None or not plan.parts:
                 return None
-            buckets, ordered = _buckets(plan, part), output.ordered
+            buckets = _buckets(plan, part)
             if not places:  # of an empty array PostgreSQL says whether there are rows
-                return None if _point(buckets, line.chosen[part][0], type_, ordered, None) is None else "{}"
-            last = _place_of_point(buckets, line, part) if shows.scales is not None else None
-            chosen = [_point(buckets, line.chosen[part][place], type_, ordered, last) for place in places]
+                return None if _point(buckets, line.chosen[part], 0, output, type_, None) is None else "{}"
+            last = _place_of_point(buckets, line, part, output.possible) if shows.scales is not None else None
+            chosen = [_point(buckets, line.chosen[part], place, output, type_, last) for place in places]
             return "{" + ",".join(map(_element, chosen)) + "}" if array else chosen[0]
 
 
@@ -273,11 +273,11 @@ def _margin(
             width: float | None = distinct_half_width(_sums(plan, part), line.margins[part].cut)
             last = place_of_margin(width) if shows.scales is not None else None
             return format_number(rounded_up(width, last, real=False), type_)
-        case PointMarginOutput(part=part):
+        case PointMarginOutput(part=part, possible=possible):
             if part is None or not plan.parts:
                 return None
             buckets = _buckets(plan, part)
-            width = point_half_width(buckets, line.chosen[part], line.cut[part])
+            width = point_half_width(buckets, line.chosen[part], line.cut[part], possible)
             last = place_of_margin(width) if shows.scales is not None else None
             return format_number(rounded_up(width, last, real=not is_counted(buckets)), type_)
 
@@ -339,20 +339,24 @@ def _element(point: CellText) -> str:
     return '"' + point.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _place_of_point(buckets: Histogram, line: _Line, part: int) -> int | None:
+def _place_of_point(buckets: Histogram, line: _Line, part: int, possible: Possible | None) -> int | None:
     """Return the last place that is shown of a point of values between others, where its margin is released."""
-    if not buckets.margin or is_counted(buckets):
+    if not buckets.margin or is_counted(buckets) or possible is not None:
         return None
     return place_of_margin(point_half_width(buckets, line.chosen[part], line.cut[part]))
 
 
-def _point(part: Histogram, bucket: int, type_: str, ordered: Sequence[Value] | None, last: int | None) -> CellText:
+def _point(
+    part: Histogram, chosen: Sequence[int], place: int, output: QuantileOutput, type_: str, last: int | None
+) -> CellText:
     """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
+    bucket = chosen[place]
     if bucket >= part.number:
         return None
-    value = part.value(bucket)
-    if ordered is not None:
-        return str(ordered[int(value)])
+    possible = output.possible
+    value = part.value(bucket) if possible is None else possible.of_bucket(part, bucket, part.points[place])
+    if output.ordered is not None:
+        return str(output.ordered[int(value)])
     if part.x.expr.type.is_temporal:
         return format_value(int(value), part.x.expr.type)
     return format_number(rounded(float(value), last), type_.removesuffix("[]"))

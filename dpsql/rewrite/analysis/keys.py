@@ -16,7 +16,7 @@ from dpsql.rewrite.analysis.images import decimal_image, image
 from dpsql.rewrite.analysis.peeling import around, core, is_rounded, shown_as, within
 from dpsql.rewrite.analysis.predicates import assumed
 from dpsql.rewrite.functions.domains import Cell, lists_too_many, order_of, too_many
-from dpsql.rewrite.functions.table import describe, function_of, integral
+from dpsql.rewrite.functions.table import describe, function_of, integral, step_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.facts import Env, Facts
 
@@ -174,6 +174,17 @@ def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     return (*values, *null)
 
 
+def listed_values(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
+    """Return every value that a public expression can have, as `domain` does, of numbers with digits after the point, too.
+
+    Raises:
+        MissingBounds: they do not follow from the policy.
+        Unsupported: there are more than `limit`.
+    """
+    _, pairs = _peeled(expr, env, limit)
+    return [value for _, value in pairs]
+
+
 def _values(expr: Expr, expr_facts: Facts, env: Env, limit: int) -> Sequence[Cell]:
     if expr_facts.values is not None:
         return expr_facts.values
@@ -191,7 +202,7 @@ def _values(expr: Expr, expr_facts: Facts, env: Env, limit: int) -> Sequence[Cel
             if listed is not None:
                 return listed
     if expr_facts.interval is not None and (integral(expr) or expr.type is SqlType.DATE):
-        return _whole_numbers(_computed_interval(expr, expr_facts, expr_facts.interval), limit)
+        return _multiples(step_of(expr), _computed_interval(expr, expr_facts, expr_facts.interval), limit)
     raise unknown_domain(expr)
 
 
@@ -273,11 +284,13 @@ def are_not_listed(refusal: MissingBounds | Unsupported) -> bool:
     return refusal.because == "key-without-domain" or (isinstance(refusal, Unsupported) and lists_too_many(refusal))
 
 
-def _whole_numbers(interval: Interval, limit: int) -> Sequence[Cell]:
-    low, high = -(-interval.low // 1), interval.high // 1
+def _multiples(step: Fraction | None, interval: Interval, limit: int) -> Sequence[Cell]:
+    """Return all multiples of a whole number in an interval, of 1 where no step is known."""
+    each = int(step) if step and step.denominator == 1 else 1
+    low, high = -(-interval.low // each), interval.high // each
     if high - low + 1 > limit:
         raise too_many(int(high - low + 1), limit)
-    return range(int(low), int(high) + 1)
+    return range(int(low) * each, (int(high) + 1) * each, each)
 
 
 def _enumerated(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:

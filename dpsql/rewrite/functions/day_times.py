@@ -11,11 +11,9 @@ from dpsql.policy.interval import Interval
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many
 from dpsql.rewrite.functions.function import Function
-from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.functions.steps import of_time
+from dpsql.rewrite.ir.calendar import DAY, SIZES
 from dpsql.rewrite.ir.expr import Apply, Expr, Unit, option
-
-_SIZES = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6}
-"""Units of time of which a day has a whole number."""
 
 
 def moment_of(time: Expr) -> Expr | None:
@@ -45,7 +43,7 @@ def _times(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
     interval = domains.interval(moment)
     if interval is None or not isinstance(moment, Apply):
         return None
-    size = _SIZES.get(option(moment, Unit).name) if moment.op == "date_trunc" else None
+    size = SIZES.get(option(moment, Unit).name) if moment.op == "date_trunc" else None
     if size is None or interval.width < DAY:
         return sorted({int(value) % DAY for value in domains.of(moment) if value is not None})
     if DAY // size > domains.limit:
@@ -54,5 +52,13 @@ def _times(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
 
 
 DAY_TIMES: tuple[Function, ...] = (
-    Function("time_of_day", "t::time", _emit, _within_day, domain=_times, describe=lambda args, _: f"{args[0]}::time"),
+    Function(
+        "time_of_day",
+        "t::time",
+        _emit,
+        _within_day,
+        domain=_times,
+        step=of_time,
+        describe=lambda args, _: f"{args[0]}::time",
+    ),
 )

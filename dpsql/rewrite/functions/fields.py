@@ -7,6 +7,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import FloatRange, Function, Inverse
+from dpsql.rewrite.functions.steps import of_field
 from dpsql.rewrite.functions.written import field_digits
 from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, to_datetime
 from dpsql.rewrite.ir.expr import Apply, Expr, TimeField, option
@@ -139,6 +140,7 @@ EXTRACT = Function(
     whole=lambda apply, _: option(apply, TimeField).name not in _FRACTIONAL,
     inverse=Inverse(_of_epoch, lambda _, value: simplest(Fraction(value) / 10**6)),
     digits=field_digits,
+    step=of_field,
     float_range=FloatRange(several=True),
     describe=lambda args, apply: f"extract({option(apply, TimeField).name} FROM {args[0]})",
     note=f"fields {', '.join(sorted(FIELDS))}",

@@ -10,6 +10,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.arithmetic import whole_always
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many
 from dpsql.rewrite.functions.function import Function
+from dpsql.rewrite.functions.steps import of_all, of_bins
 from dpsql.rewrite.ir.calendar import DAY, MOMENTS, to_datetime
 from dpsql.rewrite.ir.expr import Apply, Bins, TimeField, Unit, option
 
@@ -93,6 +94,7 @@ SPANS: tuple[Function, ...] = (
         "t - u",
         _emit_elapsed,
         _elapsed,
+        step=of_all,
         note="a value, of which extract takes day, hour, minute, second, epoch",
     ),
     Function(
@@ -110,6 +112,7 @@ SPANS: tuple[Function, ...] = (
         _emit_bin,
         _binned,
         domain=_bins,
+        step=of_bins,
         note="a constant stride without months",
     ),
 )

@@ -1,10 +1,12 @@
 """The steps of a function's values, from those of its arguments: all values are whole multiples of one."""
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.steps import common_step
-from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Results
+from dpsql.rewrite.ir.calendar import DAY, SIZES
+from dpsql.rewrite.ir.expr import Apply, Bins, Const, Digits, Expr, IntervalValue, Results, TimeField, Unit, option
 
 StepOf = Callable[[Expr], Fraction | None]
 
@@ -52,6 +54,34 @@ def of_map(apply: Apply, _: StepOf) -> Fraction | None:
     """Return the step of the values of a map."""
     values = apply.option.values if isinstance(apply.option, Results) else ()
     return _common([None if isinstance(v, str) else Fraction(v) for v in values if v is not None])
+
+
+def of_unit(apply: Apply, _: StepOf) -> Fraction | None:
+    """Return the step of the beginnings of a unit of time: of weeks and months, that of days."""
+    return Fraction(SIZES.get(option(apply, Unit).name, DAY))
+
+
+def of_bins(apply: Apply, _: StepOf) -> Fraction | None:
+    """Return the step of the beginnings of bins."""
+    bins = option(apply, Bins)
+    return Fraction(math.gcd(bins.size, bins.origin))
+
+
+def of_moved(apply: Apply, step: StepOf) -> Fraction | None:
+    """Return the step of times that are moved by months, days and microseconds; months are whole days."""
+    span = option(apply, IntervalValue)
+    return _common([step(apply.args[0]), Fraction(DAY if span.months or span.days else 0), Fraction(span.micros)])
+
+
+def of_time(apply: Apply, step: StepOf) -> Fraction | None:
+    """Return the step of times of the day."""
+    return _common([step(apply.args[0]), Fraction(DAY)])
+
+
+def of_field(apply: Apply, step: StepOf) -> Fraction | None:
+    """Return the step of seconds since 1970."""
+    micros = step(apply.args[0])
+    return None if micros is None or option(apply, TimeField).name != "epoch" else micros / 10**6
 
 
 def _common(steps: Sequence[Fraction | None]) -> Fraction | None:

@@ -49,6 +49,8 @@ def step_of(expr: Expr) -> Fraction | None:
     """Return what every value is a whole multiple of, where that is known; 0 where every value is 0 or NULL."""
     match expr:
         case Ref():
+            if expr.type.is_temporal or expr.type.is_span:
+                return expr.column.step or Fraction(1)
             return expr.column.step if expr.type.is_number else None
         case Const(value=value):
             return Fraction(0) if value is None else None if isinstance(value, str) else abs(Fraction(value))

@@ -12,6 +12,7 @@ from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_un
 from dpsql.rewrite.functions.fields import EXTRACT, day_or
 from dpsql.rewrite.functions.function import Function, Inverse, cast_to, first_argument, unchanged
 from dpsql.rewrite.functions.ranges import corners
+from dpsql.rewrite.functions.steps import of_moved, of_unit
 from dpsql.rewrite.ir.calendar import DAY, UNITS, shift, step, truncate
 from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, Unit, option
 
@@ -123,6 +124,7 @@ TIMES: tuple[Function, ...] = (
         _truncated,
         evaluate=lambda args, apply: args[0] and truncate(option(apply, Unit).name, int(args[0])),
         domain=_units,
+        step=of_unit,
         granule=lambda apply: day_or(option(apply, Unit).name),
         describe=lambda args, apply: f"date_trunc('{option(apply, Unit).name}', {args[0]})",
         note=f"units {', '.join(UNITS)}",
@@ -134,6 +136,7 @@ TIMES: tuple[Function, ...] = (
         _emit_shift,
         _shifted,
         domain=_moved_starts,
+        step=of_moved,
         inverse=Inverse(
             lambda apply: apply.args[0], lambda apply, value: shift(int(value), option(apply, IntervalValue))
         ),
@@ -145,6 +148,7 @@ TIMES: tuple[Function, ...] = (
         _emit_shift_by,
         _shifted_by,
         domain=_moved,
+        step=of_moved,
         describe=_moved_by,
         note="n a whole number; no months",
     ),
@@ -160,6 +164,7 @@ TIMES: tuple[Function, ...] = (
         cast_to(SqlType.TIMESTAMP),
         lambda i, _: Interval(i[0].low * DAY, i[0].high * DAY) if i[0] else None,
         evaluate=lambda args, _: args[0] and int(args[0]) * DAY,
+        step=lambda _, __: Fraction(DAY),
         describe=first_argument,
     ),
     Function(

@@ -17,9 +17,10 @@ UNITS = (
     "microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade",
     "century", "millennium",
 )  # fmt: skip
-_SIZES: Mapping[str, int] = {
+SIZES: Mapping[str, int] = {
     "microseconds": 1, "milliseconds": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6,
 }  # fmt: skip
+"""Units of which a day has a whole number, in microseconds."""
 
 
 def to_datetime(micros: int | Fraction) -> dt.datetime:
@@ -34,8 +35,8 @@ def from_datetime(moment: dt.datetime) -> int:
 
 def truncate(unit: str, micros: int) -> int:
     """Return DATE_TRUNC(unit, …) of a timestamp, in microseconds; weeks start on Monday."""
-    if unit in _SIZES:
-        return micros // _SIZES[unit] * _SIZES[unit]
+    if unit in SIZES:
+        return micros // SIZES[unit] * SIZES[unit]
     day = to_datetime(micros).replace(hour=0, minute=0, second=0, microsecond=0)
     match unit:
         case "day":
@@ -61,7 +62,7 @@ def step(unit: str, micros: int) -> int:
     months = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000}
     if unit in months:
         return shift(micros, IntervalValue(months[unit], 0, 0))
-    return micros + {**_SIZES, "day": DAY, "week": 7 * DAY}[unit]
+    return micros + {**SIZES, "day": DAY, "week": 7 * DAY}[unit]
 
 
 def shift(micros: int, span: IntervalValue) -> int:
