@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from dpsql.collector import collect_seldom
 from dpsql.errors import ConfigError
 from dpsql.frames import AnswerFrame
+from dpsql.libpq import OWN
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, Shadow, User
 from dpsql.policy.load import load
 from dpsql.scratch import Scratch
@@ -67,7 +69,8 @@ def connect(config: str | Path, *, role: str) -> LocalConnection:
     try:
         host, port = _address(server, {"config": str(loaded.file), "role": role, "user": str(Verifier.of(password))})
         dataset = loaded.policy.dataset
-        connection = LocalConnection.connect(host=host, port=port, user=_USER, password=password, dbname=dataset)
+        words = make_conninfo("", host=host, port=port, user=_USER, password=password, dbname=dataset, **OWN)
+        connection = LocalConnection.connect(words)
     except BaseException:
         server.communicate(timeout=_PATIENCE)
         raise

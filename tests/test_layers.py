@@ -43,6 +43,7 @@ ORDER = (
             "frozen",
             "hang_up",
             "hashed",
+            "libpq",
             "notify",
             "private_files",
             "question",

@@ -49,7 +49,7 @@ class Login:
         """
         given = {name: value for name, value in (("user", self.user), ("password", self.password)) if value is not None}
         try:
-            words = make_conninfo(self.address, **given)
+            words = make_conninfo(self.address, client_encoding="UTF8", **given)
             connection = await _Careful.connect(
                 words, autocommit=True, connect_timeout=_PATIENCE, application_name="dpsql mcp"
             )

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import log_to_standard_error
+from dpsql.libpq import forget_sent_settings
 
 _PLACES: Mapping[str, str] = {
     "demo": "commands.demo:demo",
@@ -97,4 +98,5 @@ def main(
     _: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     """Run one of the commands below."""
+    forget_sent_settings()
     log_to_standard_error()

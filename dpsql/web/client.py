@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Literal
 
 from dpsql.errors import DpsqlError
+from dpsql.libpq import OWN
 from dpsql.web.site import Cells, Gone, LoginRefused, Refused
 
 _ANY = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 # compared with, not listened on
@@ -41,17 +43,19 @@ class Address:
         # The connection never leaves this machine, so its certificate need not be verified.
         mode = "require" if self.tls else "disable"
         try:
-            connection = await AsyncConnection.connect(
-                host=host,
-                port=self.port,
-                dbname=self.dataset,
-                user=user,
-                password=password,
-                sslmode=mode,
-                connect_timeout=_PATIENCE,
-                application_name=application,
-                autocommit=True,
-            )
+            own: dict[str, str | int | None] = {
+                **OWN,
+                "host": host,
+                "port": self.port,
+                "dbname": self.dataset,
+                "user": user,
+                "password": password,
+                "sslmode": mode,
+                "connect_timeout": _PATIENCE,
+                "application_name": application,
+            }
+            words = make_conninfo("", **own)
+            connection = await AsyncConnection.connect(words, autocommit=True)
         except (psycopg.Error, ValueError) as error:
             if "too many connections" in str(error):
                 raise Refused("there are too many open connections with this name; log out elsewhere first") from None

@@ -65,6 +65,26 @@ def test_a_server_that_can_not_be_asked_is_a_failure(tmp_path: Path, postgres: P
         assert "hidden" not in done.output
 
 
+def test_settings_of_the_environment_change_no_session(
+    tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are sent to every server; how an engine reads statements is not theirs to say."""
+    with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as owner:
+        owner.execute("CREATE DATABASE far")
+        owner.execute("CREATE ROLE far LOGIN PASSWORD 'far'")
+    with psycopg.connect(postgres.dsn("far"), autocommit=True) as owner:
+        owner.execute(f"CREATE TABLE trips ({TRIPS}); CREATE TABLE zones (zone_id INT, borough TEXT)".encode())
+        owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO far")
+    where = postgres.address
+    dsn = f"host={where.directory} port={where.port} dbname=far user=far password=far"
+    path = write_files(tmp_path, {"config.yaml": ("database: taxi.duckdb", "")})
+    path.write_text(path.read_text().replace("kind: duckdb, ", f'kind: postgres, dsn: "{dsn}"'))
+    for name, value in (("PGTZ", "Asia/Tokyo"), ("PGDATESTYLE", "German"), ("PGCLIENTENCODING", "LATIN1")):
+        monkeypatch.setenv(name, value)
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert done.exit_code == 0, done.output
+
+
 def test_the_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line, whether there is one or not; a configuration that requires one is refused without."""
     path = write_files(tmp_path)

@@ -102,6 +102,37 @@ def test_long_path_gets_a_short_socket(shadow_directory: Path) -> None:
     assert not Path(server.address.directory).exists()
 
 
+@pytest.mark.parametrize("name", ["it's mine", 'a "place"', "back\\slash", "ü", "a b=c"])
+def test_any_place_will_do(shadow_directory: Path, name: str) -> None:
+    """As a home directory may be called."""
+    server = clusters.start(shadow_directory / name / "shadow")
+    with psycopg.connect(server.dsn("postgres")) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    server.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PGCLIENTENCODING", "LATIN1"),
+        ("PGOPTIONS", "-c search_path=nowhere -c default_transaction_read_only=on"),
+        ("PGSSLMODE", "require"),
+        ("PGGSSENCMODE", "require"),
+        ("PGHOSTADDR", "192.0.2.1"),
+        ("PGTARGETSESSIONATTRS", "standby"),
+        ("PGREQUIREAUTH", "none"),
+        ("PGCHANNELBINDING", "require"),
+    ],
+)
+def test_the_environment_is_meant_for_other_servers(
+    shadow: Postgres, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """An owner sets it for theirs."""
+    monkeypatch.setenv(name, value)
+    with psycopg.connect(shadow.dsn("postgres")) as connection:
+        assert connection.execute("SELECT '€', current_setting('search_path')").fetchone() == ("€", '"$user", public')
+
+
 def test_same_policy_is_built_once(shadow: Postgres) -> None:
     """The stamps tell that nothing is to do."""
     assert ensure_shadow(shadow, POLICY, USERS, zone_rows) is Change.NONE

@@ -8,12 +8,14 @@ from typing import Annotated
 
 import psycopg
 import typer
+from psycopg.conninfo import make_conninfo
 from rich.console import Console
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import show_answer
 from dpsql.cli.support.signals import Signals
 from dpsql.demo.setting import USERS, demo_config, new_passwords
+from dpsql.libpq import OWN
 from dpsql.policy.config import Config
 from dpsql.scratch import Scratch
 from dpsql.server import Server
@@ -84,6 +86,6 @@ async def _run(server: Server, dataset: str, passwords: Mapping[str, str]) -> No
 def _ask(link: str) -> None:
     """Ask a first question as any client would, and print the answer."""
     typer.echo(f"{_FIRST};")
-    with psycopg.connect(link) as connection, connection.cursor() as cursor:
+    with psycopg.connect(make_conninfo(link, **OWN)) as connection, connection.cursor() as cursor:
         cursor.execute(_FIRST.encode())
         show_answer(Console(), cursor)

@@ -90,7 +90,7 @@ def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Conn
         case str(), None:
             return dpsql.connect(config, role=role)
         case None, str():
-            return psycopg.connect(dsn)
+            return psycopg.connect(dsn, client_encoding="UTF8")
         case _:
             raise typer.BadParameter("give --role, or --dsn of a running server")
 

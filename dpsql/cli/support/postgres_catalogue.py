@@ -48,7 +48,7 @@ def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
         ConfigError: it can't be asked.
     """
     try:
-        with psycopg.connect(dsn, connect_timeout=10) as connection:
+        with psycopg.connect(dsn, connect_timeout=10, client_encoding="UTF8") as connection:
             connection.read_only = True
             version = str(connection.info.server_version // 10_000)
             columns: list[_Column] = connection.execute(_COLUMNS.encode()).fetchall()

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
 
+from psycopg.conninfo import make_conninfo
+
 from dpsql.errors import ConfigError
+from dpsql.libpq import OWN
 from dpsql.shadow.server import binaries as programs
 from dpsql.shadow.server import child, cluster, orphan, place
 from dpsql.shadow.server.account import SystemAccount
@@ -108,9 +111,11 @@ class Postgres:
             raise self._failure()
 
     def dsn(self, database: str, user: str = OWNER) -> str:
-        """Return how its owner, or another user, connects."""
+        """Return how its owner, or another user, connects, whatever the environment tells libpq."""
         where = self.address
-        return f"host='{where.directory}' port={where.port} user={user} password={where.secret} dbname='{database}'"
+        return make_conninfo(
+            "", host=where.directory, port=where.port, user=user, password=where.secret, dbname=database, **OWN
+        )
 
     def stop(self) -> None:
         """Stop it, at first in order; return when it is gone, and its sessions with it."""
