@@ -215,14 +215,14 @@ class Place:
         return self._truths[asked]
 
     def error(self, asked: Asked, repeated: Repeated, number: int) -> float:
-        """Return the median relative error of so many answers and all their groups; what is not said errs without end."""
+        """Return the median relative error of so many answers and all their groups; what is not said errs by all of it."""
         errors, true = [], self.true(asked)
         for _ in range(number):
             answer = repeated.answer()
             for key, (value, *_) in asked_for(asked, true, answer).items():
                 said = answer.get(key, (None,))[0]
-                errors.append(float("inf") if said is None or value is None else abs(said - value) / abs(value))
-        return median(errors) if errors else float("nan")
+                errors.append(1.0 if said is None or value is None else abs(said - value) / abs(value))
+        return median(errors) if errors else 1.0
 
 
 def asked_for(asked: Asked, true: Values, told: Values) -> Values:

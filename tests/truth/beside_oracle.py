@@ -4,7 +4,6 @@
 """
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -97,7 +96,7 @@ def medians(found: Sequence[Cell]) -> tuple[float, float]:
 
 
 def _percent(share: float) -> str:
-    return "nothing" if math.isinf(share) else f"{100 * share:.0f} %" if share >= 1 else f"{100 * share:.2g} %"
+    return f"{100 * share:.0f} %" if share >= 1 else f"{100 * share:.2g} %"
 
 
 def table(found: Sequence[Cell]) -> Iterator[str]:

@@ -47,6 +47,8 @@ _DOUBT_OF_FEW = (1.0, 0.5)
 """The same where few rows count beside those that units at the next rung may have without being seen."""
 _FEW = 2
 """How many times as many rows as these have to count to be more than few."""
+_TYPICAL = 6
+"""How many times as far as typically a chosen point's rank is off at the most, with 95 %: a bound over all buckets."""
 _TWO_SIDED = 1.96
 """How many standard deviations of a sum of noise a margin at 95 % is."""
 
@@ -168,8 +170,10 @@ def powers_of_two(last: int) -> list[int]:
 
 
 def noise_of_row(measurement: Sums | Histogram) -> float:
-    """Return the noise's standard deviation for C = 1 and ε = 1, in rows."""
+    """Return the noise's standard deviation for C = 1 and ε = 1, in rows; of a chosen point, how far its rank is off."""
     if isinstance(measurement, Histogram):
-        return sqrt(2)
+        ranks = [ranks for q in measurement.points if (ranks := measurement.ranks(q)) is not None]
+        unit = measurement.bound.rows / float(measurement.epsilon)
+        return max(ranks) / unit / _TYPICAL if ranks else sqrt(2)
     law, blocks = mechanism(measurement.mechanism), measurement.blocks
     return sqrt(max(float(law.variance(block, blocks)) for block in blocks))
