@@ -16,6 +16,7 @@ _NOT_DRAWN = {"load", "postgres", "sql", "sqlite", "static", "templates"}
 """Folders that are no rooms: parts of one, or files that are served."""
 
 ORDER = (
+    frozenset({"__main__"}),
     frozenset({"cli"}),
     frozenset({"canaries", "demo"}),
     frozenset({"dpsql"}),

@@ -40,7 +40,7 @@ def test_a_missing_engine_is_a_failure(tmp_path: Path) -> None:
     done = RUN.invoke(app, ["check", "--config", str(write_files(tmp_path))])
     assert done.exit_code == 1
     assert "2 tables, 1 roles, 1 users" in done.stdout
-    assert done.stderr.startswith("ERROR F0000: there is no DuckDB file")
+    assert done.stderr.startswith("ERROR: there is no DuckDB file")
 
 
 def test_a_server_that_can_not_be_asked_is_a_failure(tmp_path: Path, postgres: Postgres) -> None:
@@ -101,7 +101,7 @@ def test_the_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     path.write_text(path.read_text() + "shadow: {sandbox: required}\n")
     done = RUN.invoke(app, ["check", "--config", str(path)])
     assert done.exit_code == 1
-    assert "ERROR F0000: the configuration requires a sandbox: " in done.stderr
+    assert "ERROR: the configuration requires a sandbox: " in done.stderr
 
 
 def test_mistakes_go_to_stderr_with_their_code(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_mistakes_go_to_stderr_with_their_code(tmp_path: Path) -> None:
     done = RUN.invoke(app, ["check", "--config", str(path)])
     assert done.exit_code == 1
     assert done.stderr == (
-        f'ERROR F0000: {path}:5: listen.port: is "x"; it must be a port from 0 to 65535\n'
+        f'ERROR: {path}:5: listen.port: is "x"; it must be a port from 0 to 65535\n'
         "HINT: 1 mistake in the configuration.\n"
     )
 
@@ -133,7 +133,7 @@ def test_the_engine_lacks_what_is_declared(tmp_path: Path) -> None:
     done = RUN.invoke(app, ["check", "--config", str(path)])
     assert done.exit_code == 1
     assert done.stderr == (
-        "ERROR F0000:\n"
+        "ERROR:\n"
         'schemas/trips.yaml: column "fare" of table "trips" is declared numeric(10,2), the engine has VARCHAR\n'
         'schemas/trips.yaml: column "seats" of table "trips": the engine has no such column\n'
         "HINT: Correct the schema files, or the tables.\n"

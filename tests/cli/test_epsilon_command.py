@@ -51,8 +51,9 @@ def test_risk_at_a_chosen_epsilon() -> None:
     """--epsilon may be repeated; its risks are shown instead of the usual ones."""
     shown = run(*PUPILS, "1/3", "--epsilon", "0.25", "--epsilon", "2")
     assert "0.7347845418" in shown
-    assert "│ 0.25" in shown
-    assert "│ 0.5" not in shown
+    rows = [line.split()[0] for line in shown.splitlines() if line.split()]
+    assert "0.25" in rows
+    assert "0.5" not in rows
 
 
 def test_risk_of_a_csv_column(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_several_missing_people_show_the_risk_of_one_person() -> None:
 def test_noise_may_hide_fewer_people_than_are_missing() -> None:
     """Then there is less of it; the distance is the Hamming distance of neighbours."""
     asked = ("risk", "--values", "1,2,3,4,5,9", "--missing", "2", "--risk", "1/3")
-    scales = [run(*asked, *words).split("scaled with")[1].split()[1] for words in ((), ("--distance", "1"))]
+    scales = [run(*asked, *words).split("scaled with")[1].split()[0] for words in ((), ("--distance", "1"))]
     assert float(scales[0]) > float(scales[1])
     assert "between 1 and the 2 who are missing" in refused(*asked, "--distance", "3")
 
@@ -182,7 +183,7 @@ def test_noise_is_capped() -> None:
     """A small group would need more than the role may pay, so the error grows instead."""
     shown = run("noise", "--level", "low", "--rows", "40", "--groups", "4", "--output", "avg", "--cap", "0.5")
     assert "ε = 0.5" in shown
-    assert "20 % │ of the declared range" in shown
+    assert "20 %  of the declared range" in shown
 
 
 def test_noise_of_a_median_is_never_an_empty_table() -> None:
@@ -190,7 +191,7 @@ def test_noise_of_a_median_is_never_an_empty_table() -> None:
     assert "mostly NULL" in run("noise", "--level", "medium", "--rows", "920", "--output", "median")
     assert "of the largest possible variance" in run("noise", "--level", "low", "--rows", "920", "--output", "variance")
     many = run("noise", "--level", "low", "--rows", "920", "--output", "median")
-    assert "24.8 % │ of the rows, in rank, with 95 %" in many
+    assert "24.8 %  of the rows, in rank, with 95 %" in many
 
 
 def planned(config: Path, role: str, statement: str) -> StatementNoise:

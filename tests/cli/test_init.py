@@ -97,7 +97,7 @@ def test_a_table_that_is_not_there(duckdb_file: Path, tmp_path: Path) -> None:
     """The hint says which there are."""
     done = RUN.invoke(app, ["init", str(duckdb_file), "--table", "x", "--directory", str(tmp_path)])
     assert done.exit_code == 1
-    assert done.stderr == "ERROR F0000: the database has no table x\nHINT: It has people.\n"
+    assert done.stderr == "ERROR: the database has no table x\nHINT: It has people.\n"
 
 
 def test_no_database(tmp_path: Path) -> None:

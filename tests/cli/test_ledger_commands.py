@@ -1,6 +1,7 @@
 """`dpsql budget`, `dpsql refresh` and `dpsql unlock`."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import partial
@@ -42,9 +43,9 @@ def test_budget_shows_what_is_spent_and_left(config: Path) -> None:
     """For the role in its period, and for its unit kind."""
     done = RUN.invoke(app, ["budget", "--config", str(config)])
     assert done.exit_code == 0
-    rows = [line.strip("│ ").split("│") for line in done.stdout.splitlines() if line.startswith("│")]
+    rows = [re.split(" {2,}", line) for line in done.stdout.splitlines()]
     renews = renewal(Period.WEEK, datetime.now(UTC))
-    assert [[cell.strip() for cell in row] for row in rows] == [
+    assert rows[1::2] == [
         ["owner", "passenger", "ε 0.25", "ε 4.75, δ 1e-6", "19 at ε 0.25", str(renews), "open"],
         ["passenger", "all time", "ε 0.25", "ε 9.75, δ 1e-5"],
     ]
@@ -158,14 +159,14 @@ def test_unlock_tells_what_failed_and_opens_the_account(config: Path) -> None:
     again = RUN.invoke(app, ["unlock", "owner", "--config", str(config)])
     assert (again.exit_code, again.stderr) == (
         1,
-        'ERROR 0A000: the account of role "owner" is open\nDETAIL: rule: account-open-already\n',
+        'ERROR: the account of role "owner" is open\nDETAIL: rule: account-open-already\n',
     )
 
 
 def test_unlock_of_a_role_that_there_is_not(config: Path) -> None:
     """The roles that there are are named."""
     done = RUN.invoke(app, ["unlock", "nobody", "--config", str(config)])
-    assert (done.exit_code, done.stderr) == (1, 'ERROR F0000: there is no role "nobody"\nHINT: Roles: owner\n')
+    assert (done.exit_code, done.stderr) == (1, 'ERROR: there is no role "nobody"\nHINT: Roles: owner\n')
 
 
 def test_budgets_with_zcdp_show_both(config: Path) -> None:

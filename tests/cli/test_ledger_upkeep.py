@@ -125,7 +125,7 @@ def test_a_broken_file_is_told(config: Path, damage: str) -> None:
         place.unlink()
     done = _run(config, "verify")
     assert done.exit_code == 1
-    assert done.stderr.startswith("ERROR F0000:")
+    assert done.stderr.startswith("ERROR:")
 
 
 def test_a_newest_copy_is_put_back(config: Path, tmp_path: Path) -> None:

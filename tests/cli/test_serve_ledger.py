@@ -73,7 +73,7 @@ def test_another_data_set_is_not_served_with_the_ledger(file: Path, old: str, ne
     assert "ε 0.1" in run("budget", "--config", str(file)).stdout
     again = run("adopt", "--config", str(file))
     assert again.exit_code == 1
-    assert again.stderr.startswith("ERROR 0A000: the ledger is that of the data set ")
+    assert again.stderr.startswith("ERROR: the ledger is that of the data set ")
 
 
 def test_a_ledger_that_is_gone_stops_the_start(file: Path) -> None:

@@ -1,12 +1,13 @@
 """Answers on a terminal."""
 
 import io
+import json
 from decimal import Decimal
 
 import pytest
 from rich.console import Console
 
-from dpsql.cli.support.show import table_of
+from dpsql.cli.support.show import Form, print_blocks, table_of
 from dpsql.policy.yaml_name import yaml_name
 
 
@@ -40,3 +41,22 @@ def test_a_table() -> None:
 def test_names_are_quoted_where_yaml_needs_it(name: str, written: str) -> None:
     """A plain name can only be read as itself."""
     assert yaml_name(name) == written
+
+
+def test_nothing_is_cut_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a row, however long; as programs read them too."""
+    long = "a statement " * 40
+    table = table_of(("time (UTC)", "ε", "statement"), [("2026-11-28 16:19:48", 0.5, long.strip()), ("", None, "[b]")])
+    for form in Form:
+        print_blocks(table, "a sentence", form=form)
+    plain, *_ = printed = capsys.readouterr().out.splitlines()
+    assert plain.split() == ["time", "(UTC)", "ε", "statement"]
+    assert printed[1] == f"2026-11-28 16:19:48   0.5  {long.strip()}"
+    assert printed[3:5] == [
+        "a sentence",
+        json.dumps(dict(zip(_NAMES, ("2026-11-28 16:19:48", "0.5", long.strip()), strict=True)), ensure_ascii=False),
+    ]
+    assert printed[6] == "time (UTC),ε,statement"
+
+
+_NAMES = ("time (UTC)", "ε", "statement")

@@ -14,14 +14,14 @@ from dpsql.errors import AccessDenied, DpsqlError, EngineFailed
     [
         (
             AccessDenied("rows of trips", because="some-rule", hint="Ask for COUNT(*)."),
-            "ERROR 42501: rows of trips\nDETAIL: rule: some-rule\nHINT: Ask for COUNT(*).\n",
+            "ERROR: rows of trips\nDETAIL: rule: some-rule\nHINT: Ask for COUNT(*).\n",
         ),
         (
             EngineFailed(),
-            f"ERROR 58000: {EngineFailed.text}\nHINT: {EngineFailed.advice}\n",
+            f"ERROR: {EngineFailed.text}\nHINT: {EngineFailed.advice}\n",
         ),
-        (psycopg.OperationalError("no route"), "ERROR 08000: no route\n"),
-        (FileNotFoundError(2, "No such file", "x"), "ERROR 58030: x: No such file\n"),
+        (psycopg.OperationalError("no route"), "ERROR: no route\n"),
+        (FileNotFoundError(2, "No such file", "x"), "ERROR: x: No such file\n"),
     ],
 )
 def test_an_error_is_told_in_lines(

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dpsql.accounting.sql.amendments import CORRECTION
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.cli.support.show import shown_of, table_of
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
+from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import kept_lines, place_of_ledger, place_of_trail
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
@@ -46,10 +45,11 @@ def audit(
     verify: Annotated[
         bool, typer.Option("--verify", help="See that no line was changed and none is gone, instead of printing any.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Print the audit trail, a line for each statement and log-in, or verify it."""
-    loaded = load(config)
+    form, loaded = Form.of(as_json, as_csv), load(config)
     place = directory or place_of_trail(loaded)
     if not files_of(place):
         raise ConfigError(f"there is no audit trail in {place}", hint="It begins when dpsql serve is started.")
@@ -58,11 +58,12 @@ def audit(
         return
     most = limit or (None if since else _USUAL)
     rows = [dict(line.fields) for line in reversed(tuple(islice(_wanted(place, user, since), most)))]
-    if as_json:
+    if form is Form.JSON:
         for fields in rows:
             typer.echo(json.dumps(fields))
     else:
-        Console().print(table_of(_NAMES, [tuple(_cell(fields, name) for name in _COLUMNS) for fields in rows]))
+        shown = [tuple(_cell(fields, name) for name in _COLUMNS) for fields in rows]
+        print_blocks(table_of(_NAMES, shown), form=form)
 
 
 def _wanted(place: Path, user: str | None, since: datetime | None) -> Iterator[ChainedLine]:

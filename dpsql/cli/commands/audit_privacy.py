@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dpsql.canaries.auditing import AuditedQuestion, audited
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.plot_output import drawn_into, need_plots
+from dpsql.cli.support.show import Form, print_blocks
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import read_public
@@ -39,6 +39,9 @@ def audit_privacy(
     picture: Annotated[
         Path | None, typer.Option("--output", "-o", help="Draw it into a file that ends with .html or .png.")
     ] = None,
+    *,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Guess from whole answers whether a made-up person was there, and say which ε they prove, beside what was paid.
 
@@ -46,6 +49,7 @@ def audit_privacy(
     PostgreSQL of its own, or Sail for Spark); of the records only public tables are read. It ends with 1 where more was
     given away than paid for; that happens by chance once in a million audits.
     """
+    form = Form.of(as_json, as_csv)
     if picture is not None:
         need_plots()
     draw = None if picture is None else drawn_into(picture)
@@ -57,7 +61,7 @@ def audit_privacy(
     for verdict in audited(loaded, asking_role, public.rows, minutes, lambda line: typer.echo(f"{line} …", err=True)):
         verdicts.append(verdict)
         _tell(verdict)
-    Console().print(_table(verdicts))
+    print_blocks(_table(verdicts), form=form)
     if picture is not None and draw is not None:
         from dpsql.plots.privacy_audit import audit_picture  # noqa: PLC0415 -- an extra
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +14,8 @@ from dpsql.accounting.privacy_filter import PrivacyFilter
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.accounting.usual_price import LINES, usual_price
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
+from dpsql.cli.support.show import Form, print_blocks
 from dpsql.engines.snapshot.open import days_of_copy
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
@@ -27,7 +27,6 @@ from dpsql.policy.load.scalars import positive
 from dpsql.policy.model import DatasetBudget, Policy, Privacy
 
 budget_app = typer.Typer(name="budget", help="See what was spent, and amend it.", invoke_without_command=True)
-_AsJson = Annotated[bool, typer.Option("--json", help="One object.")]
 _Reason = Annotated[str, typer.Option("--reason", help="The reason, for readers of the ledger.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", "-e", help="How much ε.")]
 _Delta = Annotated[str, typer.Option("--delta", "-d", help="How much δ.")]
@@ -48,20 +47,22 @@ class _Standing:
 
 
 @budget_app.callback()
-def usual_command(context: typer.Context, config: ConfigFile = DEFAULT_CONFIG, *, as_json: _AsJson = False) -> None:
+def usual_command(
+    context: typer.Context, config: ConfigFile = DEFAULT_CONFIG, *, as_json: AsJson = False, as_csv: AsCsv = False
+) -> None:
     """Show the budgets where nothing else is said."""
     if context.invoked_subcommand is None:
-        show_budgets(config, as_json=as_json)
+        show_budgets(config, as_json=as_json, as_csv=as_csv)
 
 
-@budget_app.command("show")
+@budget_app.command("show", epilog="Example: dpsql budget show --json")
 @with_exit_code
-def show_budgets(config: ConfigFile = DEFAULT_CONFIG, *, as_json: _AsJson = False) -> None:
+def show_budgets(config: ConfigFile = DEFAULT_CONFIG, *, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
     """Print what each role has spent in its period, and what the roles of each unit kind have spent together."""
-    loaded = load(config)
+    form, loaded = Form.of(as_json, as_csv), load(config)
     standings = tuple(_standings(loaded))
     kinds = {standing.balance.account.role.protects: standing.balance for standing in standings}
-    if as_json:
+    if form is Form.JSON:
         roles = {standing.balance.account.role.name: _role(standing) for standing in standings}
         typer.echo(json.dumps({"roles": roles, "unit_kinds": {kind: _kind(b) for kind, b in kinds.items()}}, indent=2))
         return
@@ -84,10 +85,10 @@ def show_budgets(config: ConfigFile = DEFAULT_CONFIG, *, as_json: _AsJson = Fals
             _spent(balance.dataset_spent, balance.dataset_filter),
             _amount(balance.dataset_left),
         )
-    Console().print(spent, together)
+    print_blocks(spent, together, form=form)
 
 
-@budget_app.command()
+@budget_app.command(epilog="Example: dpsql budget grant analyst --epsilon 1 --reason 'the yearly report'")
 @with_exit_code
 def grant(
     role: Annotated[str, typer.Argument(help="Who may spend more.")],
@@ -111,7 +112,9 @@ def grant(
         )
 
 
-@budget_app.command()
+@budget_app.command(
+    epilog="Example: dpsql budget correct analyst --epsilon 0.5 --reason 'a table of March was published'"
+)
 @with_exit_code
 def correct(
     epsilon: _Epsilon,

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dpsql.assembly import servable
 from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.rehearsed import ask_directory, see_that_serve_would_start
 from dpsql.cli.support.report import show_report
+from dpsql.cli.support.show import Form
 from dpsql.engines.connect import connect_engine
 from dpsql.engines.owner import report
 from dpsql.engines.snapshot.from_postgres import check_copyable
@@ -40,10 +40,14 @@ def check_config(
     files_only: _FilesOnly = False,
     data: _Data = False,
     groups: _Groups = 100,
+    *,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Check the configuration, and compare it with the engine's tables: where `serve` would not start, this fails.
 
-    Only with --data are records read; the rows of public tables always are. The ledger is opened in a copy.
+    Only with --data are records read; the rows of public tables always are. The ledger is opened in a copy. --json and --csv
+    are for the report of --data.
     """
     if json_schema is not None:
         if not json_schema.is_dir():
@@ -76,7 +80,7 @@ def check_config(
         if data:
             with at_work("reading the records for the private report"):
                 reports = tuple(report(policy, engine, public.declared))
-            show_report(Console(), policy, reports, groups)
+            show_report(policy, reports, groups, Form.of(as_json, as_csv))
 
 
 def _old_copies(loaded: Config, snapshot: SnapshotConfig) -> Iterator[str]:

@@ -9,7 +9,6 @@ from typing import Annotated
 import psycopg
 import typer
 from psycopg.conninfo import make_conninfo
-from rich.console import Console
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import show_answer
@@ -88,4 +87,4 @@ def _ask(link: str) -> None:
     typer.echo(f"{_FIRST};")
     with psycopg.connect(make_conninfo(link, **OWN)) as connection, connection.cursor() as cursor:
         cursor.execute(_FIRST.encode())
-        show_answer(Console(), cursor)
+        show_answer(cursor)

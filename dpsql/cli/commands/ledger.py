@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dpsql.accounting.ledger import Entry, Way
 from dpsql.accounting.postgres.session import SCHEMA, shown_place
@@ -15,8 +14,8 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.accounting.sql.soundness import Examined
 from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_back
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.cli.support.show import shown_of, table_of
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
+from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import kept_lines, open_ledger, place_of_ledger
 from dpsql.policy.config import Config, PostgresLedgerConfig
@@ -26,7 +25,7 @@ ledger_app = typer.Typer(name="ledger", help="Keep the ledger safe, and read it.
 _Copy = Annotated[Path, typer.Argument(help="The copy's file.")]
 
 
-@ledger_app.command()
+@ledger_app.command(epilog="Example: dpsql ledger backup /backups/ledger.db")
 @with_exit_code
 def backup(copy: _Copy, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Copy the ledger, also while it is served, and verify the copy."""
@@ -34,7 +33,7 @@ def backup(copy: _Copy, config: ConfigFile = DEFAULT_CONFIG) -> None:
     typer.echo(f"{copy}: {_whole(copy)}")
 
 
-@ledger_app.command()
+@ledger_app.command(epilog="Example: dpsql ledger verify /backups/ledger.db")
 @with_exit_code
 def verify(
     copy: Annotated[Path | None, typer.Argument(help="A copy; the ledger itself if none is given.")] = None,
@@ -56,7 +55,7 @@ def verify(
     typer.echo(f"{file}: {said}" + (f"; it lacks the last {missing:,} charges" if missing else ""))
 
 
-@ledger_app.command()
+@ledger_app.command(epilog="Example: dpsql ledger restore /backups/ledger.db")
 @with_exit_code
 def restore(
     copy: _Copy,
@@ -84,28 +83,29 @@ def restore(
         typer.echo(f"what was there is {file}")
 
 
-@ledger_app.command()
+@ledger_app.command(epilog="Example: dpsql ledger show --role analyst --csv > charges.csv")
 @with_exit_code
 def show(
     config: ConfigFile = DEFAULT_CONFIG,
     role: Annotated[str | None, typer.Option("--role", "-r", help="Of this role only.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many lines, the newest first.", min=1)] = 20,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Print the newest charges: when, who, for which role, how much, and for what."""
+    form = Form.of(as_json, as_csv)
     entries = kept_lines(load(config), role, limit)
-    if as_json:
+    if form is Form.JSON:
         for entry in entries:
             typer.echo(json.dumps(_object(entry), ensure_ascii=False))
         return
     names = ("time (UTC)", "user", "role", "protects", "ε", "δ", "what", "statement")
-    Console().print(
-        table_of(names, [tuple(shown_of(str(_object(entry)[key])) for key in _COLUMNS) for entry in entries])
-    )
+    rows = [tuple(shown_of(str(_object(entry)[key])) for key in _COLUMNS) for entry in entries]
+    print_blocks(table_of(names, rows), form=form)
 
 
-@ledger_app.command()
+@ledger_app.command(epilog="Example: dpsql ledger redate")
 @with_exit_code
 def redate(
     config: ConfigFile = DEFAULT_CONFIG,

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import psycopg
 import typer
-from rich.console import Console
 from rich.table import Table
 
 import dpsql
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
+from dpsql.cli.support.show import Form, print_blocks
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
@@ -27,10 +27,11 @@ def profile(
     unit: Annotated[str | None, typer.Option("--unit", "-u", help="Of this unit kind only.")] = None,
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Pay without being asked.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The profile, as one object.")] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Take the profile of whole tables, once an epoch: each role that protects the unit kind pays, and the data set."""
-    loaded = load(config)
+    form, loaded = Form.of(as_json, as_csv), load(config)
     kinds = _kinds(loaded.policy, unit)
     for kind in kinds:
         roles, cost = _roles(loaded.policy, kind), loaded.policy.budgets[kind].profile
@@ -49,11 +50,11 @@ def profile(
                 failed.append(f'role "{role}": {str(error).splitlines()[0]}')
             else:
                 profiles.setdefault(kind, rows)
-    if as_json:
+    if form is Form.JSON:
         typer.echo(json.dumps(profiles, indent=2))
     else:
         for kind, rows in profiles.items():
-            Console().print(_table(kind, rows))
+            print_blocks(_table(kind, rows), form=form)
     if failed:
         raise ConfigError("; ".join(failed), hint="The other roles have it; run it again when these can pay.")
 

@@ -3,23 +3,29 @@
 import sys
 
 import psycopg
-from rich.console import Console
 
 import dpsql
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName, Sql, statement
-from dpsql.cli.support.show import show_answer
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile, RoleName, Sql, statement
+from dpsql.cli.support.show import Form, show_answer
 
 
 @with_exit_code
-def query(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def query(
+    sql: Sql,
+    role: RoleName,
+    config: ConfigFile = DEFAULT_CONFIG,
+    *,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
     """Ask a statement as a role; the role's budget pays."""
-    asked = statement(sql)
+    asked, form = statement(sql), Form.of(as_json, as_csv)
     with dpsql.connect(config, role=role) as connection:
         connection.add_notice_handler(_show_notice)
         with connection.cursor() as cursor:
             cursor.execute(asked.encode())
-            show_answer(Console(), cursor)
+            show_answer(cursor, form)
 
 
 def _show_notice(notice: psycopg.errors.Diagnostic) -> None:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName
-from dpsql.cli.support.show import table_of
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile, RoleName
+from dpsql.cli.support.show import Form, print_blocks, table_of
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import place_of_trail
 from dpsql.policy.load import load
@@ -34,7 +33,7 @@ _Name = Annotated[str, typer.Argument(help="The name to log in with.")]
 _Generate = Annotated[bool, typer.Option("--generate", help="Make a password up, and print it, once.")]
 
 
-@user_app.command()
+@user_app.command(epilog="Example: dpsql user add ana --role analyst --generate")
 @with_exit_code
 def add(
     name: _Name,
@@ -64,7 +63,7 @@ def add(
     typer.echo(f'user "{name}" may log in, for role "{role}"; {_NEXT}')
 
 
-@user_app.command()
+@user_app.command(epilog="Example: dpsql user rotate ana --generate")
 @with_exit_code
 def rotate(name: _Name, config: ConfigFile = DEFAULT_CONFIG, *, generate: _Generate = False) -> None:
     """Give a user another password: sessions of the old one end with the reload."""
@@ -81,7 +80,7 @@ def rotate(name: _Name, config: ConfigFile = DEFAULT_CONFIG, *, generate: _Gener
     typer.echo(f'user "{name}" has another password; {_NEXT}')
 
 
-@user_app.command()
+@user_app.command(epilog="Example: dpsql user disable ana")
 @with_exit_code
 def disable(name: _Name, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Let a user log in no more; the line stays in the configuration, and sessions end with the reload."""
@@ -89,7 +88,7 @@ def disable(name: _Name, config: ConfigFile = DEFAULT_CONFIG) -> None:
     typer.echo(f'user "{name}" may not log in; {_NEXT}')
 
 
-@user_app.command()
+@user_app.command(epilog="Example: dpsql user enable ana")
 @with_exit_code
 def enable(name: _Name, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Let a user log in again."""
@@ -97,14 +96,16 @@ def enable(name: _Name, config: ConfigFile = DEFAULT_CONFIG) -> None:
     typer.echo(f'user "{name}" may log in again; {_NEXT}')
 
 
-@user_app.command("list")
+@user_app.command("list", epilog="Example: dpsql user list")
 @with_exit_code
 def list_users(
     config: ConfigFile = DEFAULT_CONFIG,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="An object by name.")] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Print who may log in, for which role, and when they did last."""
+    form = Form.of(as_json, as_csv)
     loaded, users = load(config), users_in(config.read_text(encoding="utf-8"))
     last = _last_log_ins(place_of_trail(loaded))
     rows = [
@@ -112,11 +113,11 @@ def list_users(
         for name, user in sorted(users.items())
     ]
     names = ("user", "role", "state", "epsilon", "last_log_in")
-    if as_json:
+    if form is Form.JSON:
         typer.echo(json.dumps({row[0]: dict(zip(names[1:], row[1:], strict=True)) for row in rows}, indent=2))
     else:
         shown = [tuple("" if cell is None else cell for cell in row) for row in rows]
-        Console().print(table_of(("user", "role", "state", "most ε", "last log-in (UTC)"), shown))
+        print_blocks(table_of(("user", "role", "state", "most ε", "last log-in (UTC)"), shown), form=form)
 
 
 def _last_log_ins(trail: Path) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -40,13 +40,6 @@ class StatementNoise:
     level: NoiseLevel | None
     epsilon: Fraction
     outputs: tuple[OutputNoise, ...]
-
-
-def print_blocks(*blocks: RenderableType) -> None:
-    """Write blocks to the standard output."""
-    console = Console(highlight=False)
-    for block in blocks:
-        console.print(block, soft_wrap=isinstance(block, str))
 
 
 def study_tables(result: Study, epsilons: Iterable[float]) -> tuple[RenderableType, ...]:

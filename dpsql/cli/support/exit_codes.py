@@ -18,23 +18,23 @@ EXIT_REFUSED = 1
 
 
 def with_exit_code(command: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let a command end with `ERROR SQLSTATE: message`, the rule and the hint on stderr."""
+    """Let a command end with `ERROR: message`, the rule and the hint on stderr."""
 
     @functools.wraps(command)
     def wrapped(*args: _P.args, **options: _P.kwargs) -> _R:
         try:
             return command(*args, **options)
         except DpsqlError as error:
-            _tell(error.sqlstate, error.message, error.detail, error.hint)
+            _tell(error.message, error.detail, error.hint)
         except OSError as error:
-            _tell("58030", f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None, None)
+            _tell(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None, None)
         except Exception as error:
             # Its import takes longer than most commands' help; whoever has raised one of its errors has paid for it.
             psycopg = sys.modules.get("psycopg")
             if psycopg is None or not isinstance(error, psycopg.Error):
                 raise
             primary = error.diag.message_primary or str(error).strip() or type(error).__name__
-            _tell(error.sqlstate or "08000", primary, _rule(error.diag.message_detail), error.diag.message_hint)
+            _tell(primary, _rule(error.diag.message_detail), error.diag.message_hint)
 
     return wrapped
 
@@ -44,10 +44,9 @@ def _rule(detail: str | None) -> str | None:
     return detail if detail is not None and _RULE.fullmatch(detail) else None
 
 
-def _tell(sqlstate: str, message: str, detail: str | None, hint: str | None) -> NoReturn:
+def _tell(message: str, detail: str | None, hint: str | None) -> NoReturn:
     """Write an error; a configuration's mistakes get a line each."""
-    first = f"ERROR {sqlstate}:"
-    sys.stderr.write(f"{first}\n{message}\n" if "\n" in message else f"{first} {message}\n")
+    sys.stderr.write(f"ERROR:\n{message}\n" if "\n" in message else f"ERROR: {message}\n")
     if detail:
         sys.stderr.write(f"DETAIL: {detail}\n")
     if hint:

@@ -10,6 +10,8 @@ ConfigFile = Annotated[
 ]
 DEFAULT_CONFIG = Path("config.yaml")
 RoleName = Annotated[str, typer.Option("--role", "-r", help="The role that asks and pays.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON: an object a line, unless there is but one.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="CSV, with the names in the first line.")]
 Sql = Annotated[str, typer.Argument(help="One SQL statement; - reads it from standard input.")]
 
 

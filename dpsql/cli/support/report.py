@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from rich.console import Console
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dpsql.cli.support.show import Form, print_blocks
 from dpsql.engines.owner import ColumnReport, TableReport, UnitReport
 from dpsql.policy.model import Policy, Role
 
@@ -15,14 +16,15 @@ _WARNING = (
 )
 
 
-def show_report(console: Console, policy: Policy, reports: Iterable[TableReport], groups: int) -> None:
+def show_report(policy: Policy, reports: Iterable[TableReport], groups: int, form: Form) -> None:
     """Print what was found; `groups` is the number of groups that a typical answer has."""
-    console.print(Text(_WARNING, style="bold red"))
+    blocks: list[RenderableType] = [Text(_WARNING, style="bold red")]
     for report in reports:
-        console.print(_columns(report))
+        blocks.append(_columns(report))
         for units in report.units:
             roles = [role for role in policy.roles.values() if role.protects == units.kind]
-            console.print(_units(report.name, units, roles, groups))
+            blocks.append(_units(report.name, units, roles, groups))
+    print_blocks(*blocks, form=form)
 
 
 def _columns(report: TableReport) -> Table:

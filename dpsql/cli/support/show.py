@@ -1,28 +1,78 @@
-"""Answers on a terminal: a table of what a cursor holds."""
+"""Answers and tables: as people read them on a terminal, in plain columns in a pipe, as JSON or CSV for programs."""
 
-from collections.abc import Sequence
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from enum import Enum, auto
 
 import psycopg
-from rich.console import Console
+import typer
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 Cursor = psycopg.Cursor[tuple[object, ...]]
 _MOST = 1_000
 """Characters that a table has of what somebody wrote: one statement must not hide the others."""
+_WIDE = 1_000_000
+"""The width of what is no terminal: nothing is cut, and no cell has two lines."""
 
 
-def show_answer(console: Console, cursor: Cursor) -> None:
-    """Print every result of a cursor: rows as a table, anything else as the server's command tag."""
+class Form(Enum):
+    """How tables are written."""
+
+    TABLE = auto()
+    JSON = auto()
+    CSV = auto()
+
+    @classmethod
+    def of(cls, as_json: bool, as_csv: bool) -> "Form":
+        """Return the form that options ask for."""
+        if as_json and as_csv:
+            raise typer.BadParameter("--json and --csv are two forms; give one of them")
+        return cls.JSON if as_json else cls.CSV if as_csv else cls.TABLE
+
+
+def show_answer(cursor: Cursor, form: Form = Form.TABLE) -> None:
+    """Print every result of a cursor: its rows, or the server's command tag."""
     while True:
         if cursor.description is None:
-            console.print(Text(cursor.statusmessage or ""))
+            typer.echo(cursor.statusmessage or "", err=form is not Form.TABLE)
         else:
-            names = [column.name for column in cursor.description]
-            console.print(table_of(names, cursor.fetchall()))
+            names, rows = [column.name for column in cursor.description], cursor.fetchall()
+            match form:
+                case Form.TABLE:
+                    print_blocks(table_of(names, rows))
+                case Form.JSON:
+                    for row in rows:
+                        typer.echo(json.dumps(dict(zip(_different(names), map(_plain, row), strict=True))))
+                case Form.CSV:
+                    _write_csv(names, rows)
         if not cursor.nextset():
             return
+
+
+def print_blocks(*blocks: RenderableType, form: Form = Form.TABLE) -> None:
+    """Write tables and sentences to the standard output; of the former alone there is JSON and CSV, of their texts."""
+    console = Console(highlight=False)
+    if form is not Form.TABLE:
+        for table in (block for block in blocks if isinstance(block, Table)):
+            _write(table, form)
+        return
+    if console.is_terminal:
+        for block in blocks:
+            console.print(block, soft_wrap=isinstance(block, str))
+        return
+    wide = Console(highlight=False, width=_WIDE)
+    with wide.capture() as captured:
+        for block in blocks:
+            if isinstance(block, Table):
+                block.box, block.pad_edge, block.caption = None, False, None
+            wide.print(block, soft_wrap=True)
+    for line in captured.get().splitlines():
+        typer.echo(line.rstrip())
 
 
 def table_of(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
@@ -33,7 +83,7 @@ def table_of(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     for at, name in enumerate(names):
         numeric = all(isinstance(row[at], int | float | Decimal | None) for row in rows)
         # Text, not str: names and values are not markup.
-        table.add_column(Text(name), justify="right" if numeric else "left")
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text("NULL", style="dim") if value is None else Text(str(value)) for value in row))
     return table
@@ -43,3 +93,44 @@ def shown_of(text: str) -> str:
     """Return what a table has of somebody's text; no control character of it may reach the terminal."""
     shown = "".join(letter if letter.isprintable() else " " for letter in text[: _MOST + 1])
     return shown if len(shown) <= _MOST else f"{shown[:_MOST]}…"
+
+
+def _write(table: Table, form: Form) -> None:
+    names = [" ".join(str(column.header).split()) for column in table.columns]
+    rows = zip(*([str(cell) for cell in column.cells] for column in table.columns), strict=True)
+    if form is Form.CSV:
+        _write_csv(names, list(rows))
+        return
+    title = {} if table.title is None else {"table": str(table.title)}
+    for row in rows:
+        typer.echo(json.dumps({**title, **dict(zip(_different(names), row, strict=True))}, ensure_ascii=False))
+
+
+def _write_csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+
+
+def _different(names: Sequence[str]) -> Iterator[str]:
+    """Yield names of which no two are the same: of an object's keys one would be lost."""
+    seen = dict[str, int]()
+    for place, name in enumerate(names, start=1):
+        key = name or str(place)
+        seen[key] = seen.get(key, 0) + 1
+        yield key if seen[key] == 1 else f"{key}_{seen[key]}"
+
+
+def _plain(value: object) -> object:
+    """Return what JSON has of a value: numbers, truth, texts, lists and null."""
+    match value:
+        case Decimal():
+            return (int(value) if value == value.to_integral_value() else float(value)) if value.is_finite() else None
+        case float():
+            return value if value - value == 0 else None
+        case None | bool() | int() | str():
+            return value
+        case list():
+            return [_plain(each) for each in value]
+        case _:
+            return str(value)

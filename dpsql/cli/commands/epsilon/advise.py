@@ -8,7 +8,9 @@ import typer
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import ExpectedRows, Membership, NumberOption, Plot, Stay, Typical
 from dpsql.cli.support.numbers import MOST, read_probability, read_whole
+from dpsql.cli.support.options import AsCsv, AsJson
 from dpsql.cli.support.plot_output import draw_rule
+from dpsql.cli.support.show import Form, print_blocks
 from dpsql.epsilon.advising.advice import Advice, Size, Wish, advise
 from dpsql.epsilon.advising.lines import Holder, policy_lines
 from dpsql.epsilon.advising.plan import DAYS
@@ -40,6 +42,8 @@ def advise_command(
     role: Annotated[str, typer.Option(help="The role's name, for the configuration.")] = "analyst",
     protects: Annotated[str, typer.Option(help="The privacy unit's name, for the configuration.")] = "person",
     plot: Plot = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Recommend a total and a per-query ε, with the error and the risk that follow; no data are needed."""
     if period is Period.NEVER and days is None:
@@ -52,7 +56,7 @@ def advise_command(
         written = policy_lines(advice.plan, Holder(role, protects, advice.per_query))
     except BadInput as error:
         raise typer.BadParameter(str(error)) from None
-    tables.print_blocks(*tables.advice_tables(advice), *_notes(advice), written.rstrip())
+    print_blocks(*tables.advice_tables(advice), *_notes(advice), written.rstrip(), form=Form.of(as_json, as_csv))
     if plot is not None:
         draw_rule(promises, plot)
 

@@ -1,5 +1,6 @@
 """`dpsql epsilon`: how large ε may be, what it reveals at worst, and how noisy answers become."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -11,7 +12,9 @@ from dpsql.cli.commands.epsilon.noise import NoisePlanner, noise_command
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
 from dpsql.cli.support.numbers import MOST, read_column, read_epsilon, read_list, read_probability, read_whole
+from dpsql.cli.support.options import AsJson
 from dpsql.cli.support.plot_output import draw_rule, draw_study
+from dpsql.cli.support.show import Form, print_blocks
 from dpsql.epsilon.advising.belief import Belief, belief_after
 from dpsql.epsilon.advising.lines import decimal
 from dpsql.epsilon.advising.promises import Promises
@@ -29,12 +32,25 @@ _SHOWN = (0.1, 0.5, 1.0, 2.0)
 """The ε whose risks are shown beside those that were found."""
 
 
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a picture goes, if one is wanted, and how tables are written."""
+
+    plot: Path | None
+    form: Form
+
+
 def make_epsilon_app(planner: NoisePlanner | None = None) -> typer.Typer:
     """Return the commands; `planner` is what `noise` asks about a statement."""
     made = typer.Typer(name="epsilon", help="Choose ε, and see what it does.", no_args_is_help=True)
-    made.command()(risk)
-    made.command()(noise_command(planner))
-    made.command(name="advise")(advise_command)
+    made.command(epilog="Example: dpsql epsilon risk --people 5000 --risk '1 %'")(risk)
+    made.command(epilog="Example: dpsql epsilon noise --level medium --output count --rows 10000")(
+        noise_command(planner)
+    )
+    made.command(
+        name="advise",
+        epilog="Example: dpsql epsilon advise --people 5000 --max-posterior '1 %' --queries-per-day 20 --days 365",
+    )(advise_command)
     return made
 
 
@@ -57,22 +73,24 @@ def risk(
     membership: Membership = MEMBERSHIP,
     value: NumberOption = VALUE,
     plot: Plot = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show what an adversary who knows everybody's value could find out from one answer.
 
     With --values or --csv, the risk of one query on these people; with --people, the rule for a role's total budget,
     which needs no data.
     """
+    output = Output(plot, Form.of(as_json, as_csv=False))
     try:
         match people, values, csv, column:
             case int(), None, None, None:
-                _rule(Promises(people, limit, membership, value), epsilon or [], plot)
+                _rule(Promises(people, limit, membership, value), epsilon or [], output)
             case None, str(), None, None:
                 everybody = Universe.of(read_list(values), missing, distance)
-                _study(everybody, StudiedStatistic.named(query), limit, epsilon, plot)
+                _study(everybody, StudiedStatistic.named(query), limit, epsilon, output)
             case None, None, Path(), str():
                 everybody = Universe.of(read_column(csv, column), missing, distance)
-                _study(everybody, StudiedStatistic.named(query), limit, epsilon, plot)
+                _study(everybody, StudiedStatistic.named(query), limit, epsilon, output)
             case _:
                 _one_source()
     except BadInput as error:
@@ -84,29 +102,30 @@ def _one_source() -> NoReturn:
 
 
 def _study(
-    universe: Universe, statistic: StudiedStatistic, limit: Fraction, epsilons: list[Fraction] | None, plot: Path | None
+    universe: Universe, statistic: StudiedStatistic, limit: Fraction, epsilons: list[Fraction] | None, output: Output
 ) -> None:
     result = study_risk(universe, statistic, limit)
     shown = [*map(float, epsilons)] if epsilons else sorted({result.epsilon_upper, result.epsilon_tight, *_SHOWN})
-    tables.print_blocks(*tables.study_tables(result, shown), OWNER_ONLY)
-    if plot is not None:
-        draw_study(result, plot)
+    print_blocks(*tables.study_tables(result, shown), OWNER_ONLY, form=output.form)
+    if output.plot is not None:
+        draw_study(result, output.plot)
 
 
-def _rule(promises: Promises, epsilons: list[Fraction], plot: Path | None) -> None:
+def _rule(promises: Promises, epsilons: list[Fraction], output: Output) -> None:
     limits, people = promises.limits(), promises.people
     total = promises.largest()
     rows: list[tuple[object, Belief]] = [(promise, belief_after(limit, people)) for promise, limit in limits.items()]
     rows.append(("all three", belief_after(total, people)))
     rows += [("as given", belief_after(epsilon, people)) for epsilon in epsilons]
-    tables.print_blocks(
+    print_blocks(
         tables.belief_table(f"Largest total ε for {people:,} people", "limited by", rows),
         tables.binding_line(promises),
         "Of one role, or of all roles together that may collude, for as long as a person stays in the data.",
         f"budget: {{epsilon: {decimal(total)}}}",
+        form=output.form,
     )
-    if plot is not None:
-        draw_rule(promises, plot)
+    if output.plot is not None:
+        draw_rule(promises, output.plot)
 
 
 epsilon_app = make_epsilon_app()

@@ -7,10 +7,11 @@ from typing import Annotated, Protocol
 
 import typer
 
-from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, error_words, noise_table, print_blocks
+from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, error_words, noise_table
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.numbers import MOST, read_fraction
-from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
+from dpsql.cli.support.show import Form, print_blocks
 from dpsql.epsilon.noise.levels import level_epsilon, rows_per_group
 from dpsql.epsilon.noise.outputs import OutputKind, expected_error
 from dpsql.epsilon.refusal import BadInput
@@ -47,12 +48,16 @@ def noise_command(planner: NoisePlanner | None) -> Callable[..., None]:
         cap: Annotated[
             Fraction | None, typer.Option(parser=read_fraction, help="The role's ε for one statement.")
         ] = None,
+        as_json: AsJson = False,
+        as_csv: AsCsv = False,
     ) -> None:
         """Show the ε of a statement and how noisy its answer would be; no data are read and nothing is paid."""
+        form = Form.of(as_json, as_csv)
         if statement is not None and role is not None and planner is not None:
-            print_blocks(noise_table(planner(config, role, statement)))
+            print_blocks(noise_table(planner(config, role, statement)), form=form)
         elif statement is None and level is not None and rows is not None:
-            print_blocks(noise_table(_imagined(level, output or [OutputKind.COUNT], (rows, groups), max_rows, cap)))
+            imagined = _imagined(level, output or [OutputKind.COUNT], (rows, groups), max_rows, cap)
+            print_blocks(noise_table(imagined), form=form)
         else:
             raise typer.BadParameter("give a statement with --role, or --level and --rows")
 
