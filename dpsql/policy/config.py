@@ -1,6 +1,6 @@
 """A whole configuration as values: the policy, and what a server needs to run it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -211,6 +211,8 @@ class Config:
     """Whether the engine may be of a version that nobody has tried."""
     trial: TrialMode = TrialMode.FORMS
     """The statements that run on made-up people before they run on records."""
+    notes: Sequence[str] = ()
+    """What is right in the files, and may be meant otherwise: with file and line."""
 
     @property
     def base(self) -> Path:

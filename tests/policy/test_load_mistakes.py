@@ -157,3 +157,20 @@ def test_zcdp_of_the_data_set_needs_a_delta(tmp_path: Path) -> None:
     assert mistakes(tmp_path, path) == [
         "config.yaml:8: budget.passenger.accounting: is zcdp, which needs a delta: what ρ comes to in ε is said at a δ"
     ]
+
+
+def test_what_may_be_meant_otherwise_is_noted(tmp_path: Path) -> None:
+    """A point between thousands is one before decimals; it is no mistake."""
+    changes = {CONFIG: ("epsilon: 10,", "epsilon: 20.000,"), TRIPS: ("[-0.1, 150]", "[-0.1, 150.000]")}
+    said = "the point is no separator of thousands, which is _"
+    assert load(write_files(tmp_path, changes)).notes == (
+        f"{tmp_path}/config.yaml:8: budget.passenger.epsilon: 20.000 is 20: {said}",
+        f"{tmp_path}/schemas/trips.yaml:10: columns.fare.bounds[1]: 150.000 is 150: {said}",
+    )
+    assert load(write_files(tmp_path, {CONFIG: ("epsilon: 10,", "epsilon: 10.125,")})).notes == ()
+
+
+def test_a_tab_is_told(tmp_path: Path) -> None:
+    """Nobody sees it."""
+    path = write_files(tmp_path, {CONFIG: ("roles:\n  owner:", "roles:\n\towner:")})
+    assert mistakes(tmp_path, path) == ["config.yaml:10: is not YAML: there is a tab, where YAML takes spaces"]

@@ -60,6 +60,8 @@ def check_config(
     views = f", {len(policy.views)} views" if policy.views else ""
     counts = f"{len(policy.tables)} tables{views}, {len(policy.roles)} roles, {len(loaded.users)} users"
     typer.echo(f"{config}: {counts}")
+    for note in loaded.notes:
+        typer.echo(f"note: {note}")
     _tell_sandbox(loaded.shadow)
     for line in () if loaded.snapshot is None else _old_copies(loaded, loaded.snapshot):
         typer.echo(line)

@@ -96,4 +96,5 @@ def _config(path: Path, access: Access) -> Config | None:
         ldap=ldap_of(operation),
         audit=None if shape.audit is None else path.parent / shape.audit,
         snapshot=snapshot_of(operation),
+        notes=tuple(map(str, sorted(set(access.mistakes.notes)))),
     )

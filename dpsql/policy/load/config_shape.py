@@ -38,7 +38,7 @@ class TlsShape(StrictShape):
 class AddressShape(StrictShape):
     """Where somebody connects."""
 
-    host: Name = "127.0.0.1"
+    host: Annotated[str, scalar_text(scalars.host), shown_to_editors("string", minLength=1)] = "127.0.0.1"
     """The address to listen on."""
     port: Port = 0
     """The port; 0 is any free one."""

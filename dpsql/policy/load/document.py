@@ -1,7 +1,9 @@
 """YAML 1.2 files as trees of text with line numbers; nothing is read as a number, so nothing passes through a float."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path as File
 
 from ruamel.yaml import YAML
@@ -15,6 +17,10 @@ Tree = str | list["Tree"] | dict[str, "Tree"]
 _DEEPEST = 12
 _LARGEST = 200_000
 _CORE = "tag:yaml.org,2002:"
+_NO_SPACE = re.compile(r"[A-Za-z_][\w-]*:[^\s/]")
+"""A key whose value begins at once, which YAML takes for one text."""
+_GROUPED = re.compile(r"[1-9]\d{0,2}\.\d00")
+"""A number that many take for thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +91,7 @@ def parse_document(text: str, name: str, mistakes: Mistakes) -> Document | None:
     try:
         node: Node | None = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as failure:
-        mark = failure.problem_mark or failure.context_mark
-        mistakes.add_file(name, f"is not YAML: {failure.problem}", mark.line + 1 if mark else 1)
+        mistakes.add_file(name, *_unreadable(failure, text.splitlines()))
         return None
     except YAMLError:
         mistakes.add_file(name, "is not YAML text: it has control characters")
@@ -98,6 +103,22 @@ def parse_document(text: str, name: str, mistakes: Mistakes) -> Document | None:
         mistakes.add_file(name, "is empty")
         return None
     return _Walk(name, mistakes).document(node)
+
+
+def _unreadable(failure: MarkedYAMLError, lines: Sequence[str]) -> tuple[str, int]:
+    """Return what is wrong with a text that is no YAML, and in which line."""
+    mark = failure.problem_mark or failure.context_mark
+    line = mark.line if mark else 0
+    begun = failure.context_mark
+    if "expected ':'" in str(failure.problem) and begun is not None:  # which is noticed in the next line only
+        line = begun.line
+    shown = lines[line].strip() if line < len(lines) else ""
+    if _NO_SPACE.match(shown):
+        key, _, value = shown.partition(":")
+        return f'is not YAML: "{key}:" needs a space after it: {key}: {value.split(" ")[0]}', line + 1
+    if "'\\t'" in str(failure.problem):
+        return "is not YAML: there is a tab, where YAML takes spaces", line + 1
+    return f"is not YAML: {failure.problem}", line + 1
 
 
 @dataclass(slots=True)
@@ -136,12 +157,20 @@ class _Walk:
         if node.tag == f"{_CORE}null":
             self.mistakes.add(self, path, "has no value; give one, or take the line out (NULL is never a value)")
             return None
+        if isinstance(node, ScalarNode) and node.style is None and _GROUPED.fullmatch(str(node.value)):
+            number = str(node.value)
+            written = f"{number} is {number.rstrip('0').rstrip('.')}"
+            self.mistakes.note(self, path, f"{written}: the point is no separator of thousands, which is _")
         return str(node.value)
 
     def _mapping(self, node: MappingNode, path: Path) -> Tree:
         tree: dict[str, Tree] = {}
+        for place, number in self._with_commas(node, path):
+            self.mistakes.add(self, place, f'is "{number}"; it must be {number.replace(",", ".")}, with a point')
         for key, value in node.value:
             place = (*path, str(key.value))
+            if self.mistakes.touch(self, place) and place in self.lines:
+                continue
             if not isinstance(key, ScalarNode):
                 self.mistakes.add(self, path, "a key must be plain text")
                 continue
@@ -155,3 +184,15 @@ class _Walk:
             if item is not None:
                 tree[str(key.value)] = item
         return tree
+
+    def _with_commas(self, node: MappingNode, path: Path) -> Iterator[tuple[Path, str]]:
+        """Yield numbers with a decimal comma, which YAML reads as a number and a key: {epsilon: 0,5}."""
+        for (key, value), (after, nothing) in pairwise(node.value):
+            digits = isinstance(after, ScalarNode) and isinstance(value, ScalarNode) and value.value.isdigit()
+            close = after.start_mark.index == value.end_mark.index + 1
+            if digits and close and after.value.isdigit() and nothing.tag == f"{_CORE}null":
+                place = (*path, str(key.value))
+                for part in (place, (*path, str(after.value))):
+                    self.lines.setdefault(part, key.start_mark.line + 1)
+                self.mistakes.ignore(self, (*path, str(after.value)))
+                yield place, f"{value.value},{after.value}"

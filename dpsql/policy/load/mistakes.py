@@ -39,6 +39,8 @@ class Mistakes:
     """The mistakes that were found so far, and their places."""
 
     gathered: list[Mistake] = field(default_factory=list)
+    notes: list[Mistake] = field(default_factory=list)
+    """What is right and may be meant otherwise."""
     _places: set[tuple[str, Path]] = field(default_factory=set)
 
     def add(self, document: Positioned, path: Path, text: str) -> None:
@@ -46,6 +48,14 @@ class Mistakes:
         place = f"{dotted(path)}: " if path else ""
         self.gathered.append(Mistake(document.file, document.line(path), _on_one_line(place + text)))
         self._places.add((document.file, path))
+
+    def ignore(self, document: Positioned, path: Path) -> None:
+        """Let nothing be told of a place, which belongs to a mistake beside it."""
+        self._places.add((document.file, path))
+
+    def note(self, document: Positioned, path: Path, text: str) -> None:
+        """Note what is no mistake."""
+        self.notes.append(Mistake(document.file, document.line(path), _on_one_line(f"{dotted(path)}: {text}")))
 
     def add_file(self, file: str, text: str, line: int = 1) -> None:
         """Note a mistake of a whole file."""

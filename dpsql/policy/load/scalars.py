@@ -5,7 +5,9 @@ Each function raises a `ValueError` that says what is allowed.
 
 import base64
 import binascii
+import difflib
 import re
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
@@ -141,8 +143,23 @@ def flag(text: str) -> bool:
 def refresh_period(text: str) -> Period:
     """Read how often the epoch advances."""
     if text not in REFRESHES:
-        raise ValueError(f"must be one of {', '.join(REFRESHES)}")
+        raise ValueError(f"must be one of {', '.join(REFRESHES)}{_meant(text, REFRESHES)}")
     return REFRESHES[text]
+
+
+def _meant(text: str, words: Iterable[str]) -> str:
+    close = difflib.get_close_matches(text.lower(), words, n=1)
+    return f'; did you mean "{close[0]}"?' if close else ""
+
+
+def host(text: str) -> str:
+    """Read what a server listens at: an address or a name, without a port."""
+    address, _, behind = text.rpartition(":")
+    if address and ":" not in address and behind.isdigit():
+        raise ValueError(f"must be a host alone, as in host: {address}, port: {behind}")
+    if not re.fullmatch(r"[A-Za-z0-9_.:%-]{1,253}", text, re.ASCII):
+        raise ValueError("must be an address or a name, such as 127.0.0.1, ::1 or db.example.org")
+    return text
 
 
 def identifier(text: str) -> str:
@@ -180,7 +197,8 @@ def column_type(text: str) -> tuple[SqlType, str]:
     name = match[1] if match else ""
     kind = TYPE_NAMES.get(name)
     if match is None or kind is None:
-        raise ValueError(f"must be one of {', '.join(_NAMED)}, varchar(n), char(n), numeric(p, s)")
+        told = f"must be one of {', '.join(_NAMED)}, varchar(n), char(n), numeric(p, s)"
+        raise ValueError(f"{told}{_meant(name or text, TYPE_NAMES)}")
     precision, scale = match[2], match[3]
     if kind is SqlType.CHARACTER:
         return kind, _of_characters(name, precision, scale)
