@@ -17,6 +17,7 @@ from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks
 from dpsql.engines.snapshot.open import days_of_copy
+from dpsql.epsilon.advising.lines import decimal
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.choices import Accounting
@@ -72,7 +73,7 @@ def show_budgets(config: ConfigFile = DEFAULT_CONFIG, *, as_json: AsJson = False
     for role_standing in standings:
         balance, role = role_standing.balance, role_standing.balance.account.role
         amounts = (_spent(balance.role_spent, balance.role_filter), _amount(balance.role_left))
-        questions = f"{role_standing.questions:,} at ε {show_down(role_standing.usual.epsilon)}"
+        questions = f"{role_standing.questions:,} at ε {decimal(role_standing.usual.epsilon, 3)}"
         renews, account = str(balance.renews or "never"), "closed" if balance.closed else "open"
         _add(spent, role.name, role.protects, *amounts, questions, renews, account)
     for kind, balance in kinds.items():
@@ -231,6 +232,6 @@ def _spent(added: Privacy, budget: PrivacyFilter) -> str:
 
 
 def _amount(privacy: Privacy) -> str:
-    """Write ε, and δ where there is any."""
-    epsilon = f"ε {show_down(privacy.epsilon)}"
+    """Write ε, and δ where there is any, with three digits; JSON has them all."""
+    epsilon = f"ε {decimal(privacy.epsilon, 3)}"
     return f"{epsilon}, δ {show_down(privacy.delta)}" if privacy.delta else epsilon

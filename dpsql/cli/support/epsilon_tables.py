@@ -149,7 +149,7 @@ def error_words(output: OutputKind, error: float) -> tuple[str, str]:
 
 def noise_table(noise: StatementNoise) -> Table:
     """Return what a statement costs and its noise."""
-    title = f"ε = {decimal(noise.epsilon)}" + (f", {noise.level} noise" if noise.level else "")
+    title = f"ε = {decimal(noise.epsilon, 3)}" + (f", {noise.level} noise" if noise.level else "")
     table = _table(title, "output", "error", "share", "of what")
     for line in noise.outputs:
         # Text, not str: a name that the asker chose is not markup.

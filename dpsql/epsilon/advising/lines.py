@@ -52,10 +52,10 @@ def policy_lines(plan: EpsilonPlan, holder: Holder) -> str:
     )
 
 
-def decimal(value: Fraction) -> str:
-    """Return a positive amount in decimals, cut off and never rounded up; six significant digits of it are kept."""
-    places = 6
-    while value * 10**places < 100_000:
+def decimal(value: Fraction, digits: int = 6) -> str:
+    """Return a positive amount in decimals, cut off and never rounded up; so many significant digits of it are kept."""
+    places = digits
+    while 0 < value * 10**places < 10 ** (digits - 1):
         places += 1
     whole, part = divmod(value.numerator * 10**places // value.denominator, 10**places)
     return f"{whole}.{part:0{places}d}".rstrip("0").rstrip(".")
