@@ -12,7 +12,7 @@ from tests.support.stalling import ATTACKS, OTHER, RAW, attacking, prepare, wait
 
 _CONNECTIONS = 12
 _LONGEST = 3.0
-"""Seconds, ten times what `python -m benchmarks availability` asks for: other tests run beside."""
+"""Seconds, ten times what `python -m benchmarks.availability` asks for: other tests run beside."""
 _MOST = 260
 """MiB; of it some sixty that a trial takes for the numbers of a hundred thousand groups in two made-up databases."""
 

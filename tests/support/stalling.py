@@ -1,6 +1,11 @@
-"""What one analyst may do to stop everybody, sent from many connections by a process of its own."""
+"""What one analyst may do to stop everybody, sent from many connections by a process of its own.
 
+To the server itself, or through `dpsql mcp`, which serves agents over HTTP.
+"""
+
+import base64
 import contextlib
+import json
 import multiprocessing
 import os
 import socket
@@ -9,10 +14,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dpsql.wire.protocol.messages import SYNC, message, parse_message, text
 from tests.support.spinning import SPINNING
@@ -126,10 +133,39 @@ ATTACKS: Mapping[str, Callable[[int], str]] = {
 }
 
 
+def _megabyte_asked(n: int) -> str:
+    return f"select repeat('x', 1000000), {n} from generate_series(1, 1000)"
+
+
+def _large_value(n: int) -> str:
+    return f"select repeat('x', 200000000) || {n}"
+
+
+def _planned(n: int) -> str:
+    return f"select payment_type, avg(fare) from trips where fare < 100 + 0.0001 * {n} group by 1"
+
+
+AGENTS: Mapping[str, tuple[str, Callable[[int], str]]] = {
+    "an agent's rows of a megabyte": ("ask", _megabyte_asked),
+    "an agent's value of 200 megabytes": ("ask", _large_value),
+    "an agent's plans": ("plan", _planned),
+    "an agent's spinning constants": ("plan", lambda n: _spinning(n).removeprefix("explain ")),
+    "halves of agents' requests": ("", str),
+}
+"""Attacks through `dpsql mcp`: the tool that is called, and the statement that it is given; nothing: half of a call."""
+
+WRONG_PASSWORDS = "wrong passwords"
+"""An attack of somebody who has no log-in, from the address of all others."""
+
+
 @contextmanager
-def attacking(dsn: str, attack: str, connections: int) -> Iterator[None]:
-    """Send one of the attacks from so many connections, in a process of its own, until the block ends."""
-    process = multiprocessing.get_context("spawn").Process(target=_attack, args=(dsn, attack, connections), daemon=True)
+def attacking(dsn: str, attack: str, connections: int, agents: int = 0) -> Iterator[None]:
+    """Send one of the attacks from so many connections, in a process of its own, until the block ends.
+
+    `dpsql mcp` listens on port `agents`, if it is attacked; `dsn` has the password in words then.
+    """
+    args = (dsn, attack, connections, agents)
+    process = multiprocessing.get_context("spawn").Process(target=_attack, args=args, daemon=True)
     process.start()
     try:
         yield
@@ -138,11 +174,16 @@ def attacking(dsn: str, attack: str, connections: int) -> Iterator[None]:
         process.join()
 
 
-def _attack(dsn: str, attack: str, connections: int) -> None:
+def _attack(dsn: str, attack: str, connections: int, agents: int) -> None:
     if attack in RAW:
-        threads = [threading.Thread(target=_send_raw, args=(dsn, RAW[attack]), daemon=True) for _ in range(connections)]
+        send = partial(_send_raw, dsn, RAW[attack])
+    elif attack in AGENTS:
+        send = partial(_call, dsn, agents, *AGENTS[attack])
+    elif attack == WRONG_PASSWORDS:
+        send = partial(_guess, dsn)
     else:
-        threads = [threading.Thread(target=_send, args=(dsn, ATTACKS[attack]), daemon=True) for _ in range(connections)]
+        send = partial(_send, dsn, ATTACKS[attack])
+    threads = [threading.Thread(target=send, daemon=True) for _ in range(connections)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -169,6 +210,32 @@ def _send_raw(dsn: str, attack: Callable[[int], bytes]) -> None:
             threading.Thread(target=_drain, args=(sent,), daemon=True).start()
             while True:
                 sent.sendall(attack(next(_NUMBERS)))
+        time.sleep(0.1)
+
+
+def _call(dsn: str, port: int, tool: str, attack: Callable[[int], str]) -> None:
+    words = conninfo_to_dict(dsn)
+    login = base64.b64encode(f"{words['user']}:{words['password']}".encode()).decode()
+    while True:
+        arguments = {"statement": attack(next(_NUMBERS))}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        body = json.dumps(call)
+        head = (
+            f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Basic {login}\r\nConnection: close\r\n"
+            f"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            connection.sendall((head + (body if tool else body[:10])).encode())
+            _drain(connection)
+        time.sleep(0.1)
+
+
+def _guess(dsn: str) -> None:
+    while True:
+        words = make_conninfo(dsn, user=f"nobody{next(_NUMBERS)}", password="guessed", connect_timeout=30)  # noqa: S106
+        with contextlib.suppress(psycopg.Error):
+            psycopg.connect(words).close()
         time.sleep(0.1)
 
 

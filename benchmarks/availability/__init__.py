@@ -1,0 +1,1 @@
+"""What one analyst can do to another, and what is left of it."""
