@@ -32,7 +32,10 @@ _PYTEST = (
     "no:cacheprovider",
     "-p",
     "tests.mutants.put_in",
+    "-m",
+    "not slow and not browser and not clients and not superset and not tools",
 )
+"""With the tests that `make test` leaves to `make test-long`: many mistakes are caught by these alone."""
 _CAUGHT = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
