@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+from collections import Counter
 from dataclasses import replace
 
 from starlette.requests import Request
@@ -10,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpsql.agents.session import AgentRefused, Login
 
+_CLOSE = (b"connection", b"close")
 _ADVICE = "Send the header `Authorization: Basic …` with a user of dpsql and their password."
 _NO_REQUEST = -32_600
 """JSON-RPC's code for what is no valid request."""
@@ -39,8 +41,12 @@ def login_of(request: object, login: Login) -> Login:
     return replace(login, user=given[0], password=given[1], advice=_ADVICE)
 
 
-_LARGEST = 2 << 20
+_LARGEST = 1 << 19
 """Bytes of a request: some more than of the longest statement, so that tools can say that it is too long."""
+_SMALL, _LARGE_AT_ONCE = 1 << 16, 8
+"""Bytes of a request that is always taken, and how many larger ones are at a time: to be read they take many times of that."""
+_AT_ONCE = 8
+"""Calls with one log-in at a time: each may keep an answer of megabytes."""
 
 
 class NeedsLogin:
@@ -48,34 +54,52 @@ class NeedsLogin:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._large = 0
+        self._calls: Counter[tuple[str, str]] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on that has a log-in."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif credentials(Request(scope).headers.get("authorization")) is None:
+        elif (login := credentials(Request(scope).headers.get("authorization"))) is None:
             challenge = (b"www-authenticate", b'Basic realm="dpsql"')
             await _refuse(send, 401, f"not logged in to dpsql. {_ADVICE}", challenge)
         elif (
             scope["method"] == "GET"
         ):  # it would wait for events, of which there are none, with a password that nobody sees
             await _refuse(send, 405, "there are no events; POST calls a tool", (b"allow", b"POST"))
-        elif (body := await _body(receive)) is None:
-            await _refuse(send, 413, f"a request has {_LARGEST:,} bytes at most", (b"connection", b"close"))
+        elif self._calls[login] >= _AT_ONCE:
+            await _refuse(send, 429, f"{_AT_ONCE} calls of yours are under way; wait for one of them", _CLOSE)
         else:
-            await self._app(scope, _Given(body, receive), send)
+            self._calls[login] += 1
+            try:
+                await self._called(scope, receive, send)
+            finally:
+                self._calls[login] -= 1
+                self._calls += Counter()  # without those that have none
 
-
-async def _body(receive: Receive) -> bytes | None:
-    """Return the body of a request; None where it is too large, or does not come."""
-    body = bytearray()
-    while True:
-        message = await receive()
-        body += message.get("body", b"")
-        if message["type"] != "http.request" or len(body) > _LARGEST:
-            return None
-        if not message.get("more_body", False):
-            return bytes(body)
+    async def _called(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a call on, once all of it has come."""
+        body, is_large = bytearray(), False
+        try:
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > _SMALL and not is_large:
+                    if self._large >= _LARGE_AT_ONCE:
+                        await _refuse(send, 503, "too many large requests; send it again in a while", _CLOSE)
+                        return
+                    self._large, is_large = self._large + 1, True
+                if len(body) > _LARGEST:
+                    await _refuse(send, 413, f"a request has {_LARGEST:,} bytes at most", _CLOSE)
+                    return
+            await self._app(scope, _Given(bytes(body), receive), send)
+        finally:
+            self._large -= is_large
 
 
 class _Given:

@@ -1,14 +1,17 @@
 """`dpsql mcp` serves many: one who sends halves of requests, or asks for megabytes, holds nobody up and fills no memory."""
 
 import asyncio
+import base64
+import json
 import os
 import resource
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,6 +36,14 @@ _HALVES = (
 _PATIENCE = 300.0
 """Seconds: 200 MB take one of two busy cores a while."""
 _MEBIBYTE = 1024  # in the KiB of /proc
+_MANY = 2_000_000
+_BODIES: Mapping[str, bytes] = {
+    "a batch": b"[" + b'{"jsonrpc":"2.0","id":1,"method":"ping"},' * (_MANY // 45) + b"{}]",
+    "lists": b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"statement":"SELECT 1","x":['
+    + b"[]," * (_MANY // 3)
+    + b"[]]}}}",
+}
+"""Requests of two megabytes, which take many times of it to be read."""
 _RATE = "  agent: {protects: passenger, budget: {epsilon: 3}, per_query: {epsilon: 0.1}, preview: made-up}\nusers:"
 
 
@@ -141,6 +152,55 @@ def test_a_large_request_is_turned_away(agents: Agents) -> None:
     before = agents.peak()
     time.sleep(0.5)
     assert before < 200 * _MEBIBYTE
+
+
+def _posted(agents: Agents, user: str, password: str, body: bytes, more: int = 0) -> socket.socket:
+    """Send a call, of which `more` bytes are missing."""
+    client = socket.create_connection(("127.0.0.1", agents.port), timeout=_PATIENCE)
+    login = base64.b64encode(f"{user}:{password}".encode()).decode()
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{agents.port}\r\nAuthorization: Basic {login}\r\nConnection: close\r\n"
+        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        f"Content-Length: {len(body) + more}\r\n\r\n"
+    )
+    with suppress(OSError):
+        client.sendall(head.encode() + body)
+    return client
+
+
+def _answered(clients: Iterable[socket.socket]) -> list[bytes]:
+    """Return the first lines of what is answered, as far as something is."""
+    lines = []
+    for client in clients:
+        with suppress(OSError), client.makefile("rb") as answer:
+            lines.append(answer.readline())
+            answer.read()
+    return lines
+
+
+@pytest.mark.parametrize("body", _BODIES.values(), ids=_BODIES)
+@pytest.mark.parametrize("more", [0, 100], ids=["whole", "but for its end"])
+def test_many_large_requests_fill_no_memory(site: Site, agents: Agents, body: bytes, more: int) -> None:
+    """Of those who have no log-in, too: a few are taken at a time, and who asks something short is answered meanwhile."""
+    before = agents.peak()
+    with ExitStack() as until:
+        for place in range(60):
+            until.enter_context(_posted(agents, f"nobody{place}", "guessed", body, more))
+        assert _let_in(agents, site)["epsilon_left"] > 0
+    assert agents.peak() < before + 100 * _MEBIBYTE
+
+
+def test_one_agent_has_few_calls_at_a_time(site: Site, agents: Agents) -> None:
+    """Each may keep a row of megabytes; those that are too many hear so at once, and the next are taken again."""
+    arguments = {"statement": "SELECT repeat('x', 3000000) FROM generate_series(1, 10)"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": arguments}}
+    before = agents.peak()
+    with ExitStack() as until:
+        many = [until.enter_context(_posted(agents, "ana", site.password, json.dumps(call).encode())) for _ in range(24)]
+        lines = Counter(_answered(many))
+    assert lines.keys() == {b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 429 Too Many Requests\r\n"}
+    assert agents.peak() < before + 150 * _MEBIBYTE
+    assert _let_in(agents, site)["epsilon_left"] > 0
 
 
 _LARGE: Mapping[str, str] = {
