@@ -74,7 +74,7 @@ def made_up_records(
 def rows_of_each_unit(most: int, world: int) -> tuple[int, ...]:
     """Return how many rows each unit has where `most` count; those that are removed have one row, C, and more."""
     c = min(most, MOST_TRIED_ROWS)
-    return ((c, c + 1, 2 * c + 3, 1, 2, 0), (2 * c + 1, 1, 4 * c + 3, 0, c + 1, 3))[world]
+    return ((c, 1, 2 * c + 3, c + 1, 2, 0), (2 * c + 1, c + 1, 4 * c + 3, 0, 1, 3))[world]
 
 
 @dataclass(slots=True)
