@@ -44,7 +44,7 @@ def login_of(request: object, login: Login) -> Login:
 _LARGEST = 1 << 19
 """Bytes of a request: some more than of the longest statement, so that tools can say that it is too long."""
 _SMALL, _LARGE_AT_ONCE = 1 << 16, 8
-"""Bytes of a request that is always taken, and how many larger ones are at a time: to be read they take many times of that."""
+"""Bytes of a request that is always taken, and how many larger ones are at a time: read, they take many times of that."""
 _AT_ONCE = 8
 """Calls with one log-in at a time: each may keep an answer of megabytes."""
 

@@ -196,7 +196,9 @@ def test_one_agent_has_few_calls_at_a_time(site: Site, agents: Agents) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": arguments}}
     before = agents.peak()
     with ExitStack() as until:
-        many = [until.enter_context(_posted(agents, "ana", site.password, json.dumps(call).encode())) for _ in range(24)]
+        many = [
+            until.enter_context(_posted(agents, "ana", site.password, json.dumps(call).encode())) for _ in range(24)
+        ]
         lines = Counter(_answered(many))
     assert lines.keys() == {b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 429 Too Many Requests\r\n"}
     assert agents.peak() < before + 150 * _MEBIBYTE

@@ -67,6 +67,22 @@ def test_all_sessions_together_can_not(connect: Connect) -> None:
     assert not _ended(smaller)
 
 
+def test_one_user_can_not_take_all_memory(shadow: Postgres, connect: Connect) -> None:
+    """Sessions that are each below their own limit: of who has most the largest ends, and others stay as they are."""
+    mine = "declare c cursor for select repeat('x', {}); fetch c"
+    others = connect("gus")
+    others.execute("begin")
+    others.execute(mine.format(120_000_000).encode())
+    sessions = [connect("ana") for _ in range(4)]
+    with closing(Warden(shadow.dsn("postgres"), ShadowSessions(), SessionLimits(memory=400 * _MIB))):
+        for session in sessions:
+            with suppress(psycopg.OperationalError):
+                session.autocommit = False
+                session.execute(mine.format(80_000_000).encode())
+        _until(lambda: any(session.closed or _ended(session) for session in sessions))
+        assert others.execute("select 1").fetchone() == (1,)
+
+
 @pytest.mark.usefixtures("warden")
 def test_stored_settings_are_taken_back(connect: Connect, shadow: Postgres, caplog: pytest.LogCaptureFixture) -> None:
     """PostgreSQL lets every role store some for itself; the operator's log says who did."""

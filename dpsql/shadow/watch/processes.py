@@ -16,6 +16,22 @@ class SeenProcess:
     """Seconds that it has had a processor."""
 
 
+def memory_of(process: int) -> int:
+    """Return the bytes that a process has for itself; nothing where it has ended, or can't be read."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_of_machine() -> int:
+    """Return the bytes that the machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def see(process: int) -> SeenProcess | None:
     """Return the state of a process; None if it has ended, or can't be read."""
     if sys.platform != "linux":

@@ -1,17 +1,21 @@
-"""Sees to it that no client fills the disk, leaves settings, passwords and sessions behind, or keeps the processors.
+"""Sees to it that no client fills disk or memory, leaves settings, passwords and sessions behind, or keeps the processors.
 
-PostgreSQL has no limit for temporary tables (`temp_file_limit` is about sorting), no privilege for settings and
-passwords, and gives nobody a share of the processors.
+PostgreSQL has no limit for temporary tables (`temp_file_limit` is about sorting), none for the memory of all sessions
+together, no privilege for settings and passwords, and gives nobody a share of the processors. Where memory ends the system
+kills a process, and PostgreSQL then ends all sessions.
 """
 
 import logging
 import threading
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import psycopg
 
 from dpsql.shadow.contents.role import ORACLE
+from dpsql.shadow.watch.processes import memory_of, memory_of_machine
 from dpsql.shadow.watch.sessions import ShadowSessions
 
 _LOG = logging.getLogger("dpsql.shadow")
@@ -53,10 +57,11 @@ UPDATE pg_catalog.pg_authid AS r SET rolpassword = o.rolpassword FROM pg_catalog
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """How many bytes of temporary tables and sorted rows may be on the disk."""
+    """How many bytes of temporary tables and sorted rows may be on the disk, and how many all sessions have in memory."""
 
     session: int = 1 << 30
     all: int = 4 << 30
+    memory: int = field(default_factory=lambda: max(2 << 30, memory_of_machine() // 8))
 
 
 class Warden:
@@ -106,11 +111,30 @@ class Warden:
         for pid in _too_much(kept, self._limits):
             self._connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
             _LOG.warning("session %s of the shadow was ended: its temporary tables are too large", pid)
+        held = [(int(pid), str(user), memory_of(pid)) for pid, user in sessions]
+        for pid in _most_memory(held, self._limits.memory):
+            self._connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            _LOG.warning("session %s of the shadow was ended: all have too much memory together", pid)
 
     def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _most_memory(held: Sequence[tuple[int, str, int]], limit: int) -> list[int]:
+    """Return the sessions to end so that the others have no more: again and again the largest of the user who has most."""
+    ended: list[int] = []
+    left = sorted(held, key=lambda session: session[2], reverse=True)
+    while sum(size for _, _, size in left) > limit:
+        by_user = Counter[str]()
+        for _, user, size in left:
+            by_user[user] += size
+        ((greedy, _),) = by_user.most_common(1)
+        largest = next(session for session in left if session[1] == greedy)
+        left.remove(largest)
+        ended.append(largest[0])
+    return ended
 
 
 def _too_much(kept: list[tuple[int, int]], limits: SessionLimits) -> list[int]:
