@@ -41,9 +41,9 @@ def login_of(request: object, login: Login) -> Login:
     return replace(login, user=given[0], password=given[1], advice=_ADVICE)
 
 
-_LARGEST = 1 << 19
+_LARGEST = 1 << 20
 """Bytes of a request: some more than of the longest statement, so that tools can say that it is too long."""
-_SMALL, _LARGE_AT_ONCE = 1 << 16, 8
+_SMALL, _LARGE_AT_ONCE = 1 << 16, 4
 """Bytes of a request that is always taken, and how many larger ones are at a time: read, they take many times of that."""
 _AT_ONCE = 8
 """Calls with one log-in at a time: each may keep an answer of megabytes."""
