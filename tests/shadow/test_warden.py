@@ -4,12 +4,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch import warden as warden_module
+from dpsql.shadow.watch.processes import memory_to_be_had
 from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.shadow.watch.warden import SessionLimits, Warden
 
@@ -127,3 +129,16 @@ def test_a_file_that_goes_away_meanwhile_has_no_size(shadow: Postgres) -> None:
     with psycopg.connect(shadow.dsn("taxi")) as connection:
         rows = connection.execute(gone.encode()).fetchall()
     assert [size for _, size in rows] == [0]
+
+
+def test_a_containers_memory_is_what_there_is(tmp_path: Path) -> None:
+    """The least that this process's group, or one that it is in, may have; without one what the machine has."""
+    own, inner = tmp_path / "own", tmp_path / "groups/a/b"
+    inner.mkdir(parents=True)
+    machine = memory_to_be_had(tmp_path / "groups", own)
+    own.write_text("0::/a/b\n")
+    assert memory_to_be_had(tmp_path / "groups", own) == machine
+    (inner / "memory.max").write_text("max\n")
+    assert memory_to_be_had(tmp_path / "groups", own) == machine
+    (inner.parent / "memory.max").write_text("1048576\n")
+    assert memory_to_be_had(tmp_path / "groups", own) == 2**20

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +28,19 @@ def memory_of(process: int) -> int:
     return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
-def memory_of_machine() -> int:
-    """Return the bytes that the machine has."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def memory_to_be_had(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+    """Return the bytes that the machine has, or as many as a container or systemd lets this process and its children have."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    try:
+        path = own.read_text(encoding="ascii").partition("0::/")[2].strip()
+    except (OSError, ValueError):
+        return limits[0]
+    place = groups / path
+    for group in (place, *place.parents):
+        if group.is_relative_to(groups):
+            with suppress(OSError, ValueError):  # `max`, or a group that is not to be seen
+                limits.append(int((group / "memory.max").read_text(encoding="ascii")))
+    return min(limits)
 
 
 def see(process: int) -> SeenProcess | None:

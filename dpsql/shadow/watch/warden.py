@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.watch.processes import memory_of, memory_of_machine
+from dpsql.shadow.watch.processes import memory_of, memory_to_be_had
 from dpsql.shadow.watch.sessions import ShadowSessions
 
 _LOG = logging.getLogger("dpsql.shadow")
@@ -61,7 +61,7 @@ class SessionLimits:
 
     session: int = 1 << 30
     all: int = 4 << 30
-    memory: int = field(default_factory=lambda: max(2 << 30, memory_of_machine() // 8))
+    memory: int = field(default_factory=lambda: max(1 << 30, memory_to_be_had() // 8))
 
 
 class Warden:
