@@ -6,6 +6,10 @@ SELECT EXISTS (SELECT 1 FROM trips WHERE fare > 100);
 --> answered, 1 measurement
 SELECT NOT EXISTS (SELECT t.fare FROM trips AS t WHERE t.fare > 149 ORDER BY t.tip LIMIT 1) AS none;
 
+-- one row of constants, where there is any
+--> answered, 1 measurement
+SELECT 1 AS a FROM trips WHERE fare > 149 ORDER BY tip LIMIT 1;
+
 -- rows of a subquery, and of a join with public ones
 --> answered, 2 measurements
 SELECT EXISTS (SELECT FROM (SELECT fare AS f FROM trips) AS t WHERE f > 100), EXISTS (SELECT DISTINCT 1 FROM trips JOIN zones ON zone_id = pickup_zone WHERE borough = 'Queens');

@@ -30,14 +30,6 @@ SELECT * FROM trips ORDER BY trip_distance DESC LIMIT 1;
 --> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT passenger_id FROM trips WHERE fare > 100 LIMIT 1;
 
--- whether there is a row
---> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
-SELECT 1 FROM trips WHERE fare > 149 LIMIT 1;
-
--- whether there is a row of some kind
---> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
-SELECT 1 FROM trips WHERE fare > 140 LIMIT 1;
-
 -- one row of a join
 --> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM trips JOIN zones ON zone_id = pickup_zone AND zone = 'JFK Airport' LIMIT 1;

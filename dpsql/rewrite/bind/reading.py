@@ -22,6 +22,9 @@ from dpsql.rewrite.bind.negations import with_negations_within
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
 from dpsql.rewrite.bind.plain import in_plain_words
 from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.syntax.read.generator import Prefixed
+from dpsql.rewrite.syntax.read.parser_tokens import PREFIXES
+from dpsql.rewrite.syntax.read.trees import every
 
 _DEEP = 5_000
 """Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""
@@ -54,6 +57,9 @@ class BoundReader:
         in_plain_words(tree)
         if not self._is_read(text, tree):
             return None
+        for prefixed in every(tree, Prefixed):
+            called = PREFIXES[prefixed.args["operator"]]
+            prefixed.replace(exp.Anonymous(this=called, expressions=[prefixed.this]))
         with_joins_in_line(tree)
         with_negations_within(tree)
         with_own_names(tree)

@@ -694,3 +694,5 @@ select semi.a, qualify.z from t semi left join u qualify using (a) order by 1;
 select pivot.a from t pivot, u unnest, u xor where pivot.a = unnest.a and xor.a = unnest.a;
 
 select a from t order by a using >;
+
+select |/ 4 + 5, ||/ 27, @ -5 + 2, @ c, @ (a - 5), 2 * @ c ^ 2, @ c > 1, @ a::numeric, (@ c)::int from t;

@@ -1,6 +1,7 @@
 """EXISTS of rows of whomever, which is no condition on single rows: as an aggregate of these rows.
 
 SELECT EXISTS (SELECT 1 FROM trips WHERE fare > 100)  →  SELECT coalesce((SELECT bool_or(true) FROM trips WHERE …), false)
+SELECT 1 AS a FROM trips WHERE fare > 100 LIMIT 1     →  SELECT 1 AS a WHERE EXISTS (SELECT 1 FROM trips WHERE fare > 100)
 
 Claim: bool_or(true) is true of some rows, and NULL of none. What is selected does not matter to EXISTS, nor does its order,
 nor that one row is enough. The rules are those of the subquery, whose aggregate is released like any other.
@@ -14,11 +15,31 @@ from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.columns import Ctes, from_items
 from dpsql.rewrite.syntax.read.trees import every, holds
 
+_CONSTANTS = (exp.Literal, exp.Boolean, exp.Null)
 _PLAIN = frozenset({"expressions", "from_", "joins", "where", "distinct", "order", "limit", "fetch"})
 
 
+def asks_for_one(select: exp.Select) -> bool:
+    """Return whether a SELECT asks for a row of constants where some row is, as Django's .exists() does."""
+    if not ({name for name, value in select.args.items() if value} - {"kind", "with_"} <= _PLAIN and _is_plain(select)):
+        return False
+    limit = select.args.get("limit")
+    one = isinstance(limit, exp.Limit) and str(getattr(limit.expression, "this", "")) == "1"
+    constants = all(isinstance(node.unalias().unnest(), _CONSTANTS) for node in select.expressions)
+    nested = select.find_ancestor(exp.Query) is not None
+    return one and constants and not (nested and Offered.of(select).outer(select))
+
+
 def ask_for_any(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
-    """Change the EXISTS of one SELECT that are about no row of it, or about public ones."""
+    """Change the EXISTS of one SELECT that are about no row of it, or about public ones; and a SELECT that means EXISTS."""
+    if asks_for_one(select) and reads_rows(select, ctes, policy):
+        moved = ("from_", "joins", "where", "order")
+        found = exp.Select(expressions=[node.copy() for node in select.expressions])
+        for clause in moved:
+            found.set(clause, select.args.get(clause))
+            select.set(clause, None)
+        select.set("limit", None)
+        select.set("where", exp.Where(this=exp.Exists(this=found)))
     tests = every(select, exp.Exists)
     if not tests:
         return

@@ -1,7 +1,11 @@
-"""Remove aggregates that nobody reads: BI tools first ask how many rows an answer has, and that may be public.
+"""Remove what changes nothing: aggregates that nobody reads, limits that end nothing.
 
 SELECT count(*) FROM (SELECT zone, avg(fare) FROM trips GROUP BY zone ORDER BY 2) AS t
 →  SELECT count(*) FROM (SELECT zone, NULL FROM trips GROUP BY zone) AS t
+(SELECT fare FROM trips OFFSET 0)  →  (SELECT fare FROM trips)
+EXISTS (SELECT 1 FROM trips ORDER BY fare LIMIT 1)  →  EXISTS (SELECT 1 FROM trips)
+
+BI tools first ask how many rows an answer has, and that may be public. Prisma writes OFFSET 0, and Django LIMIT 1.
 """
 
 from collections.abc import Sequence
@@ -13,13 +17,54 @@ from dpsql.rewrite.syntax.named.identifiers import fold
 
 
 def simplify(nodes: Sequence[exp.Expr]) -> None:
-    """Blank the aggregates of every grouped query of which only the number of rows is wanted; the tree of `nodes` changes."""
+    """Remove limits that end nothing, and blank the aggregates of every grouped query whose rows are only counted.
+
+    The tree of `nodes` changes.
+    """
+    for node in nodes:
+        if isinstance(node, exp.Query):
+            _leave_out_limits(node)
+        elif isinstance(node, exp.Exists):
+            _leave_out_one(node)
     selects = [node for node in nodes if isinstance(node, exp.Select)]
     for select in selects if len(selects) > 1 else ():
         inner = _only_counted(select)
         if inner is not None and inner.args.get("group") and not inner.args.get("distinct"):
             inner.set("order", None)  # with LIMIT or without, the number of rows is the same in any order
             inner.set("expressions", [_blank(node, index) for index, node in enumerate(inner.expressions)])
+
+
+def _leave_out_limits(query: exp.Query) -> None:
+    limit, offset = query.args.get("limit"), query.args.get("offset")
+    if isinstance(offset, exp.Offset) and isinstance(offset.expression, exp.Literal) and offset.expression.this == "0":
+        query.set("offset", None)
+    if isinstance(limit, exp.Limit) and (isinstance(limit.expression, exp.Null) or _is_all(limit.expression)):
+        query.set("limit", None)
+
+
+def _is_all(node: exp.Expr | None) -> bool:
+    """Return whether LIMIT has ALL behind it, which is a word there and no name."""
+    name = node.this if isinstance(node, exp.Column) and not node.args.get("table") else node
+    unquoted = not (isinstance(name, exp.Identifier) and name.args.get("quoted"))
+    return isinstance(name, (exp.Identifier, exp.Var)) and unquoted and name.name.upper() == "ALL"
+
+
+def _leave_out_one(test: exp.Exists) -> None:
+    """Leave out how many rows there are to be, where there is to be any, and their order."""
+    query = test.this
+    while isinstance(query, (exp.Subquery, exp.Paren)):
+        query = query.this
+    limit = query.args.get("limit") if isinstance(query, exp.Query) else None
+    count = limit.expression if isinstance(limit, exp.Limit) else None
+    if (
+        isinstance(count, exp.Literal)
+        and str(count.this).isdigit()
+        and int(count.this)
+        and not query.args.get("offset")
+    ):
+        query.set("limit", None)
+        if not (query.args.get("distinct") and query.args["distinct"].args.get("on")):
+            query.set("order", None)
 
 
 def _only_counted(select: exp.Select) -> exp.Select | None:

@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import ConfigError, DpsqlError, Unsupported
 from dpsql.lexer.tokens import tokens
-from dpsql.rewrite.syntax.read.generator import ClientGenerator
+from dpsql.rewrite.syntax.read.generator import ClientGenerator, Prefixed
 from dpsql.rewrite.syntax.read.parser_tokens import Vocabulary
 
 if not isinstance(sqlglot.generator.__spec__.loader, SourceLoader):  # classes of ours can't extend compiled ones
@@ -60,6 +60,10 @@ class Client(Postgres):
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {
             k: v for k, v in PostgresParser.NO_PAREN_FUNCTION_PARSERS.items() if k in ("ANY", "CASE")
         }
+        UNARY_PARSERS: ClassVar = {
+            **PostgresParser.UNARY_PARSERS,
+            TokenType.PIPE_SLASH: lambda self: self._parse_prefix(),
+        }
         _taken = 0
 
         def reset(self) -> None:
@@ -90,6 +94,11 @@ class Client(Postgres):
                 return super()._parse_disjunction()
             atom = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
             return super()._parse_disjunction() if atom is None else atom
+
+        def _parse_prefix(self) -> exp.Expr:
+            """Return what an operator before a sum takes, which binds less than what is in one: @ fare - tip."""
+            operator = self._prev.text
+            return Prefixed(this=self._parse_term(), operator=operator)
 
         def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
             """Return what stands before IS and behind it; UNKNOWN is another word for NULL, which is kept."""

@@ -18,6 +18,12 @@ _OF_VALUES = "_values"
 _PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 
 
+class Prefixed(exp.Unary):
+    """What an operator without a left side is before: |/ fare."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "operator": True}
+
+
 class ClientGenerator(PostgresGenerator):
     """A generator that writes operators as they were."""
 
@@ -29,6 +35,7 @@ class ClientGenerator(PostgresGenerator):
         exp.Pow: lambda self, node: self.binary(node, "^"),
         exp.StrPosition: lambda self, node: PostgresGenerator.TRANSFORMS[exp.StrPosition](self, node.copy()),
         exp.StartsWith: lambda self, node: self.binary(node, "^@"),
+        Prefixed: lambda self, node: f"({node.args['operator']} {self.sql(node, 'this')})",
         ViewRead: lambda self, node: f'"public".{self.sql(_quoted(node.args["view"]))} AS {self.sql(node, "alias")}',
         ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
     }

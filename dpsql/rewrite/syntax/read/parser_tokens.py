@@ -21,6 +21,10 @@ _OF_OTHERS = frozenset(
 """Words that the parser knows from other systems: PostgreSQL does not quote what is called so."""
 
 
+PREFIXES: Mapping[str, str] = {"@": "abs", "|/": "sqrt", "||/": "cbrt"}
+"""Operators before what they take, and the functions that they are."""
+
+
 class Vocabulary:
     """The words and signs that the parser knows."""
 
@@ -56,6 +60,8 @@ class Vocabulary:
         match token.sort:
             case Sort.NAME:
                 return self._words.get(text.upper(), TokenType.VAR), text
+            case Sort.OPERATOR if text in PREFIXES:
+                return TokenType.PIPE_SLASH, text
             case Sort.PUNCTUATION | Sort.OPERATOR:
                 return self._signs.get(text), text
             case Sort.QUOTED:

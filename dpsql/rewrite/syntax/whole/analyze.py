@@ -115,7 +115,9 @@ def _statement(text: str, protected: Collection[str], policy: Policy, read: Read
 
 def _kind(policy: Policy, tree: exp.Query) -> Kind:
     tree = tree.copy()
-    return find(tree, policy, expand_views(tree, policy)).kind
+    nodes = expand_views(tree, policy)
+    simplify(nodes)
+    return find(tree, policy, nodes).kind
 
 
 def _is_query(text: str) -> bool:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
+from dpsql.rewrite.syntax.forms.any_rows import asks_for_one
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
 from dpsql.rewrite.syntax.forms.determined import determined
@@ -55,7 +56,8 @@ def find(tree: exp.Query, policy: Policy, nodes: Sequence[exp.Expr] = ()) -> Fou
     """
     scopes: list[Scope] = []
     inner: list[InnerAnswer] = []
-    alone = tuple(nodes) if sum(1 for node in nodes if isinstance(node, exp.Query)) == 1 else ()
+    single = sum(1 for node in nodes if isinstance(node, exp.Query)) == 1
+    alone = () if not single or (isinstance(tree, exp.Select) and asks_for_one(tree)) else tuple(nodes)
     kind = _Finder(policy, scopes, inner, tree, alone).query(tree, {})
     if not inner:
         return FoundScopes(kind, tuple(scopes), alone=alone)
