@@ -46,6 +46,21 @@ def test_margins_stand_beside_what_was_asked(connection: LocalConnection) -> Non
     assert len(frame) == len(plain)
 
 
+def test_what_is_computed_has_margins(connection: LocalConnection) -> None:
+    """Of shares and differences; where one can't be told the others are still there."""
+    frame = connection.frame(
+        "SELECT payment_type, count(*) AS n, 100.0 * count(*) / sum(count(*)) OVER () AS share, "
+        "round((sum(fare) / nullif(count(*), 0))::numeric, 2) AS mean FROM trips GROUP BY 1"
+    )
+    assert frame.columns == ("payment_type", "n", "share", "mean", "n_margin", "share_margin", "mean_margin")
+    assert all(margin > 0 for margin in frame["share_margin"])
+    having = connection.frame(
+        "SELECT payment_type, count(*) AS n, count(*) / sum(count(*)) OVER () AS share FROM trips GROUP BY 1 "
+        "HAVING count(*) > 1"
+    )
+    assert having.columns == ("payment_type", "n", "share", "n_margin")
+
+
 def test_data_frames_and_pictures(connection: LocalConnection) -> None:
     """Of pandas and polars; one line draws error bars, cut off at nothing."""
     frame = connection.frame("SELECT payment_type, count(*) AS n FROM trips GROUP BY payment_type")
@@ -63,7 +78,7 @@ def test_data_frames_and_pictures(connection: LocalConnection) -> None:
         "SELECT count(*) AS n FROM zones",
         "SELECT median(fare) FROM trips",
         "SHOW server_version",
-        "SELECT count(*) + 0 AS n FROM trips",
+        "SELECT sqrt(count(*)) AS n FROM trips",
     ],
 )
 def test_where_there_are_none_nothing_is_lost(connection: LocalConnection, statement: str) -> None:

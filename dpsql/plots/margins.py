@@ -22,14 +22,17 @@ _FREE = (
 )
 """Aggregates whose margin follows from measurements that are made anyhow; a median is less exact if its own is chosen
 with it."""
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 _NOT_THAT_WAY = ("0A", "42")
 """Errors of statements that were refused before anything was paid."""
 
 Asking = psycopg.Connection[tuple[Any, ...]]
 
 
-def with_margins(statement: str) -> str | None:
+def with_margins(statement: str, *, computed: bool = True) -> str | None:
     """Return a statement with the margin of each of its aggregates as a further column, `count_margin` for `count`.
+
+    So has what is computed of them, unless `computed` is false.
 
     SELECT pay, avg(fare) FROM rides GROUP BY pay → SELECT pay, avg(fare), dpsql.margin(avg(fare)) AS avg_margin FROM
     rides GROUP BY pay. None where there is none, or where the statement has margins already.
@@ -40,7 +43,7 @@ def with_margins(statement: str) -> str | None:
         return None
     match trees:
         case [exp.Select() as tree] if not tree.args.get("distinct") and "dpsql.margin" not in statement.lower():
-            items = [(name, item.unalias()) for item in tree.selects if (name := _named(item))]
+            items = [(name, item.unalias()) for item in tree.selects if (name := _named(item, computed=computed))]
         case _:
             return None
     names = [name for name, _ in items]
@@ -54,8 +57,8 @@ def ask_with_margins(
     connection: Asking, statement: str, parameters: Sequence[object] | None = None
 ) -> psycopg.Cursor[tuple[Any, ...]]:
     """Ask with margins, or without them where there are none; either way the answer costs the same."""
-    wider = None if parameters else with_margins(statement)
-    if wider is not None:
+    tried = [] if parameters else [with_margins(statement), with_margins(statement, computed=False)]
+    for wider in dict.fromkeys(text for text in tried if text is not None):
         try:
             with connection.transaction():
                 return connection.execute(wider.encode())
@@ -65,10 +68,28 @@ def ask_with_margins(
     return connection.execute(statement.encode(), parameters)
 
 
-def _named(item: exp.Expr) -> str | None:
-    """Return the name of a column that holds an aggregate with a free margin; None for all others."""
+def _named(item: exp.Expr, *, computed: bool) -> str | None:
+    """Return the name of a column that holds an aggregate with a free margin, or is computed of such; None for all others."""
     node = item.unalias()
     call = node.this if isinstance(node, exp.Filter) else node
-    if not isinstance(call, _FREE):
-        return None
-    return item.alias or call.sql("postgres").partition("(")[0].lower()
+    if isinstance(call, _FREE):
+        return item.alias or call.sql("postgres").partition("(")[0].lower()
+    return (item.alias or None) if computed and _is_computed(node) and any(node.find_all(*_FREE)) else None
+
+
+def _is_computed(node: exp.Expr) -> bool:
+    """Return whether an expression is of aggregates and constants alone, put together as `dpsql.margin` knows it."""
+    match node:
+        case exp.Filter(this=call):
+            return isinstance(call, _FREE)
+        case exp.Window():
+            plain = not any(node.args.get(key) for key in ("order", "spec", "alias"))
+            return plain and isinstance(node.this, exp.Sum) and _is_computed(node.this.this)
+        case exp.Paren() | exp.Cast() | exp.Neg():
+            return _is_computed(node.this)
+        case exp.Binary():
+            return isinstance(node, _ARITHMETIC) and _is_computed(node.left) and _is_computed(node.right)
+        case exp.Round() | exp.Nullif() | exp.Coalesce():
+            return _is_computed(node.this)
+        case _:
+            return isinstance(node, (*_FREE, exp.Literal))

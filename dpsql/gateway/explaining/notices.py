@@ -15,7 +15,7 @@ from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import units_needed
-from dpsql.privacy.measurement.plan import LeastUnits, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import ComputedMarginOutput, LeastUnits, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.doubtful import empty_groups, hidden
@@ -177,6 +177,8 @@ def _taken_for_alike(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]
         if not draw.cut or not draw.groups or not isinstance(draw.measurement, Sums):
             continue
         shown = [o.readout for o in plan.outputs if isinstance(o, StatisticOutput) and o.part == place and not o.cut]
+        computed = [o.readouts for o in plan.outputs if isinstance(o, ComputedMarginOutput) and o.part == place]
+        shown = list(dict.fromkeys((*shown, *(readout for readouts in computed for readout in readouts))))
         located = [readout for readout in shown if statistic(readout.moment.name).located]
         if not located:
             continue

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.privacy.accuracy.quotient import range_of_quotient
+from dpsql.privacy.features.quotient import range_of_quotient
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.ir.expr import refs

@@ -14,7 +14,8 @@ from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.whole.found_scopes import Scope
 from dpsql.rewrite.syntax.whole.splice import Match
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, aggregate
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, aggregate
+from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin
 from dpsql.rewrite.translate.rows.matching import matcher
 from dpsql.rewrite.translate.rows.relations import Tracker
 
@@ -55,4 +56,18 @@ def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracke
     relation, t = tracker.scope(scope.select, scope.ctes)
     keys = tuple(t.expression(key) for key in scope.keys)
     aggregates = tuple(aggregate(t, node) for node in scope.aggregates)
+    if scope.select.args.get("having") and any(map(_reads_total, aggregates)):
+        raise refused_margin(
+            "dpsql.margin() of a window is not known where HAVING decides which groups are in it",
+            "Put the statement with the window into a subquery, and the condition around it.",
+        )
     return TrackedScope(scope, columns, relation, keys, aggregates, matcher(scope.keys, keys, scope.aggregates, t))
+
+
+def _reads_total(asked: Aggregate) -> bool:
+    """Return whether a margin is asked of what is computed of other groups, too."""
+    return (
+        isinstance(asked, Margin)
+        and isinstance(asked.of, Computed)
+        and any(isinstance(part, Total) for part in parts_of(asked.of.formula))
+    )

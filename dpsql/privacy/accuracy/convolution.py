@@ -7,7 +7,7 @@ the rounding of floating-point numbers.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -28,11 +28,13 @@ class Piece:
 
     law: Law
     weights: tuple[float, ...]
+    times: int = 1
+    """How many such sums there are, each of a draw of its own."""
 
     @property
     def variance(self) -> float:
         """Return its variance at scale 1."""
-        return sum(w**2 for w in self.weights) * float(self.law.variance)
+        return self.times * sum(w**2 for w in self.weights) * float(self.law.variance)
 
 
 def reach(pieces: Sequence[Piece], scale: float, level: float = LEVEL) -> float:
@@ -42,7 +44,8 @@ def reach(pieces: Sequence[Piece], scale: float, level: float = LEVEL) -> float:
     largest = max(w for piece in pieces for w in piece.weights)
     # Larger weights reach further (Anderson's inequality); few different ones are soon all known.
     shapes = (
-        Piece(piece.law, tuple(math.ceil(w / largest * _SHARES) / _SHARES for w in piece.weights)) for piece in pieces
+        replace(piece, weights=tuple(math.ceil(w / largest * _SHARES) / _SHARES for w in piece.weights))
+        for piece in pieces
     )
     sorted_shapes = tuple(sorted(shapes, key=lambda piece: (repr(piece.law), piece.weights)))
     return _unit_reach(sorted_shapes, level) * largest * scale
@@ -50,12 +53,12 @@ def reach(pieces: Sequence[Piece], scale: float, level: float = LEVEL) -> float:
 
 @lru_cache(maxsize=4096)
 def _unit_reach(pieces: tuple[Piece, ...], level: float) -> float:
-    if len(pieces) == 1:
+    if len(pieces) == 1 and pieces[0].times == 1:
         return noise_quantile(pieces[0].law, pieces[0].weights, level)
     step = 2 * _REACH * math.sqrt(sum(piece.variance for piece in pieces)) / _POINTS
     spectrum = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
-    for piece, times in Counter(pieces).items():
-        spectrum *= np.fft.rfft(_masses(piece, step)) ** times
+    for piece, number in Counter(pieces).items():
+        spectrum *= np.fft.rfft(_masses(piece, step)) ** (number * piece.times)
     law = np.fft.irfft(spectrum, _POINTS)[: _POINTS // 2]
     within = law[0] + 2 * np.cumsum(law[1:])
     first = int(np.argmax(within >= level)) + 1

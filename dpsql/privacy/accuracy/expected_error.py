@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from dpsql.privacy.accuracy.emptiness import least_told
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
+from dpsql.privacy.features.counts import ANYWHERE
 from dpsql.privacy.features.feature import ONE, Shape
-from dpsql.privacy.features.gradient import MeanAndVariance, Values, added, times
+from dpsql.privacy.features.gradient import added, times
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
@@ -77,8 +78,6 @@ class ForeseenBound:
         return f", for C from {self.least.rows:,} to {self.most.rows:,}: {self.why}"
 
 
-_ANYWHERE = Values.alike(MeanAndVariance(0, 0))
-"""Sums and counts are as noisy wherever their values lie."""
 _Bounds = Mapping[int, ChosenBound]
 """By the place of a part the C that is taken for it."""
 ForeseenBounds = Mapping[int, ForeseenBound]
@@ -185,7 +184,7 @@ def _quotient(plan: MeasurementPlan, part: int, whole: int, bounds: _Bounds) -> 
     a, b = (kind.typical(readout, rows or 0.0) or 0.0 for kind, readout in zip(kinds, both, strict=True))
     if rows is None or not a or not b or any(kind.located for kind in kinds):
         return None
-    weights = [kind.gradient(readout, _ANYWHERE) for kind, readout in zip(kinds, both, strict=True)]
+    weights = [kind.gradient(readout, ANYWHERE) for kind, readout in zip(kinds, both, strict=True)]
     margins = Margins.of(sums).times(Fraction(1.0 if plan.added_up is None else plan.added_up.noise))
     moved = added(times(weights[0], 1 / b), times(weights[1], -a / b**2))
     margin, number = margins.reached({ONE: rows})(moved), _number(rows)

@@ -134,24 +134,39 @@ class Margins:
 
     def reach(self, onto: Mapping[int, Number], level: float = LEVEL) -> float:
         """Return how far the noise of a weighted sum of coordinates reaches, in rows."""
+        return reach(self._drawn(onto), self.unit, level)
+
+    def pieces(self, weighted: Weights, groups: int) -> list[Piece]:
+        """Return the draws of a weighted sum of features, of each of so many groups."""
+        wide = weighted if self.end is None else self.end.onto_wide(weighted)
+        return self._drawn(combined(wide, self.readable), groups)
+
+    def _drawn(self, onto: Mapping[int, Number], groups: int = 1) -> list[Piece]:
         pieces = []
         for law, places in self.laws:
             sizes = tuple(abs(float(onto[i])) for i in places if onto.get(i))
-            pieces += [Piece(law, sizes)] if sizes else []
-        return reach(pieces, self.unit, level)
+            pieces += [Piece(law, sizes, groups)] if sizes else []
+        return pieces
 
 
 def with_rows(readout: Readout, estimates: Estimates, rows: float) -> Iterator[Estimates]:
     """Yield the sums if there were so many rows more, at the ends of where the means of their features may be."""
     counted = {feature: estimates[feature] + rows for feature in readout.features if feature.shape in _COUNTED}
     n, parts = max(row_count(readout, estimates), 1.0), [feature for _, feature in readout.sums]
-    ends = []
-    for feature in parts:
-        mean = min(max(estimates[feature] / n, -1.0), 1.0)
-        ends.append((-1.0, 1.0) if _is_share(feature) else (max(mean - UNLIKE, -1.0), min(mean + UNLIKE, 1.0)))
+    ends = [mean_ends(feature, estimates[feature] / n) for feature in parts]
     for means in product(*ends):
         added = {feature: estimates[feature] + rows * mean for feature, mean in zip(parts, means, strict=True)}
         yield {**estimates, **counted, **added}
+
+
+def mean_ends(feature: Feature, mean: float) -> tuple[float, float]:
+    """Return between what the mean of a feature lies over rows that C takes off, if over the others it is `mean`."""
+    if feature.shape is Shape.SIGNED and feature.x is not None:  # a sum by itself: they may all be the largest
+        interval = feature.x.interval
+        size = float(interval.magnitude) or 1.0
+        return min(float(interval.low) / size, 0.0), max(float(interval.high) / size, 0.0)
+    mean = min(max(mean, -1.0), 1.0)
+    return (-1.0, 1.0) if _is_share(feature) else (max(mean - UNLIKE, -1.0), min(mean + UNLIKE, 1.0))
 
 
 def rests_on_nothing(readout: Readout) -> bool:

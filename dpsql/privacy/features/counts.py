@@ -15,7 +15,8 @@ _MORE = 1.5
 """How many times as large as others values of rows may be that do not count: who has more of them may have larger ones."""
 _ROUNDING = 0.5
 """How far a number may be from the whole number that it is shown as."""
-_ANYWHERE = Values.alike(MeanAndVariance(0.0, 0.0))
+ANYWHERE = Values.alike(MeanAndVariance(0.0, 0.0))
+"""Sums and counts are as noisy wherever their values lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Sum(Statistic):
     def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return how far the sum's noise reaches."""
         _ = estimates
-        return reach(self.gradient(readout, _ANYWHERE))
+        return reach(self.gradient(readout, ANYWHERE))
 
     def worth(self, readout: Readout, estimates: Estimates) -> float:
         """Return the largest size of a mean: of the rows that do not count it may be larger than of the others.

@@ -6,11 +6,13 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from dpsql.errors import Unsupported
+from dpsql.policy.interval import Interval
 from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.features.blocks import MOST_FEATURES
 from dpsql.privacy.features.design import Prediction, design, of_one_value
 from dpsql.privacy.features.feature import ONE, Scaled
 from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.quotient import range_of_quotient
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
@@ -18,6 +20,7 @@ from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_features
 from dpsql.privacy.measurement.loss import expected_loss
 from dpsql.privacy.measurement.plan import (
+    ComputedMarginOutput,
     DistinctCountOutput,
     DistinctMarginOutput,
     GroupingOutput,
@@ -26,6 +29,7 @@ from dpsql.privacy.measurement.plan import (
     Output,
     PointMarginOutput,
     QuantileOutput,
+    ReadTotal,
     StatisticOutput,
     VoteOutput,
 )
@@ -42,10 +46,13 @@ from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
+from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin, with_ends
 
 _MEDIAN = Fraction(1, 2)
 _MANY = 10_000
 """Values of an expression that are counted."""
+_MOST_TOTALS = 4
+"""Partitions that one margin has totals over: which groups are in which of them is looked at for each."""
 
 
 class Builder:
@@ -73,6 +80,7 @@ class Builder:
         self._margins: set[tuple[object, ...]] = set()
         """The quantiles whose margins are asked."""
         self._of_distinct_values: list[asked.OfDistinct] = []
+        self._keys: Sequence[Expr] = ()
 
     def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> MeasurementPlan:
         """Return the whole plan."""
@@ -81,6 +89,7 @@ class Builder:
         }
         summed = [(i, a) for i, a in enumerate(aggregates) if _is_summed(a)]
         self._of_distinct_values = [of for a in aggregates if isinstance(of := _measured(a), asked.OfDistinct)]
+        self._keys = keys
         outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
         if self._delta and not self._parts:
             finding = self._counting(TRUE)
@@ -126,6 +135,8 @@ class Builder:
                 return [aggregate]
             case asked.Margin(of=asked.Moment() as moment):
                 return [moment]
+            case asked.Margin(of=asked.Computed(of=moments)):
+                return list(moments)
             case asked.Margin(of=asked.Vote() as vote):
                 return self._moments(vote)
             case asked.Margin():
@@ -139,9 +150,34 @@ class Builder:
         match aggregate:
             case asked.Vote(name=name, arg=arg) | asked.Margin(of=asked.Vote(name=name, arg=arg)):
                 return VoteOutput(part, name, self._choices(arg), tuple(readouts), isinstance(aggregate, asked.Margin))
+            case asked.Margin(of=asked.Computed() as computed):
+                return self._computed(part, computed, readouts)
             case _:
                 margin = aggregate if isinstance(aggregate, asked.Margin) else None
                 return StatisticOutput(part, readouts[0], margin is not None, margin is not None and margin.cut)
+
+    def _computed(self, part: int, computed: asked.Computed, readouts: Sequence[Readout]) -> ComputedMarginOutput:
+        """Return how the margin of what is computed is read off.
+
+        Raises:
+            Unsupported: a total is over what are no groups.
+        """
+        totals = dict.fromkeys(total for total in parts_of(computed.formula) if isinstance(total, Total))
+        if not all(_adds_up(computed.of[total.place]) for total in totals):
+            raise _margin_of_totals(
+                "Of averages there is no total; sum(count(*)) OVER () and sum(sum(x)) OVER () are ones."
+            )
+        if not all(key in self._keys for total in totals for key in total.keys):
+            raise _margin_of_totals("Partition by the keys that the rows are grouped by.")
+
+        if len({total.keys for total in totals}) > _MOST_TOTALS:
+            raise _margin_of_totals(f"Of totals over different partitions it knows {_MOST_TOTALS} at most.")
+
+        def ends_of(part: int, whole: int) -> Interval | None:
+            return range_of_quotient(computed.of[part], computed.of[whole], self._known)
+
+        read = tuple(ReadTotal(total, tuple(map(self._keys.index, total.keys))) for total in totals)
+        return ComputedMarginOutput(part, with_ends(computed.formula, ends_of), tuple(readouts), read)
 
     def _choices(self, arg: Expr) -> tuple[Value, ...]:
         """Return the values that a vote can be for.
@@ -278,12 +314,18 @@ class Builder:
         return self._parts.index(part)
 
 
+def _margin_of_totals(hint: str) -> Unsupported:
+    return refused_margin(
+        "dpsql.margin() of a window takes the total of a count or a sum over a partition of groups", hint
+    )
+
+
 def _place(of: asked.Quantile) -> tuple[object, ...]:
     """Return what two quantiles have in common that are one measurement."""
     return (of.arg, of.where, of.points)
 
 
-def _measured(aggregate: Aggregate) -> Aggregate:
+def _measured(aggregate: Aggregate) -> Aggregate | asked.Computed:
     """Return what an aggregate is about: of a margin, what it is the margin of."""
     return aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
 
@@ -297,7 +339,7 @@ def _adds_up(moment: asked.Moment) -> bool:
 def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Vote]:
     """Return whether an aggregate is read off the sums that all share."""
     of = _measured(aggregate)
-    return isinstance(of, asked.Moment) or (isinstance(of, asked.Vote) and of.name != "count")
+    return isinstance(of, (asked.Moment, asked.Computed)) or (isinstance(of, asked.Vote) and of.name != "count")
 
 
 def is_value(arg: Expr, value: Value) -> Expr:

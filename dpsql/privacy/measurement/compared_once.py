@@ -6,15 +6,16 @@ from dataclasses import replace
 from itertools import pairwise
 
 from dpsql.errors import AccessDenied, InternalError, MissingBounds, Unsupported
-from dpsql.privacy.measurement.plan import AddedUp, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import AddedUp, ComputedMarginOutput, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, Margin, Moment
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, Moment
 from dpsql.rewrite.translate.rows.compared import Stretches, compared
+from dpsql.rewrite.translate.rows.computed import refused_margin
 
 _MOST_ADDED = 200_000
 """How many numbers all that is shown may be made of."""
@@ -30,11 +31,13 @@ def compared_once(
     planned: Planned,
 ) -> MeasurementPlan:
     """Return a plan that measures each row once where `plan` measures it once for each constant that it matches."""
-    moments = [_moment(aggregate) for aggregate in aggregates] if _adds_up(plan) else []
-    read = [expr for moment in moments if moment is not None for expr in (*moment.args, moment.where)]
-    comparison = compared(relation, read) if moments and None not in moments else None
+    moments = [moment for aggregate in aggregates for moment in _moments(aggregate)] if _adds_up(plan) else []
+    read = [expr for moment in moments for expr in (*moment.args, moment.where)]
+    comparison = compared(relation, read) if moments else None
     if comparison is None:
         return plan
+    if any(isinstance(output, ComputedMarginOutput) and output.totals for output in plan.outputs):
+        raise refused_margin("dpsql.margin() of a total over groups that have rows in common is not known")
     own = [place for place, key in enumerate(keys) if _of_constants(key, comparison)]
     others = [place for place, key in enumerate(keys) if place not in own]
     if any(_reads(keys[place], comparison) for place in others):
@@ -57,27 +60,38 @@ def compared_once(
 
 def _adds_up(plan: MeasurementPlan) -> bool:
     sums = all(isinstance(part, Sums) and part.distinct is CountOf.ROWS and not part.delta for part in plan.parts)
-    read = all(isinstance(output, StatisticOutput) and output.part is not None for output in plan.outputs)
+    read = all(
+        isinstance(output, (StatisticOutput, ComputedMarginOutput)) and output.part is not None
+        for output in plan.outputs
+    )
     return bool(plan.parts) and sums and read and not plan.unanswered
 
 
-def _moment(aggregate: Aggregate) -> Moment | None:
-    """Return what a statistic is read off, or its margin; None of another aggregate."""
-    of = aggregate.of if isinstance(aggregate, Margin) else aggregate
-    return of if isinstance(of, Moment) else None
+def _moments(aggregate: Aggregate) -> tuple[Moment, ...]:
+    """Return what a statistic is read off, or its margin."""
+    match aggregate.of if isinstance(aggregate, Margin) else aggregate:
+        case Moment() as moment:
+            return (moment,)
+        case Computed(of=moments):
+            return moments
+        case _:
+            raise InternalError
 
 
 def _without(aggregate: Aggregate, stretches: Stretches) -> Aggregate:
     match aggregate:
-        case Moment(args=args, where=where):
-            return replace(aggregate, args=tuple(map(stretches.without, args)), where=stretches.without(where))
+        case Moment():
+            return _moment_without(aggregate, stretches)
         case Margin(of=Moment() as of):
-            return replace(
-                aggregate,
-                of=replace(of, args=tuple(map(stretches.without, of.args)), where=stretches.without(of.where)),
-            )
+            return replace(aggregate, of=_moment_without(of, stretches))
+        case Margin(of=Computed() as of):
+            return replace(aggregate, of=replace(of, of=tuple(_moment_without(each, stretches) for each in of.of)))
         case _:
             raise InternalError
+
+
+def _moment_without(moment: Moment, stretches: Stretches) -> Moment:
+    return replace(moment, args=tuple(map(stretches.without, moment.args)), where=stretches.without(moment.where))
 
 
 def _reads(key: Expr, stretches: Stretches) -> bool:

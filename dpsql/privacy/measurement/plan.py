@@ -23,6 +23,7 @@ from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.ir.relation import Relation, UnitRows
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows.aggregates import VoteName
+from dpsql.rewrite.translate.rows.computed import Formula, Total
 
 Measurement = Sums | Histogram | KeySearch
 """The measurements that outputs are read off."""
@@ -115,6 +116,26 @@ class VoteOutput:
     """Whether it is not the number of values, but how many more there may be."""
 
 
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class ReadTotal:
+    """A total over all groups that have the same values of some keys, by the places of these."""
+
+    of: Total
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedMarginOutput:
+    """An output that is the margin of what is computed of statistics."""
+
+    part: int | None
+    formula: Formula
+    readouts: tuple[Readout, ...]
+    totals: tuple[ReadTotal, ...]
+    """The totals in the formula."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownOutput:
     """An output that the policy knows, whatever rows there are."""
@@ -130,6 +151,7 @@ Output = (
     | PointMarginOutput
     | GroupingOutput
     | VoteOutput
+    | ComputedMarginOutput
     | KnownOutput
 )
 

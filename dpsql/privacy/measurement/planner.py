@@ -15,6 +15,7 @@ from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_not_of_units, check_scope, unit_computed
 from dpsql.privacy.measurement.plan import (
+    ComputedMarginOutput,
     GroupingOutput,
     KnownOutput,
     Measurement,
@@ -321,7 +322,10 @@ def _counted(
 def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
     """Return the plan whose rows are those of every grouping set: sums of the finest groups, at no further cost."""
     summable = all(isinstance(part, Sums) and part.distinct is CountOf.ROWS and not part.delta for part in plan.parts)
-    if not summable or any(isinstance(o, StatisticOutput) and o.margin for o in plan.outputs):
+    margins = (
+        isinstance(o, ComputedMarginOutput) or (isinstance(o, StatisticOutput) and o.margin) for o in plan.outputs
+    )
+    if not summable or any(margins):
         raise Unsupported(
             "GROUPING SETS, ROLLUP and CUBE take COUNT, SUM, AVG, variances and covariances over declared keys",
             because="grouping-sets-add-up",

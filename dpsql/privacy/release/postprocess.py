@@ -5,15 +5,17 @@ What is rounded is what the shadow is handed, after everything is read off relea
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 
 from dpsql.errors import InternalError
 from dpsql.policy.choices import Digits
+from dpsql.privacy.accuracy.computed_margin import ComputedMargin, Peers
 from dpsql.privacy.accuracy.digits import NoiseScales, last_place, place_of_margin, rounded, rounded_up
 from dpsql.privacy.accuracy.emptiness import emptiness, is_told, least_told
-from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
+from dpsql.privacy.accuracy.margin import Margins, distinct_half_width, largest_share
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
 from dpsql.privacy.accuracy.point_margin import point_half_width
 from dpsql.privacy.features.feature import ONE, Feature
@@ -21,6 +23,7 @@ from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram, is_counted
 from dpsql.privacy.measurement.plan import (
+    ComputedMarginOutput,
     DistinctCountOutput,
     DistinctMarginOutput,
     GroupingOutput,
@@ -29,6 +32,7 @@ from dpsql.privacy.measurement.plan import (
     Output,
     PointMarginOutput,
     QuantileOutput,
+    ReadTotal,
     StatisticOutput,
     VoteOutput,
 )
@@ -41,6 +45,7 @@ from dpsql.privacy.release.exact import KeyRow
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows.aggregates import Moment
+from dpsql.rewrite.translate.rows.computed import Total
 
 CanHaveRows = Callable[[KeyRow], bool]
 """Returns whether a group can have rows."""
@@ -97,14 +102,19 @@ def rows(
     width = len(plan.groups.keys)
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
     nothing = replace(plan, parts=())
-    for line in _lines(plan, draws, possible):
+    lines: Iterable[_Line] = _lines(plan, draws, possible)
+    totals = None
+    if any(isinstance(output, ComputedMarginOutput) and output.totals for output in plan.outputs):
+        lines = list(lines)
+        totals = _Totals([line for line in lines if _has_enough(plan, line)])
+    for line in lines:
         if not _has_enough(plan, line):
             if not plan.groups.keys:
                 yield [None] * len(plan.outputs)
             continue
         # The total of no groups is that of no rows, for any measurement of groups that there might have been.
         read = plan if line.estimates else nothing
-        yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], shows)]
+        yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], shows, totals)]
 
 
 def too_few(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None = None) -> tuple[int, int]:
@@ -192,12 +202,16 @@ def _shown(key: KeyRow, types: Sequence[str]) -> list[CellText]:
     return [key_text(cell, type_) for cell, type_ in zip(key, types, strict=True)]
 
 
-def _outputs(plan: MeasurementPlan, line: _Line, types: Sequence[str], shows: Shows) -> list[CellText]:
+def _outputs(
+    plan: MeasurementPlan, line: _Line, types: Sequence[str], shows: Shows, totals: "_Totals | None"
+) -> list[CellText]:
     """Return one row's aggregates."""
-    return [_value(plan, output, line, t, shows) for output, t in zip(plan.outputs, types, strict=True)]
+    return [_value(plan, output, line, t, shows, totals) for output, t in zip(plan.outputs, types, strict=True)]
 
 
-def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, shows: Shows) -> CellText:
+def _value(
+    plan: MeasurementPlan, output: Output, line: _Line, type_: str, shows: Shows, totals: "_Totals | None"
+) -> CellText:
     estimates = line.estimates
     match output:
         case GroupingOutput(keys=keys):
@@ -213,6 +227,9 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, shows
         case DistinctCountOutput(part=part):
             counted = 0.0 if part is None or not plan.parts else estimates[part][ONE]
             return format_number(_possible_number(counted, output.most, shows), type_)
+        case ComputedMarginOutput():
+            nothing = output.part is None or not plan.parts
+            return "0" if nothing else format_number(_computed_margin(output, line, shows, totals), type_)
         case DistinctMarginOutput() | PointMarginOutput():
             return _margin(plan, output, line, type_, shows)
         case QuantileOutput(part=part, places=places, array=array):
@@ -253,6 +270,82 @@ def _shown_margin(
     """Return a margin, rounded up; it is no wider than from one end to the other of what is possible."""
     width = rounded_up(margins.shown(readout, estimates), last, real=real)
     return None if width is None else min(width, statistic(readout.moment.name).widest(readout))
+
+
+def _computed_margin(output: ComputedMarginOutput, line: _Line, shows: Shows, totals: "_Totals | None") -> float | None:
+    """Return the margin of what is computed of statistics as they are shown: with digits that mean something, or whole."""
+    part = output.part or 0
+    margins, estimates = line.margins.get(part), line.estimates[part]
+    if margins is None:
+        return None
+    off = [_shown_off(margins, readout, estimates, shows) for readout in output.readouts]
+    peers = totals.of(line, part, output.totals) if totals is not None else {}
+    others = totals.others(line, part, output.totals) if totals is not None else {}
+    width = ComputedMargin(output.formula, output.readouts, margins, estimates, peers, others, off).half_width()
+    return rounded_up(width, place_of_margin(width) if shows.scales is not None else None, real=False)
+
+
+def _shown_off(margins: Margins, readout: Readout, estimates: Found, shows: Shows) -> float:
+    """Return how far a statistic is shown from what is measured, at most."""
+    off = statistic(readout.moment.name).rounding(readout)
+    last = last_place(shows.scales.of(margins, readout, estimates)) if shows.scales is not None and not off else None
+    return off if last is None else 10.0**last / 2
+
+
+class _Totals:
+    """The totals of groups that are shown, as windows over an answer have them."""
+
+    def __init__(self, lines: Sequence[_Line]) -> None:
+        self._lines = lines
+        self._sums: dict[tuple[int, tuple[int, ...]], dict[KeyRow, dict[Feature, float]]] = {}
+        self._counts: dict[tuple[int, tuple[int, ...]], dict[KeyRow, Counter[float]]] = {}
+
+    def of(self, line: _Line, part: int, totals: Sequence[ReadTotal]) -> Mapping[Total, Peers]:
+        """Return the sums of the groups that are in each total with one, and what a C may take off them all."""
+        peers = {}
+        for total in totals:
+            self._read(part, total.keys)
+            key = _at(line.keys, total.keys)
+            cut = line.margins[part].cut * largest_share(self._counts[part, total.keys][key].total())
+            peers[total.of] = Peers(self._sums[part, total.keys][key], cut)
+        return peers
+
+    def others(
+        self, line: _Line, part: int, totals: Sequence[ReadTotal]
+    ) -> Mapping[tuple[frozenset[Total], float], int]:
+        """Return how many other groups are in some of the totals and in no other, by how many times a group's noise each has.
+
+        Those that are in all of some totals have the keys of all of these; by inclusion and exclusion.
+        """
+        exact: dict[tuple[frozenset[Total], float], int] = {}
+        own = line.margins[part].unit
+        subsets = [some for size in range(len(totals), 0, -1) for some in combinations(totals, size)]
+        for some in subsets:
+            keys = tuple(sorted({key for total in some for key in total.keys}))
+            self._read(part, keys)
+            of = frozenset(total.of for total in some)
+            for unit, number in self._counts[part, keys][_at(line.keys, keys)].items():
+                noise = unit / own if own else 1.0
+                more = sum(n for (within, other), n in exact.items() if within > of and other == noise)
+                exact[of, noise] = number - (unit == own) - more
+        return {which: number for which, number in exact.items() if number > 0}
+
+    def _read(self, part: int, keys: tuple[int, ...]) -> None:
+        if (part, keys) in self._sums:
+            return
+        sums: dict[KeyRow, dict[Feature, float]] = {}
+        counts: dict[KeyRow, Counter[float]] = {}
+        for line in self._lines:
+            key, estimates = _at(line.keys, keys), line.estimates[part]
+            total = sums.setdefault(key, dict.fromkeys(estimates, 0.0))
+            for feature, value in estimates.items():
+                total[feature] += value
+            counts.setdefault(key, Counter())[line.margins[part].unit] += 1
+        self._sums[part, keys], self._counts[part, keys] = sums, counts
+
+
+def _at(keys: KeyRow, places: Sequence[int]) -> KeyRow:
+    return tuple(keys[place] for place in places)
 
 
 def _possible_number(counted: float, most: int | None, shows: Shows) -> float:

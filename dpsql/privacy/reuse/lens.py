@@ -20,6 +20,7 @@ from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
+    ComputedMarginOutput,
     DistinctCountOutput,
     DistinctMarginOutput,
     MeasurementPlan,
@@ -441,7 +442,9 @@ def _needed(plan: MeasurementPlan, place: int) -> Iterator[Feature]:
         match output:
             case StatisticOutput(part=part, readout=readout) if part == place:
                 yield from readout.features
-            case VoteOutput(part=part, readouts=readouts) if part == place:
+            case VoteOutput(part=part, readouts=readouts) | ComputedMarginOutput(part=part, readouts=readouts) if (
+                part == place
+            ):
                 for each in readouts:
                     yield from each.features
             case DistinctCountOutput(part=part) | DistinctMarginOutput(part=part) if part == place:

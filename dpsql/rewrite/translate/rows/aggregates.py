@@ -23,6 +23,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     StatisticName,
     function_name,
 )
+from dpsql.rewrite.translate.rows.computed import Formula, Of, formula, is_computed, refused_margin
 from dpsql.rewrite.translate.rows.unanswered import PLACES, not_known, of_a_place, of_distinct, of_single_rows
 from dpsql.rewrite.translate.values.comparisons import as_whole, checked
 from dpsql.rewrite.translate.values.context import Elapsed, IntervalTimes, Translator
@@ -104,9 +105,17 @@ class OfDistinct:
 class Margin:
     """The half-width of the 95 % interval of another aggregate."""
 
-    of: "Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Vote"
+    of: "Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Vote | Computed"
     cut: bool = False
     """Whether the question is about the share of a count or a sum that its C takes off, and not about the aggregate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What is computed of statistics, whose margin is asked."""
+
+    formula: Formula
+    of: tuple[Moment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +251,10 @@ def _no_number(name: str) -> Unsupported:
 def _margin(t: Translator, node: exp.Expr, *, cut: bool) -> Margin:
     if len(node.expressions) != 1:
         raise not_known(node)
-    inner = aggregate(t, node.expressions[0])
+    of = node.expressions[0].unnest()
+    if not cut and is_computed(of):
+        return Margin(_computed(t, of))
+    inner = aggregate(t, of)
     if cut and not (isinstance(inner, Moment) and inner.name in _ADDED_UP):
         raise Unsupported(
             "dpsql.cut() takes a count or a sum: of other aggregates no share is missing",
@@ -258,6 +270,28 @@ def _margin(t: Translator, node: exp.Expr, *, cut: bool) -> Margin:
             hint="Ask for the margin of each percentile by itself." if several else None,
         )
     return Margin(inner, cut)
+
+
+def _computed(t: Translator, node: exp.Expr) -> Computed:
+    moments: list[Moment] = []
+
+    def place_of(call: exp.Expr) -> Of:
+        of = aggregate(t, call)
+        if not isinstance(of, Moment):
+            raise refused_margin("dpsql.margin() computes with counts, sums, averages and spreads alone")
+        if of not in moments:
+            moments.append(of)
+        return Of(moments.index(of), _is_whole(of))
+
+    return Computed(formula(t, node, place_of), tuple(moments))
+
+
+def _is_whole(moment: Moment) -> bool:
+    """Return whether a statistic is a bigint, or may be: what is computed of an integer may be one, or be larger."""
+    if moment.name in {"count", "regr_count"}:
+        return True
+    (arg, *_) = moment.args
+    return moment.name == "sum" and arg.type.is_integer and (arg.type is not SqlType.BIGINT or isinstance(arg, Apply))
 
 
 def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:

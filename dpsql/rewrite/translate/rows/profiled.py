@@ -57,8 +57,11 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
     match aggregate:
         case asked.Moment():
             return (aggregate.where, *aggregate.args)
-        case asked.Margin():
-            return inputs(aggregate.of)
+        case asked.Margin(of=asked.Computed() as computed):
+            return tuple(expr for moment in computed.of for expr in inputs(moment))
+        case asked.Margin(of=of):
+            assert not isinstance(of, asked.Computed)
+            return inputs(of)
         case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.OfDistinct() | asked.Vote():
             return (aggregate.where, aggregate.arg)
         case asked.DistinctTuples():
@@ -105,5 +108,7 @@ def _is_of_zeros(moment: asked.Moment, relation: Relation, declared: Declared) -
 def is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:
     """Return whether any row can be among those that an aggregate is of: FILTER (WHERE trip_id IS NULL) has none."""
     of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    if isinstance(of, asked.Computed):
+        return all(is_possible(moment, relation, declared) for moment in of.of)
     where = TRUE if isinstance(of, asked.GroupingCall) else of.where
     return where == TRUE or narrowed(refs(where), both(relation.condition, where), declared) is not None

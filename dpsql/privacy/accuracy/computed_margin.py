@@ -1,0 +1,291 @@
+"""The half-width of the 95 % interval of what is computed of statistics: quotients, differences, shares of a total.
+
+All of them are read off the same noisy sums, so that noise moves them together:
+
+- A sum or a difference of counts and sums, and a constant times one, is itself a weighted sum of coordinates, whose noise has
+  a known law: its margin is exact.
+- Of a quotient a/b the interval has all r for which noise could have made a − r·b what it is (Fieller 1954, "Some problems
+  in interval estimation"): exact where a and b are counts and sums. Where b may be 0 there is none but what is possible.
+- An average enters with the interval of its own, along its gradient. Differences of averages then have the interval that
+  MOVER gives them (Zou and Donner 2008, "Construction of confidence limits about effect measures"), with the covariances of
+  their sums by the delta method.
+- A product moves by the delta method, and by the product of both reaches, which is all that this leaves out.
+- The half-widths of other statistics, as variances, are added up, as if all of them were off at once.
+- What C takes off is tried at its ends: all of it in each condition or in none, with small values and large.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import assert_never
+
+from dpsql.privacy.accuracy.convolution import Piece, reach
+from dpsql.privacy.accuracy.emptiness import is_told
+from dpsql.privacy.accuracy.margin import Margins, mean_ends
+from dpsql.privacy.features.counts import ANYWHERE
+from dpsql.privacy.features.estimate import mean, row_count, scale
+from dpsql.privacy.features.feature import ONE, Feature, Shape
+from dpsql.privacy.features.gradient import Weights, added, mean_weights, times
+from dpsql.privacy.features.inversion import inverted_width
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.means import Mean
+from dpsql.privacy.features.readout import Estimates, Readout
+from dpsql.rewrite.ir.expr import TRUE, Expr
+from dpsql.rewrite.translate.rows.computed import Arithmetic, Formula, Number, Of, Rounded, Total
+
+_MOST_ENDS = 256
+"""Ways in which rows that C takes off may lie that are tried one by one."""
+_INFINITE = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """The groups of a total: their sums, and how many others there are, by how many times the noise of this one they have."""
+
+    sums: Estimates
+    cut: float
+    """How many rows C may take off all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """A value, and what moves it."""
+
+    value: float
+    along: Mapping[Total | None, Weights] = field(default_factory=dict)
+    """How noise does: of this group's sums, and of those of each total."""
+    beside: float = 0.0
+    """By how much it may be off otherwise."""
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.along and not self.beside
+
+
+@dataclass(frozen=True)
+class ComputedMargin:
+    """One group's part of the margin of what is computed."""
+
+    formula: Formula
+    readouts: Sequence[Readout]
+    margins: Margins
+    estimates: Estimates
+    totals: Mapping[Total, Peers] = field(default_factory=dict)
+    others: Mapping[tuple[frozenset[Total], float], int] = field(default_factory=dict)
+    """How many other groups are in the same totals, and have as many times the noise of this one."""
+    off: Sequence[float] = ()
+    """How far each statistic is shown from what is measured, at most."""
+
+    def half_width(self) -> float | None:
+        """Return it; None where nothing can be said."""
+        moved = self._moved(self.formula)
+        if moved is None:
+            return None
+        width = self._reach(moved.along) + moved.beside
+        value = self._value(self.formula, self.estimates, {})
+        cut = [self._value(self.formula, own, sums) for own, sums in self._with_cut()]
+        lost = max((abs(value - other) for other in cut if value is not None and other is not None), default=0.0)
+        width = math.hypot(width, lost)
+        return width if math.isfinite(width) else None
+
+    def _moved(self, formula: Formula) -> _Moved | None:
+        match formula:
+            case Number():
+                return _Moved(float(formula.value))
+            case Of(place=place):
+                return self._statistic(place)
+            case Total(place=place):
+                readout, sums = self.readouts[place], self.totals[formula].sums
+                own, estimates = self.margins.own(readout, sums)
+                kind, groups = (
+                    statistic(own.moment.name),
+                    1 + sum(n for (of, _), n in self.others.items() if formula in of),
+                )
+                return _Moved(
+                    kind.estimate(own, estimates) or 0.0,
+                    {formula: kind.gradient(own, ANYWHERE)},
+                    self.off[place] * math.sqrt(groups),
+                )
+            case Rounded(of=of, step=step, off=off):
+                moved = self._moved(of)
+                return None if moved is None else _beside(moved, float(step * off))
+            case Arithmetic(operator=operator, left=one, right=other, ends=ends):
+                left, right = self._moved(one), self._moved(other)
+                if left is None or right is None:
+                    return None
+                match operator:
+                    case "+":
+                        return _sum(left, right, 1.0)
+                    case "-":
+                        return _sum(left, right, -1.0)
+                    case "*":
+                        return self._product(left, right)
+                    case "/":
+                        possible = _INFINITE if ends is None else (float(ends.low), float(ends.high))
+                        return self._quotient(left, right, possible)
+                assert_never(operator)
+        assert_never(formula)
+
+    def _statistic(self, place: int) -> _Moved | None:
+        readout, estimates = self.margins.own(self.readouts[place], self.estimates)
+        kind, off = statistic(readout.moment.name), self.off[place]
+        value = kind.estimate(readout, estimates)
+        if value is None or not is_told(self.margins, readout, estimates):
+            return None
+        if not kind.located:
+            return _Moved(value, {None: kind.gradient(readout, ANYWHERE)}, off)
+        width = kind.half_width(readout, estimates, self.margins.reached(estimates))
+        if width is None:
+            return None
+        if not isinstance(kind, Mean):
+            return _Moved(value, {}, width + off)
+        n = row_count(readout, estimates)
+        along = times(
+            mean_weights(readout, mean(readout, estimates, n, kind.of), kind.of), scale(readout, kind.of).half / n
+        )
+        return _Moved(value, self._as_far(_Moved(value, {None: along}), width), off)
+
+    def _product(self, left: _Moved, right: _Moved) -> _Moved:
+        if left.is_constant or right.is_constant:
+            factor, other = (left, right) if left.is_constant else (right, left)
+            return _times(other, factor.value)
+        moved = _sum(_times(left, right.value), _times(right, left.value), 1.0)
+        both = self._off(left) * self._off(right)
+        return _Moved(left.value * right.value, moved.along, moved.beside + both)
+
+    def _quotient(self, left: _Moved, right: _Moved, possible: tuple[float, float]) -> _Moved | None:
+        if not right.value:
+            return None
+        if right.is_constant:
+            return _times(left, 1 / right.value)
+        at = left.value / right.value
+
+        def reached(quotient: float) -> float:
+            return self._off(_sum(left, right, -quotient)) / abs(right.value)
+
+        shown = min(max(at, possible[0]), possible[1])
+        if self._off(right) >= abs(right.value):  # it may be 0: then all that is possible could be
+            if possible == _INFINITE:
+                return None
+            return _Moved(shown, {}, max(shown - possible[0], possible[1] - shown))
+        width = inverted_width(at, reached, possible)
+        return _Moved(shown, self._as_far(_times(_sum(left, right, -shown), 1 / right.value), width))
+
+    def _as_far(self, moved: _Moved, width: float) -> Mapping[Total | None, Weights]:
+        """Return along what a value is moved, as far as its own interval reaches."""
+        reached = self._reach(moved.along)
+        factor = width / reached if reached else 0.0
+        return {total: times(weights, factor) for total, weights in moved.along.items()}
+
+    def _off(self, moved: _Moved) -> float:
+        return self._reach(moved.along) + moved.beside
+
+    def _reach(self, along: Mapping[Total | None, Weights]) -> float:
+        """Return how far noise moves a value with 95 %: that of this group, and of each other in the totals."""
+        if not along:
+            return 0.0
+        if along.keys() <= {None}:
+            return self.margins.reached(self.estimates)(along[None])
+        pieces = self._pieces(added(*along.values()), 1, 1.0)
+        for (within, noise), number in self.others.items():
+            weights = [weights for total, weights in along.items() if total in within]
+            pieces += self._pieces(added(*weights), number, noise) if weights else []
+        return reach(pieces, self.margins.unit)
+
+    def _pieces(self, weights: Weights, number: int, noise: float) -> list[Piece]:
+        return self.margins.pieces(times(weights, noise), number)
+
+    def _value(self, formula: Formula, own: Estimates, totals: Mapping[Total, Estimates]) -> float | None:
+        """Return what is computed of other sums."""
+        match formula:
+            case Number(value=value):
+                return float(value)
+            case Of(place=place):
+                return self._estimate(place, own)
+            case Total(place=place):
+                return self._estimate(place, totals.get(formula, self.totals[formula].sums))
+            case Rounded(of=of):
+                return self._value(of, own, totals)
+            case Arithmetic(operator=operator, left=one, right=other, ends=ends):
+                left, right = self._value(one, own, totals), self._value(other, own, totals)
+                if left is None or right is None or (operator == "/" and not right):
+                    return None
+                match operator:
+                    case "+":
+                        return left + right
+                    case "-":
+                        return left - right
+                    case "*":
+                        return left * right
+                    case "/":
+                        low, high = _INFINITE if ends is None else (float(ends.low), float(ends.high))
+                        return min(max(left / right, low), high)
+                assert_never(operator)
+        assert_never(formula)
+
+    def _estimate(self, place: int, sums: Estimates) -> float | None:
+        readout, estimates = self.margins.own(self.readouts[place], sums)
+        return statistic(readout.moment.name).estimate(readout, estimates)
+
+    @cached_property
+    def _features(self) -> tuple[Feature, ...]:
+        return tuple(dict.fromkeys(feature for readout in self.readouts for feature in readout.features))
+
+    def _with_cut(self) -> Iterator[tuple[Estimates, Mapping[Total, Estimates]]]:
+        """Yield the sums of this group, and of the totals, if rows counted that C may take off."""
+        if self.margins.cut:
+            for own in self._ends(self.estimates, self.margins.cut):
+                more = {f: own[f] - self.estimates[f] for f in self._features}
+                yield own, {total: {f: peers.sums[f] + more[f] for f in more} for total, peers in self.totals.items()}
+        for total, peers in self.totals.items():
+            for sums in self._ends(peers.sums, peers.cut) if peers.cut else ():
+                yield self.estimates, {total: sums}
+
+    def _ends(self, estimates: Estimates, rows: float) -> Iterator[Estimates]:
+        """Yield the sums if there were so many rows more, of each kind of row that there may be."""
+        if self.margins.end is not None:
+            yield self.margins.end.with_cut(estimates, rows)
+            return
+        blocks = {feature.block for feature in self._features} - {None} or {None}
+        for block in blocks:
+            here = [feature for feature in self._features if feature.block in {None, block}]
+            conditions = list(dict.fromkeys(f.where for f in here if f.shape is Shape.SIGN))
+            values = [feature for feature in here if feature.shape not in {Shape.ONE, Shape.SIGN}]
+            ways = list(product((False, True), repeat=len(conditions) + len(values)))
+            for way in ways if len(ways) <= _MOST_ENDS else (ways[0], ways[-1]):
+                holds = dict(zip(conditions, way, strict=False))
+                high = dict(zip(values, way[len(conditions) :], strict=True))
+                yield {**estimates, **{f: estimates[f] + rows * self._of_row(f, estimates, holds, high) for f in here}}
+
+    def _of_row(
+        self, feature: Feature, estimates: Estimates, holds: Mapping[Expr, bool], high: Mapping[Feature, bool]
+    ) -> float:
+        if feature.shape is Shape.ONE:
+            return 1.0
+        if feature.shape is Shape.SIGN:
+            return 1.0 if holds[feature.where] else -1.0
+        if feature.where != TRUE and not holds.get(feature.where, True):
+            return 0.0
+        rows = estimates.get(ONE.within(feature.block), 0.0)
+        sign = Feature(Shape.SIGN, feature.where, block=feature.block)
+        if feature.where != TRUE and sign in estimates:
+            rows = (rows + estimates[sign]) / 2
+        return mean_ends(feature, estimates[feature] / max(rows, 1.0))[high[feature]]
+
+
+def _sum(left: _Moved, right: _Moved, factor: float) -> _Moved:
+    along = dict(left.along)
+    for total, weights in right.along.items():
+        along[total] = added(along[total], times(weights, factor)) if total in along else times(weights, factor)
+    return _Moved(left.value + factor * right.value, along, left.beside + abs(factor) * right.beside)
+
+
+def _times(moved: _Moved, factor: float) -> _Moved:
+    along = {total: times(weights, factor) for total, weights in moved.along.items()}
+    return _Moved(moved.value * factor, along, moved.beside * abs(factor))
+
+
+def _beside(moved: _Moved, more: float) -> _Moved:
+    return _Moved(moved.value, moved.along, moved.beside + more)

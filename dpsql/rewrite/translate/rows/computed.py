@@ -1,0 +1,236 @@
+"""Arithmetic of statistics whose margin is asked: quotients, differences, shares of a total, sums of several.
+
+dpsql.margin(100.0 * count(*) FILTER (WHERE late) / count(*))  →  100.0 · a0 / a1, of two counts
+dpsql.margin(count(*) / sum(count(*)) OVER (PARTITION BY zone)) →  a0 / the total of a0 over the groups of a zone
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, assert_never
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.ir.expr import Const, Expr
+from dpsql.rewrite.syntax.named.aggregate_names import function_name, is_aggregate
+from dpsql.rewrite.syntax.read.trees import every
+from dpsql.rewrite.translate.values.context import Translator
+
+Operator = Literal["+", "-", "*", "/"]
+_OPERATORS: dict[type[exp.Expr], Operator] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+_AS_IT_IS = frozenset({"abs", "nullif", "coalesce"})
+"""Functions after which a number is no further from the truth than before, where it is none of their constants."""
+_WHOLE = frozenset({"SMALLINT", "INT", "BIGINT"})
+_PLAIN = frozenset({"this", "partition_by", "over"})
+"""The parts of a window over all groups of a partition: no order, no frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Of:
+    """A statistic, by its place among those that are computed with."""
+
+    place: int
+    whole: bool
+    """Whether it is shown as a whole number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The sum of a statistic over all groups that have the same values of some keys."""
+
+    place: int
+    keys: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant."""
+
+    value: Fraction
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Two such, put together."""
+
+    operator: Operator
+    left: "Formula"
+    right: "Formula"
+    ends: Interval | None = None
+    """Where a quotient is known to lie, and is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A number that is shown as a multiple of `step`, at most `off` steps away."""
+
+    of: "Formula"
+    step: Fraction
+    off: Fraction = Fraction(1, 2)
+    whole: bool = False
+
+
+Formula = Of | Total | Number | Arithmetic | Rounded
+
+
+def parts_of(formula: Formula) -> Iterator[Formula]:
+    """Yield a formula and all in it."""
+    yield formula
+    match formula:
+        case Arithmetic(left=left, right=right):
+            yield from parts_of(left)
+            yield from parts_of(right)
+        case Rounded(of=of):
+            yield from parts_of(of)
+        case Of() | Total() | Number():
+            pass
+        case _:
+            assert_never(formula)
+
+
+def multiple_of_statistic(formula: Formula) -> tuple[Fraction, int] | None:
+    """Return the constant and the place of a statistic that a formula is the product of; None of any other."""
+    match formula:
+        case Of(place=place):
+            return Fraction(1), place
+        case (
+            Arithmetic(operator="*", left=Number(value=factor), right=other)
+            | Arithmetic(operator="*", left=other, right=Number(value=factor))
+        ):
+            inner = multiple_of_statistic(other)
+            return None if inner is None else (inner[0] * factor, inner[1])
+        case _:
+            return None
+
+
+def with_ends(formula: Formula, ends_of: Callable[[int, int], Interval | None]) -> Formula:
+    """Return a formula whose quotients know where they lie, by the places of the two statistics."""
+    match formula:
+        case Arithmetic():
+            left, right = with_ends(formula.left, ends_of), with_ends(formula.right, ends_of)
+            part, whole = (multiple_of_statistic(side) if formula.operator == "/" else None for side in (left, right))
+            ends = None
+            if part is not None and whole is not None and whole[0]:
+                ends, factor = ends_of(part[1], whole[1]), part[0] / whole[0]
+                ends = ends and Interval(*sorted((ends.low * factor, ends.high * factor)))
+            return replace(formula, left=left, right=right, ends=ends)
+        case Rounded(of=of):
+            return replace(formula, of=with_ends(of, ends_of))
+        case _:
+            return formula
+
+
+def is_computed(node: exp.Expr) -> bool:
+    """Return whether an expression computes with aggregates."""
+    return not is_aggregate(node) and any(is_aggregate(part) for part in every(node, exp.Expr))
+
+
+def formula(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -> Formula:
+    """Return what an expression computes; `place_of` takes the aggregate calls.
+
+    Raises:
+        Unsupported: it is not known how noise moves it.
+    """
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if is_aggregate(node):
+        return place_of(node)
+    if not any(is_aggregate(part) for part in every(node, exp.Expr)):
+        return _number(t, node)
+    match node:
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
+            left, right = (formula(t, side, place_of) for side in (node.this, node.expression))
+            computed = Arithmetic(_OPERATORS[type(node)], left, right)
+            return Rounded(computed, Fraction(1), Fraction(1), whole=True) if _cuts_off(computed) else computed
+        case exp.Neg():
+            return Arithmetic("*", Number(Fraction(-1), whole=True), formula(t, node.this, place_of))
+        case exp.Cast():
+            return _cast(formula(t, node.this, place_of), node)
+        case exp.Window():
+            return _total(t, node, place_of)
+        case _:
+            return _call(t, node, place_of)
+
+
+def _number(t: Translator, node: exp.Expr) -> Number:
+    constant = t.expression(node)
+    if (
+        not isinstance(constant, Const)
+        or not constant.type.is_number
+        or not isinstance(constant.value, (int, Fraction))
+    ):
+        raise _unknown()
+    return Number(Fraction(constant.value), constant.type.is_integer)
+
+
+def _call(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -> Formula:
+    name = "coalesce" if isinstance(node, exp.Coalesce) else function_name(node)
+    args = [node.this, *node.expressions] if isinstance(node, exp.Coalesce) else node.expressions
+    if name in _AS_IT_IS and args:
+        for other in args[1:]:
+            _number(t, other)
+        return formula(t, args[0], place_of)
+    if name == "round" and args:
+        digits = _number(t, args[1]).value if len(args) > 1 else Fraction(0)
+        if digits.denominator == 1 and abs(digits) <= _MOST_DIGITS:
+            return Rounded(formula(t, args[0], place_of), Fraction(10) ** -int(digits))
+    raise _unknown()
+
+
+_MOST_DIGITS = 40
+
+
+def _cast(of: Formula, node: exp.Cast) -> Formula:
+    kind = node.to.this.name if isinstance(node.to.this, exp.DataType.Type) else ""
+    if kind in _WHOLE:
+        return of if is_whole(of) else Rounded(of, Fraction(1), whole=True)
+    if kind in {"DECIMAL", "DOUBLE", "FLOAT"}:
+        scale = [int(each.name) for each in node.to.expressions if each.name.isdigit()]
+        digits = (*scale, 0)[1] if scale and kind == "DECIMAL" else None
+        real = Arithmetic("*", Number(Fraction(1), whole=False), of)
+        return real if digits is None else Rounded(real, Fraction(10) ** -digits)
+    raise _unknown()
+
+
+def _total(t: Translator, node: exp.Window, place_of: Callable[[exp.Expr], Of]) -> Formula:
+    of = node.this
+    if function_name(of) != "sum" or any(value and key not in _PLAIN for key, value in node.args.items()):
+        raise _unknown(hint="Of windows it knows sum(…) OVER (PARTITION BY …), the total of all groups of a partition.")
+    (summed,) = of.expressions
+    if not is_aggregate(summed):
+        raise _unknown()
+    return Total(place_of(summed).place, tuple(t.expression(key) for key in node.args.get("partition_by") or ()))
+
+
+def _cuts_off(computed: Arithmetic) -> bool:
+    """Return whether a quotient is of whole numbers, whose remainder PostgreSQL leaves out."""
+    return computed.operator == "/" and is_whole(computed.left) and is_whole(computed.right)
+
+
+def is_whole(formula: Formula) -> bool:
+    """Return whether PostgreSQL computes it as a whole number; of integers that may be large it is decided by the other."""
+    match formula:
+        case Of(whole=whole) | Number(whole=whole) | Rounded(whole=whole):
+            return whole
+        case Total():
+            return False  # a numeric
+        case Arithmetic(left=left, right=right):
+            return is_whole(left) and is_whole(right)
+        case _:
+            assert_never(formula)
+
+
+def _unknown(hint: str | None = None) -> Unsupported:
+    return refused_margin(
+        "dpsql.margin() takes an aggregate, or sums, differences, products and quotients of some and of constants", hint
+    )
+
+
+def refused_margin(why: str, hint: str | None = None) -> Unsupported:
+    """Return the refusal of a margin of what is computed."""
+    return Unsupported(
+        why, because="margin-of-computed", hint=hint or "Ask for the margin of each aggregate by itself."
+    )
