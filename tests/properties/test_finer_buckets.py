@@ -1,4 +1,4 @@
-"""Buckets that are finer near the lower end: no unit moves them further than claimed, on any engine, and engines agree."""
+"""Buckets that are finer near the lower end, or near 0: no unit moves them further than claimed, on any engine, and engines agree."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +20,7 @@ FAR: Mapping[str, Interval] = {
     "fare": Interval.of(0, 10**6),
     "price": Interval.of(0, 10**5),
     "seats": Interval.of(0, 2**31 - 1),
+    "tip": Interval.of(-(10**6), 10**5),
     "weight": Interval.of(0, 10**30),
     "age": Interval.of(100, 32_767),
 }
@@ -30,6 +31,8 @@ MEDIANS = (
     "SELECT percentile_disc(ARRAY[0.1, 0.5, 0.9]) WITHIN GROUP (ORDER BY age) FROM rides",
     "SELECT z.borough, median(r.fare) FROM rides r JOIN zones z ON z.zone_id = r.from_zone GROUP BY 1",
     "SELECT late, median(s) FROM (SELECT rider, late, sum(fare) AS s FROM rides GROUP BY rider, late) t GROUP BY late",
+    "SELECT median(tip), percentile_disc(0.9) WITHIN GROUP (ORDER BY dropped - picked) FROM rides",
+    "SELECT late, percentile_disc(0.5) WITHIN GROUP (ORDER BY dropped - picked) FROM rides GROUP BY late",
     "SELECT median(f) FROM (SELECT fare AS f FROM rides UNION ALL SELECT price FROM rides) t",
 )
 MOST = 3

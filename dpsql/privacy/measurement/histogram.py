@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.policy.model import SqlType
 from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
@@ -25,7 +26,7 @@ from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.halving import Grid
 from dpsql.rewrite.emit.outermost import outermost
 from dpsql.rewrite.functions.table import integral
-from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.ir.expr import Apply, Expr, walk
 from dpsql.rewrite.ir.relation import Relation
 
 BUCKETS = 1024
@@ -72,6 +73,10 @@ class Histogram:
     @property
     def number(self) -> int:
         """Return k, the number of buckets."""
+        return self._most if self.x.interval.low >= 0 else self.grid.number
+
+    @property
+    def _most(self) -> int:
         rows = self.relation.expected_rows or USUAL_ROWS
         fine = not self.extremes and len(self.points) <= _FEW_POINTS
         return bucket_count(self.x, len(self.groups.grouped), rows if fine else 0, pairs=self.margin)
@@ -80,19 +85,21 @@ class Histogram:
     def grid(self) -> Grid:
         """Return the buckets: of values that are chosen they are the finer the smaller these are."""
         if self.whole or self.extremes or len(self.points) > _FEW_POINTS or self.x.expr.type.is_temporal or self.noisy:
-            return Grid(self.x.interval, self.number)
-        return Grid.of(self.x.interval, self.number)
+            return Grid(self.x.interval, self._most)
+        if self.x.interval.low < 0:
+            return Grid.around_zero(self.x.interval, self._most, coarse=is_elapsed(self.x.expr))
+        return Grid.of(self.x.interval, self._most)
 
     @property
     def whole(self) -> bool:
         """Return whether each bucket is one value."""
-        return _whole(self.x) and self.number == self.x.interval.width + 1
+        return _whole(self.x) and self._most == self.x.interval.width + 1
 
     @property
     def noisy(self) -> bool:
         """Return whether the points are read off one noisy histogram."""
         several = len(self.points) if len(self.points) > 1 else 0
-        return not self.extremes and _READ_OFF * several**2 > self.number
+        return not self.extremes and _READ_OFF * several**2 > self._most
 
     @property
     def chooses_one(self) -> bool:
@@ -251,6 +258,13 @@ def bucket_count(x: Scaled, groups: int, rows: int, *, pairs: bool = False) -> i
 def is_counted(histogram: Histogram) -> bool:
     """Return whether its values are whole numbers, or times."""
     return _whole(histogram.x)
+
+
+def is_elapsed(expr: Expr) -> bool:
+    """Return whether a number is the time between two others, also in seconds or as what a column of intervals has."""
+    return any(
+        part.type is SqlType.INTERVAL or (isinstance(part, Apply) and part.op == "elapsed") for part in walk(expr)
+    )
 
 
 def _whole(x: Scaled) -> bool:

@@ -6,6 +6,9 @@ what is in it, from 31 on. They are put together of equal ones, of which there a
 of these it is in, by whole numbers, on every engine in the same way:
 
 j < 2·e  →  j,    j < 4·e  →  j / 2 + e,    j < 8·e  →  j / 4 + 2·e, …, where e is how many buckets a part has
+
+Of an interval on both sides of 0 the parts begin at 0 and go both ways: the time between two others is mostly far shorter
+than what bounds of both allow.
 """
 
 from dataclasses import dataclass
@@ -18,8 +21,23 @@ _MANY, _FEW = (2048, 16), (1024, 8)
 """From how many buckets on there are how many parts: each has 128 at least."""
 _NEAR_NOTHING = 16
 """An interval whose ends are nearer to each other, by this factor, has equal buckets: its values are of one size."""
+_TWO_WAYS, _COARSE, _PART = 16, 32, 128
+"""How many parts go either way from 0, and how many buckets each has at least: of the time between two others fewer do."""
 _FINE_ENOUGH = Fraction(1, 4)
 """So have those whose equal buckets are no wider: finer ones take an engine twice as long, and would hardly be nearer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Parts that go both ways from 0."""
+
+    each: int
+    """How many buckets a part has."""
+    fine: int
+    zero: int
+    """How many of the equal buckets lie below the one in which 0 is."""
+    below: int
+    """How many buckets these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +47,9 @@ class Grid:
     interval: Interval
     number: int
     parts: int = 1
-    """A power of two; with more than one, `number` is one, too."""
+    """A power of two; with more than one, and all on one side, `number` is one, too."""
+    sides: "Sides | None" = None
+    """Where the parts begin, if they go both ways."""
 
     @classmethod
     def of(cls, interval: Interval, number: int) -> "Grid":
@@ -39,21 +59,47 @@ class Grid:
             return cls(interval, number)
         return cls(interval, number, next((parts for least, parts in (_MANY, _FEW) if number >= least), 1))
 
+    @classmethod
+    def around_zero(cls, interval: Interval, most: int, *, coarse: bool) -> "Grid":
+        """Return a grid of so many buckets at most whose parts go both ways from 0, where that lies inside.
+
+        A `coarse` one has 32 buckets a part, another 128: of values near the ends of their bounds they are wider than
+        equal ones.
+        """
+        if not interval.low < 0 < interval.high or interval.width <= most * _FINE_ENOUGH:
+            return cls(interval, most)
+        each = most // (2 * _TWO_WAYS)
+        if each < (_COARSE if coarse else _PART):
+            return cls(interval, most)
+        longer = max(-interval.low, interval.high)
+        fine = int(((each << (_TWO_WAYS - 1)) - 1) * interval.width / longer)
+        zero = int(-interval.low * fine / interval.width)
+        below, above = (_place(cells - 1, each) + 1 if cells else 0 for cells in (zero, fine - zero))
+        return cls(interval, below + above, _TWO_WAYS, Sides(each, fine, zero, below))
+
     @property
     def each(self) -> int:
         """Return how many buckets a part has."""
-        return self.number // self.parts
+        return self.number // self.parts if self.sides is None else self.sides.each
 
     @property
     def fine(self) -> int:
         """Return of how many equal buckets these are parts."""
-        return self.each << (self.parts - 1)
+        return self.each << (self.parts - 1) if self.sides is None else self.sides.fine
 
     def end(self, index: int) -> Fraction:
         """Return the lower end of a bucket, of the index after the last the interval's upper end."""
+        if self.sides is None:
+            steps = self._steps(index)
+        else:
+            further = index - self.sides.below
+            steps = self.sides.zero + (self._steps(further) if further >= 0 else -self._steps(-further))
+        return self.interval.low + self.interval.width * min(max(steps, 0), self.fine) / self.fine
+
+    def _steps(self, index: int) -> int:
+        """Return how many of the equal buckets so many are, from where parts begin."""
         part, place = divmod(index, self.each)
-        steps = index if part < 2 else (self.each + place) << (part - 1)  # the first two are equal
-        return self.interval.low + self.interval.width * min(steps, self.fine) / self.fine
+        return index if part < 2 else (self.each + place) << (part - 1)  # the first two are equal
 
     def middle(self, index: int) -> Fraction:
         """Return the middle of a bucket."""
@@ -70,7 +116,12 @@ class Grid:
 
     def index(self, emitter: Emitter, fine: str) -> str:
         """Return the text of the bucket in which the equal one is that a text tells; NULL of NULL."""
-        return self._index(emitter, fine, 0, self.parts)
+        if self.sides is None:
+            return self._index(emitter, fine, 0, self.parts)
+        zero, below = self.sides.zero, self.sides.below
+        above = self._index(emitter, f"({fine} - {zero})", 0, self.parts)
+        beneath = self._index(emitter, f"({zero - 1} - {fine})", 0, self.parts)
+        return f"CASE WHEN {fine} >= {zero} THEN {below} + ({above}) ELSE {below - 1} - ({beneath}) END"
 
     def _index(self, emitter: Emitter, fine: str, first: int, last: int) -> str:
         """Return the bucket for what is in some parts: `first`, and those before `last`."""
@@ -81,3 +132,9 @@ class Grid:
         middle = (first + last) // 2
         below, above = self._index(emitter, fine, first, middle), self._index(emitter, fine, middle, last)
         return f"CASE WHEN {fine} < {self.each << (middle - 1)} THEN {below} ELSE {above} END"
+
+
+def _place(cell: int, each: int) -> int:
+    """Return the bucket of one of the equal ones, counted from where parts begin."""
+    part = max((cell // each).bit_length() - 1, 0)
+    return (cell >> part) + part * each

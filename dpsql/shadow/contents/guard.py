@@ -60,6 +60,15 @@ BEGIN
     HINT = 'Write dpsql.margin(count(*)) in the statement that also selects count(*).';
 END $$;
 
+-- Of an interval it is one, too.
+CREATE FUNCTION dpsql.margin(value interval) RETURNS interval LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = '0A000',
+    MESSAGE = 'dpsql.margin is only defined for an aggregate over a protected table',
+    HINT = 'Write dpsql.margin(count(*)) in the statement that also selects count(*).';
+END $$;
+
 CREATE FUNCTION dpsql.cut(value anyelement) RETURNS double precision LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -17,6 +17,11 @@ GRIDS = [
     Grid.of(Interval.of(0, 10**6), 2048),
     Grid.of(Interval.of(500, 9000), 16_384),
 ]
+BOTH_WAYS = [
+    Grid.around_zero(Interval.of(-(10**14), 10**14), 1024, coarse=True),
+    Grid.around_zero(Interval.of(-(10**6), 10**9), 4096, coarse=False),
+    Grid.around_zero(Interval.of(-(10**9), 10**7), 16_384, coarse=False),
+]
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: str(grid.number))
@@ -69,3 +74,44 @@ def test_half_widths_reach_all_buckets_about(grid: Grid) -> None:
         assert grid.half_width(0, at) == (grid.end(at + 1) - grid.end(at)) / 2
         assert grid.half_width(3, at) >= grid.half_width(0, at)
         assert grid.half_width(grid.number - 1, at) == grid.interval.width
+
+
+@pytest.mark.parametrize("grid", BOTH_WAYS, ids=lambda grid: str(grid.number))
+def test_parts_go_both_ways(grid: Grid) -> None:
+    """Their ends ascend, buckets are the wider the further they are from 0, and there are no more than there may be."""
+    ends = [grid.end(index) for index in range(grid.number + 1)]
+    assert ends == sorted(set(ends))
+    assert (ends[0], ends[-1]) == (grid.interval.low, grid.interval.high)
+    assert grid.sides is not None
+    assert 0 < grid.sides.below < grid.number <= 2 * grid.parts * grid.each
+    widths = [b - a for a, b in pairwise(ends)][1:-1]  # the outermost may be cut off
+    assert widths[: grid.sides.below - 1] == sorted(widths[: grid.sides.below - 1], reverse=True)
+    assert widths[grid.sides.below :] == sorted(widths[grid.sides.below :])
+    for value in (grid.interval.high / 3000, grid.interval.high / 7):
+        index = next(i for i, end in enumerate(ends) if end > value) - 1
+        assert ends[index + 1] - ends[index] <= max(value / (grid.each - 1), grid.interval.width / grid.fine)
+
+
+@pytest.mark.parametrize("grid", BOTH_WAYS, ids=lambda grid: str(grid.number))
+def test_the_engine_says_the_bucket_on_both_sides(grid: Grid) -> None:
+    """Of every part's ends; NULL stays NULL."""
+    assert grid.sides is not None
+    about = {(grid.each << part) + beside for part in range(grid.parts) for beside in (-1, 0, 1)}
+    both = {grid.sides.zero + sign * place for place in about for sign in (1, -1)}
+    places = sorted({0, grid.fine - 1, *range(0, grid.fine, grid.fine // 997), *both} & set(range(grid.fine)))
+    text = grid.index(Emitter(DUCKDB, Declared({})), "x")
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT {text} FROM (SELECT unnest(?) AS x)", [[*places, None]]).fetchall()
+    *indexes, of_null = (index for (index,) in found)
+    assert of_null is None
+    for place, index in zip(places, indexes, strict=True):
+        value = grid.interval.low + grid.interval.width * Fraction(2 * place + 1, 2 * grid.fine)
+        assert grid.end(index) < value < grid.end(index + 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "number", "coarse"), [(0, 5000, 4096, True), (-1, 500, 1024, False), (-5, 5, 4096, False)]
+)
+def test_others_have_equal_ones(low: int, high: int, number: int, *, coarse: bool) -> None:
+    """Where few buckets are there, or 0 is not inside."""
+    assert Grid.around_zero(Interval.of(low, high), number, coarse=coarse) == Grid(Interval.of(low, high), number)
