@@ -122,7 +122,7 @@ def test_a_refusal_is_that_of_the_statement(connection: LocalConnection) -> None
 def test_the_wider_statement(statement: str, wider: str | None) -> None:
     """One more column an aggregate; None where a name would stand for two, or where rows would become others."""
     widened = with_margins(statement)
-    assert (widened and widened.lower()) == (wider and wider.lower())
+    assert (widened and widened.text.lower()) == (wider and wider.lower())
 
 
 def test_notebooks_show_values_with_margins() -> None:

@@ -13,6 +13,7 @@ from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.conninfo import make_conninfo
 
 from dpsql.errors import DpsqlError
+from dpsql.plots.margins import NOT_THAT_WAY
 
 _Rows = list[tuple[Any, ...]]
 _PATIENCE = 10
@@ -27,6 +28,10 @@ _LOG_IN = "Give the server's address to `dpsql mcp`, with a user, and the passwo
 
 class AgentRefused(DpsqlError, sqlstate="0A000"):
     """A refusal as an agent reads it instead of an answer, in one text: many hand on nothing else."""
+
+
+class RefusedForm(AgentRefused, sqlstate="0A000"):
+    """What refuses a statement for how it is written, before anything of it is paid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,8 @@ class AgentSession:
                 raise AgentRefused(told(unfit)) from None
             raise AgentRefused(f"a value of the answer can't be shown: {unfit}. {_AS_TEXT}") from None
         except psycopg.Error as failed:
-            raise AgentRefused(told(failed)) from None
+            kind = RefusedForm if (failed.sqlstate or "")[:2] in NOT_THAT_WAY else AgentRefused
+            raise kind(told(failed)) from None
         if not kept and not more:  # a stream without rows does not tell its columns
             with suppress(AgentRefused):
                 cursor = await self.ask(f"SELECT * FROM (\n{query}\n) AS answer LIMIT 0")  # noqa: S608 # their text

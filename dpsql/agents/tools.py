@@ -10,9 +10,10 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from dpsql.agents.session import AgentRefused, AgentSession, Login
+from dpsql.agents.session import AgentRefused, AgentSession, Login, RefusedForm
 from dpsql.errors import DpsqlError
 from dpsql.lexer.tokens import tokens
+from dpsql.plots.margins import wider_statements
 
 _Found = Mapping[str, Any]
 LONGEST_STATEMENT = 32_000
@@ -95,29 +96,40 @@ async def tell_answer(login: Login, statement: str, epsilon: str | None, error: 
     async with login.session() as session:
         await _set(session, epsilon, error)
         is_query = _first_word(text) in _QUERIES
-        plan = await _planned(session, text) if is_query else {"margins": [], "clamped": []}
+        plan = await _planned(session, text) if is_query else {"clamped": []}
         await _see_that_it_is_paid(session, plan, epsilon)
         ((before,),) = await session.rows(_NEWEST)
         session.notices.clear()
         most = min(max(rows, 1), _MOST_ROWS)
-        if is_query:
-            answer = _answer(*await session.ask_for(text, most, LONGEST_ANSWER))
-        else:
-            answer = await _done(session, text)
+        answer = await _asked(session, text, most) if is_query else await _done(session, text)
         told = list(session.notices)
         if len(answer["rows"]) < most and answer["rows_left_out"]:
             told.append(f"rows were left out: those that are told have {LONGEST_ANSWER:,} characters at most")
         charged = await session.rows(_CHARGED, (before,))
         left = await _budget(session)
-    paid = sum((cost for cost, of in charged if of[:_WHOLE] == text[:_WHOLE]), Decimal(0))
+    ours = {each[:_WHOLE] for each in (text, *(wider.text for wider in wider_statements(text)))}
+    paid = sum((cost for cost, of in charged if of[:_WHOLE] in ours), Decimal(0))
     return {
         **answer,
-        "margins": plan["margins"],
         "clamped": plan["clamped"],
         "notices": told,
         "epsilon_paid": _written(paid),
         "epsilon_left": left["epsilon_left"],
     }
+
+
+async def _asked(session: AgentSession, text: str, most: int) -> _Found:
+    """Return the answer to a query with the margin of each row's numbers, wherever that costs nothing."""
+    for wider in wider_statements(text):
+        try:
+            names, rows, more = await session.ask_for(wider.text, most, LONGEST_ANSWER)
+        except RefusedForm:
+            session.notices.clear()
+            continue
+        width = len(names) - len(wider.of)
+        margins = {name: [_shown(row[width + place]) for row in rows] for place, name in enumerate(wider.of)}
+        return {**_answer(names[:width], [row[:width] for row in rows], more), "margins": margins}
+    return {**_answer(*await session.ask_for(text, most, LONGEST_ANSWER)), "margins": {}}
 
 
 async def tell_budget(login: Login) -> _Found:
@@ -180,8 +192,9 @@ async def _done(session: AgentSession, command: str) -> _Found:
     """Return what became of a command, with the few rows that some have, as SHOW."""
     cursor = await session.ask(command)
     if cursor.description is None:
-        return {**_answer([], [], 0), "status": cursor.statusmessage}
-    return _answer([column.name for column in cursor.description], await cursor.fetchmany(_MOST_ROWS), 0)
+        return {**_answer([], [], 0), "margins": {}, "status": cursor.statusmessage}
+    names = [column.name for column in cursor.description]
+    return {**_answer(names, await cursor.fetchmany(_MOST_ROWS), 0), "margins": {}}
 
 
 def _answer(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], more: int) -> _Found:

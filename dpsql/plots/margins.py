@@ -1,6 +1,7 @@
 """Margins beside aggregates without being asked for, where they cost nothing: counts, sums, averages, variances."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -23,13 +24,22 @@ _FREE = (
 """Aggregates whose margin follows from measurements that are made anyhow; a median is less exact if its own is chosen
 with it."""
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
-_NOT_THAT_WAY = ("0A", "42")
+NOT_THAT_WAY = ("0A", "42")
 """Errors of statements that were refused before anything was paid."""
 
 Asking = psycopg.Connection[tuple[Any, ...]]
 
 
-def with_margins(statement: str, *, computed: bool = True) -> str | None:
+@dataclass(frozen=True, slots=True)
+class WiderStatement:
+    """A statement with margins as its last columns."""
+
+    text: str
+    of: tuple[str, ...]
+    """The columns whose margins they are."""
+
+
+def with_margins(statement: str, *, computed: bool = True) -> WiderStatement | None:
     """Return a statement with the margin of each of its aggregates as a further column, `count_margin` for `count`.
 
     So has what is computed of them, unless `computed` is false.
@@ -50,20 +60,28 @@ def with_margins(statement: str, *, computed: bool = True) -> str | None:
     if not items or len(set(names)) < len(names):
         return None
     margins = (exp.alias_(exp.func("dpsql.margin", item.copy()), f"{name}_margin", quoted=True) for name, item in items)
-    return tree.select(*margins).sql("postgres")
+    return WiderStatement(tree.select(*margins).sql("postgres"), tuple(names))
+
+
+def wider_statements(statement: str) -> Sequence[WiderStatement]:
+    """Return the statements with margins that may be asked in the place of one, most margins first.
+
+    Each costs what the statement itself costs, and has the same values; where one is refused the next may not be.
+    """
+    tried = (with_margins(statement), with_margins(statement, computed=False))
+    return tuple(dict.fromkeys(wider for wider in tried if wider is not None))
 
 
 def ask_with_margins(
     connection: Asking, statement: str, parameters: Sequence[object] | None = None
 ) -> psycopg.Cursor[tuple[Any, ...]]:
     """Ask with margins, or without them where there are none; either way the answer costs the same."""
-    tried = [] if parameters else [with_margins(statement), with_margins(statement, computed=False)]
-    for wider in dict.fromkeys(text for text in tried if text is not None):
+    for wider in () if parameters else wider_statements(statement):
         try:
             with connection.transaction():
-                return connection.execute(wider.encode())
+                return connection.execute(wider.text.encode())
         except psycopg.Error as refused:
-            if (refused.sqlstate or "")[:2] not in _NOT_THAT_WAY:
+            if (refused.sqlstate or "")[:2] not in NOT_THAT_WAY:
                 raise
     return connection.execute(statement.encode(), parameters)
 

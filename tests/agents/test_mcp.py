@@ -185,6 +185,30 @@ def test_what_an_analyst_would_ask_is_planned_and_answered(served: Site) -> None
     asyncio.run(run())
 
 
+def test_each_row_has_its_own_margins(served: Site) -> None:
+    """Those that `dpsql.margin` tells of the same answer, at no further price, and never what was thought before."""
+    of = "count(*) AS n, avg(fare) AS mean, 100.0 * count(*) / sum(count(*)) OVER () AS share, median(fare) AS middle"
+    margins = "dpsql.margin(count(*)), dpsql.margin(avg(fare)), dpsql.margin(100.0 * count(*) / sum(count(*)) OVER ())"
+    end = "FROM trips WHERE tip > 1 GROUP BY 1 ORDER BY 1"
+
+    async def run() -> None:
+        async with agent(over_stdio(served)) as (_, call):
+            asked = await call("ask", statement=f"SELECT payment_type, {of} {end}")
+            assert asked["columns"] == ["payment_type", "n", "mean", "share", "middle"]
+            assert {len(row) for row in asked["rows"]} == {5}
+            assert asked["epsilon_paid"] == 1000
+            again = await call("ask", statement=f"SELECT payment_type, {margins} {end}")
+            assert again["epsilon_paid"] == 0
+            assert asked["margins"] == {
+                name: [row[place + 1] for row in again["rows"]] for place, name in enumerate(("n", "mean", "share"))
+            }
+            assert all(margin > 0 for column in asked["margins"].values() for margin in column)
+            for statement in ("SELECT count(*) FROM zones", "SHOW server_version"):
+                assert (await call("ask", statement=statement))["margins"] == {}
+
+    asyncio.run(run())
+
+
 async def _refusal(call: Call, tool: str, **arguments: object) -> str:
     """Return how a tool refuses; nothing if it does not."""
     try:

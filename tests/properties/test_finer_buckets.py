@@ -1,4 +1,4 @@
-"""Buckets that are finer near the lower end, or near 0: no unit moves them further than claimed, on any engine, and engines agree."""
+"""Buckets that are finer near the lower end, or near 0: no unit moves them further than claimed, and engines agree."""
 
 from collections.abc import Mapping
 from dataclasses import replace
