@@ -21,8 +21,8 @@ from dpsql.rewrite.emit.emitter import Emitter
 _STEPS, _DECADES = 16, 3
 """The price goes up by factors of 10^(1/16)."""
 _SEARCH = 20
-"""The choice of a C pays at most this part of the most, for every error that is aimed at: it is paid once for them
-all."""
+"""The choice of a C pays at most this part of the most, or the least that a measurement pays, for every error that is aimed
+at: it is paid once for them all."""
 _OTHERS = 9
 """A statement of fewer measurements than this may have paid earlier what it pays for each, at most."""
 
@@ -100,7 +100,8 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     first = looks[aim.error] if not settings.error else steps[bisect_left(steps, min(looks[aim.error], steps[-1]))]
     others = (equal_share(role.per_query.epsilon, number) for number in range(1, _OTHERS))
     price = AimedPrice(aim.error, aim.cap, steps, frozenset({*looks.values(), *others}))
-    return _staged(plan, (_looking(scope, first, aim.cap / _SEARCH) for scope in whole), role, settings, price)
+    search = max(aim.cap / _SEARCH, aim.least)
+    return _staged(plan, (_looking(scope, first, search) for scope in whole), role, settings, price)
 
 
 def _staged(

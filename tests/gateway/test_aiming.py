@@ -11,7 +11,8 @@ from dpsql.errors import BudgetExhausted, InvalidSetting
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import NoiseLevel, Policy, Privacy, UnitBound
 from dpsql.question import Settings
-from tests.support.fix_policy import with_epsilon
+from tests.gateway.ledgers import with_least
+from tests.support.fix_policy import with_chosen_rows, with_epsilon
 from tests.support.fix_world import Client, NewClient, replied
 from tests.support.memory import Memory
 from tests.support.records import Maker
@@ -180,6 +181,18 @@ def test_a_statement_belongs_to_one_epoch(aimed: Client, monkeypatch: pytest.Mon
     aimed.ask("SELECT count(*) FROM rides WHERE age = 5", FIVE)
     assert aimed.charges > 1
     assert len(read) == 1
+
+
+@pytest.mark.parametrize("error", ["1 %", "5 %", "50 %"])
+def test_the_choice_of_a_bound_pays_no_less_than_the_owner_wants(
+    error: str, rides: Memory, policy: Policy, new_client: NewClient
+) -> None:
+    """Also where its usual part of the most, a twentieth, would be less."""
+    chosen = with_chosen_rows(with_least(policy, Fraction("0.2")), "rides", "passenger")
+    client = new_client(rides, policy=chosen)
+    for sql in ("SELECT count(*) FROM rides", "SELECT paid, avg(fare) FROM rides GROUP BY paid"):
+        client.ask(sql, Settings(error=error))
+    assert min(entry.cost.epsilon for entry in client.ledger.entries(None, 100)) >= Fraction("0.2")
 
 
 def test_no_look_pays_less_than_the_least(rides: Memory, policy: Policy, new_client: NewClient) -> None:
