@@ -36,7 +36,14 @@ SELECT v.a, w.b, count(*) FROM (VALUES (1), (3)) AS v(a), (VALUES (2), (4)) AS w
 SELECT v.till, count(*) FILTER (WHERE r.shared), count(*)
   FROM (VALUES (timestamp '2019-03-02'), (timestamp '2019-03-05 12:00')) AS v(till)
   JOIN rides r ON r.picked < v.till GROUP BY 1;
-SELECT v.d, count(*) FROM (VALUES (10), (40)) AS v(d) JOIN rides r ON r.fare + r.seats < v.d GROUP BY 1
+SELECT v.d, count(*) FROM (VALUES (10), (40)) AS v(d) JOIN rides r ON r.fare + r.seats < v.d GROUP BY 1;
+SELECT g.t, count(*), avg(r.fare) FROM generate_series(-3, 100, 7) AS g(t) JOIN rides r ON r.age >= t AND r.age < t + 7
+  GROUP BY 1;
+SELECT g.t, count(*) FROM generate_series(0, 10) AS g(t) JOIN rides r ON r.fare >= 12 * t AND r.fare < 12 * (t + 1)
+  GROUP BY 1;
+SELECT g.n, count(*) FROM generate_series(1, 700) AS g(n) JOIN rides r ON r.fare < g.n GROUP BY 1;
+SELECT g.n, r.paid, count(*) FROM (SELECT n % 40 AS n FROM generate_series(0, 90) AS s(n)) AS g JOIN rides r ON r.fare >= g.n
+  GROUP BY 1, 2
 """
 FORMS = (
     *(
@@ -114,6 +121,17 @@ def test_a_unit_has_its_own_rows_as_its_bound(sql: str, policy: Policy, world: W
     for plan in plans(sql, policy, world, engine):
         assert plan.added_up is not None
         assert {part.bound.rows for part in plan.parts} <= ({20, 40} if "w.b" in sql else {20})
+
+
+@pytest.mark.parametrize("on", ["r.age >= t AND r.age < t + 12", "r.fare >= 12 * t AND r.fare < 12 * (t + 1)"])
+def test_stretches_that_exclude_each_other_multiply_no_rows(
+    on: str, policy: Policy, world: World, engine: Memory
+) -> None:
+    """Nor for what does not add up, as a median, where the other end is computed."""
+    series = "generate_series(0, 108, 12)" if "12 *" not in on else "generate_series(0, 9)"
+    sql = f"SELECT g.t, median(r.tip) FROM {series} AS g(t) JOIN rides r ON {on} GROUP BY 1"
+    for plan in plans(sql, policy, world, engine):
+        assert {part.bound.rows for part in plan.parts} == {20}
 
 
 @pytest.mark.parametrize("sql", OTHERS)

@@ -181,7 +181,7 @@ def _scope(
             yield from (f"       Engine, for C: {search.sql}" for search in (part.bound_by,) if search is not None)
             yield f"       Engine: {part.sql}"
     if plan.added_up is not None:
-        most = max(map(len, plan.added_up.lines), default=0)
+        most = max((sum(len(run.places) for run in line) for line in plan.added_up.lines), default=0)
         yield f"     Added up: each of the {len(plan.groups.shown):,} groups is made of at most {most:,} that are measured"
     yield from _left_out(plan)
     for line in expected(plan, bounds):

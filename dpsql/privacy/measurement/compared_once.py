@@ -1,12 +1,11 @@
 """Plans of rows that are compared with constants: a histogram between these is measured, and added up for each of them."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from dpsql.errors import AccessDenied, InternalError, MissingBounds, Unsupported
-from dpsql.privacy.measurement.plan import AddedUp, ComputedMarginOutput, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import AddedUp, ComputedMarginOutput, MeasurementPlan, Run, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.groups import Groups
@@ -17,8 +16,6 @@ from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin,
 from dpsql.rewrite.translate.rows.compared import Stretches, compared
 from dpsql.rewrite.translate.rows.computed import refused_margin
 
-_MOST_ADDED = 200_000
-"""How many numbers all that is shown may be made of."""
 Planned = Callable[[Relation, Sequence[Expr], Sequence[Aggregate]], MeasurementPlan]
 """Plans the aggregates of a relation by some keys."""
 
@@ -53,8 +50,6 @@ def compared_once(
         [keys[place] for place in own], [plan.groups.keys[place].returned for place in own], comparison
     )
     sums = _added_up(plan.groups, own, others, inner.groups, stretches)
-    if sum(map(len, sums.lines)) > _MOST_ADDED:
-        return plan
     return replace(inner, groups=plan.groups, added_up=sums, count=None, hides_empty=False)
 
 
@@ -105,13 +100,22 @@ def _of_constants(key: Expr, stretches: Stretches) -> bool:
 
 def _stretches(
     keys: Sequence[Expr], returned: Sequence[Callable[[Cell], Cell]], comparison: Stretches
-) -> Mapping[tuple[Cell, ...], Counter[int]]:
-    """Return how often each stretch counts for each of the keys that constants have."""
-    counted: dict[tuple[Cell, ...], Counter[int]] = {}
+) -> Mapping[tuple[Cell, ...], Sequence[tuple[range, int]]]:
+    """Return how often each stretch counts for each of the keys that constants have, in ranges that have none in common."""
+    counted: dict[tuple[Cell, ...], list[range]] = {}
     for row, stretches in comparison.constants:
         cells = tuple(of(evaluate(key, row)) for key, of in zip(keys, returned, strict=True))
-        counted.setdefault(cells, Counter()).update(stretches)
-    return counted
+        counted.setdefault(cells, []).append(stretches)
+    return {cells: _apart(ranges) for cells, ranges in counted.items()}
+
+
+def _apart(ranges: Sequence[range]) -> Sequence[tuple[range, int]]:
+    """Return the parts of ranges, and in how many of these each is."""
+    if len(ranges) == 1:
+        return [(ranges[0], 1)]
+    ends = sorted({end for each in ranges for end in (each.start, each.stop)})
+    parts = ((range(start, stop), sum(start in each for each in ranges)) for start, stop in pairwise(ends))
+    return [(part, number) for part, number in parts if number]
 
 
 def _added_up(
@@ -119,22 +123,51 @@ def _added_up(
     own: Sequence[int],
     others: Sequence[int],
     measured: Groups,
-    stretches: Mapping[tuple[Cell, ...], Counter[int]],
+    stretches: Mapping[tuple[Cell, ...], Sequence[tuple[range, int]]],
 ) -> AddedUp:
-    places = {group: place for place, group in enumerate(measured.shown)}
+    of_stretches = dict[tuple[Cell, ...], dict[int, int]]()
+    for place, cells in enumerate(measured.shown):
+        if isinstance(stretch := cells[-1], int):
+            of_stretches.setdefault(tuple(cells[:-1]), {})[stretch] = place
     lines, chains = [], dict[tuple[Cell, ...], list[int]]()
     for place, (grouped, cells) in enumerate(zip(shown.grouped, shown.shown, strict=True)):
-        beside, counted = tuple(cells[i] for i in others), stretches.get(tuple(grouped[i] for i in own), Counter())
-        pairs = ((places.get((*beside, stretch)), factor) for stretch, factor in counted.items())
-        lines.append(tuple((at, factor) for at, factor in pairs if at is not None))
+        beside, counted = tuple(cells[i] for i in others), stretches.get(tuple(grouped[i] for i in own), ())
+        places = of_stretches.get(beside, {})
+        lines.append(tuple(run for part, number in counted for run in _runs(places, part, number)))
         chains.setdefault(beside, []).append(place)
     return AddedUp(tuple(lines), tuple(_rising(lines, list(chains.values()))))
 
 
-def _rising(lines: Sequence[tuple[tuple[int, int], ...]], together: Sequence[list[int]]) -> Iterator[tuple[int, ...]]:
+def _runs(places: Mapping[int, int], stretches: range, factor: int) -> Iterator[Run]:
+    """Yield the places of stretches, of which some may not be measured: no row can be in these."""
+    first, last = places.get(stretches.start), places.get(stretches.stop - 1)
+    if first is not None and last is not None and last - first == len(stretches) - 1:  # places rise with the stretches
+        yield Run(range(first, last + 1), factor)
+        return
+    found = sorted(place for stretch in stretches if (place := places.get(stretch)) is not None)
+    start = 0
+    for end in range(1, len(found) + 1):
+        if end == len(found) or found[end] != found[end - 1] + 1:
+            yield Run(range(found[start], found[end - 1] + 1), factor)
+            start = end
+
+
+def _rising(lines: Sequence[tuple[Run, ...]], together: Sequence[list[int]]) -> Iterator[tuple[int, ...]]:
     """Yield the groups that are the same but for what is compared, where each has all that the one before has."""
     for places in together:
-        chain = sorted(places, key=lambda place: len(lines[place]))
-        sets = [frozenset(lines[place]) for place in chain]
-        if len(chain) > 1 and all(small <= large for small, large in pairwise(sets)):
+        chain = sorted(places, key=lambda place: sum(len(run.places) for run in lines[place]))
+        if len(chain) > 1 and all(_has_all(lines[large], lines[small]) for small, large in pairwise(chain)):
             yield tuple(chain)
+
+
+def _has_all(large: Sequence[Run], small: Sequence[Run]) -> bool:
+    """Return whether each measured group counts in one line as often as in the other."""
+    return all(
+        any(
+            run.factor == other.factor
+            and other.places.start <= run.places.start
+            and run.places.stop <= other.places.stop
+            for other in large
+        )
+        for run in small
+    )

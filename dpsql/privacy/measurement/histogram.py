@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.policy.model import SqlType
 from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
@@ -25,8 +24,9 @@ from dpsql.rewrite.emit.binning import bucket, ordering
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.halving import Grid
 from dpsql.rewrite.emit.outermost import outermost
+from dpsql.rewrite.functions.intervals import is_elapsed
 from dpsql.rewrite.functions.table import integral
-from dpsql.rewrite.ir.expr import Apply, Expr, walk
+from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 
 BUCKETS = 1024
@@ -258,13 +258,6 @@ def bucket_count(x: Scaled, groups: int, rows: int, *, pairs: bool = False) -> i
 def is_counted(histogram: Histogram) -> bool:
     """Return whether its values are whole numbers, or times."""
     return _whole(histogram.x)
-
-
-def is_elapsed(expr: Expr) -> bool:
-    """Return whether a number is the time between two others, also in seconds or as what a column of intervals has."""
-    return any(
-        part.type is SqlType.INTERVAL or (isinstance(part, Apply) and part.op == "elapsed") for part in walk(expr)
-    )
 
 
 def _whole(x: Scaled) -> bool:

@@ -156,19 +156,36 @@ Output = (
 )
 
 
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Measured groups with neighbouring places, each of which counts so often."""
+
+    places: range
+    factor: int
+
+
 @dataclass(frozen=True, slots=True)
 class AddedUp:
     """How the groups that are shown are made of those that are measured."""
 
-    lines: tuple[tuple[tuple[int, int], ...], ...]
-    """For each that is shown, the places of measured groups, and how often each counts."""
+    lines: tuple[tuple[Run, ...], ...]
+    """For each that is shown, the measured groups that it is made of."""
     rising: tuple[tuple[int, ...], ...] = ()
     """Chains of shown groups each of which has all that the one before has."""
 
     @property
     def noise(self) -> float:
         """Return how many times the noise of a measured group that of a shown one is at most."""
-        return math.sqrt(max((sum(factor**2 for _, factor in line) for line in self.lines), default=1))
+        return math.sqrt(max(map(self.variance, range(len(self.lines))), default=1))
+
+    def variance(self, place: int) -> int:
+        """Return how many times the variance of a measured group that of a shown one is."""
+        return sum(len(run.places) * run.factor**2 for run in self.lines[place])
+
+    def number(self, place: int) -> int:
+        """Return of how many measured groups a shown one is made."""
+        return sum(len(run.places) * run.factor for run in self.lines[place])
 
 
 @quickly_made

@@ -6,6 +6,7 @@ squares (pool adjacent violators; Ayer et al. 1955), which brings them no furthe
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from math import sqrt
 
 from dpsql.privacy.accuracy.margin import Margins
@@ -18,14 +19,17 @@ def added_up(sums: AddedUp | None, read: Callable[[int], Found]) -> Callable[[in
     """Return the function from a shown group's place to all sums that can be read of it, by those of measured groups."""
     if sums is None:
         return read
-    measured: dict[int, Found] = {}
-
-    def measured_at(place: int) -> Found:
-        if place not in measured:
-            measured[place] = read(place)
-        return measured[place]
-
-    lines = [_total([(measured_at(place), factor) for place, factor in line], measured_at) for line in sums.lines]
+    measured = [
+        read(place) for place in range(max((run.places.stop for line in sums.lines for run in line), default=1))
+    ]
+    through = {feature: [0.0, *accumulate(found[feature] for found in measured)] for feature in measured[0]}
+    lines: list[Found] = [
+        {
+            feature: sum(run.factor * (sums_to[run.places.stop] - sums_to[run.places.start]) for run in line)
+            for feature, sums_to in through.items()
+        }
+        for line in sums.lines
+    ]
     for chain in sums.rising:
         if all(ONE in lines[place] for place in chain):
             for place, count in zip(chain, risen([lines[place][ONE] for place in chain]), strict=True):
@@ -40,7 +44,7 @@ def margins_of(sums: AddedUp | None, place: int, margins: Mapping[int, Margins])
     """
     if sums is None:
         return margins
-    groups, noise = sum(factor for _, factor in sums.lines[place]), sum(factor**2 for _, factor in sums.lines[place])
+    groups, noise = sums.number(place), sums.variance(place)
     return {
         part: replace(
             part_margins,
@@ -50,12 +54,6 @@ def margins_of(sums: AddedUp | None, place: int, margins: Mapping[int, Margins])
         )
         for part, part_margins in margins.items()
     }
-
-
-def _total(parts: Sequence[tuple[Found, int]], measured_at: Callable[[int], Found]) -> Found:
-    if not parts:
-        return dict.fromkeys(measured_at(0), 0.0)
-    return {feature: sum(factor * estimates[feature] for estimates, factor in parts) for feature in parts[0][0]}
 
 
 def risen(numbers: Sequence[float]) -> list[float]:

@@ -73,14 +73,14 @@ def _equal(conditions: Sequence[Expr], index: int, rows: Sequence[Row]) -> Itera
 
 def _stretches(
     conditions: Sequence[Expr], index: int, rows: Sequence[Row]
-) -> Mapping[tuple[Expr, SqlType], _Stretches]:
-    """Return where each row's partners are, by what they are compared by."""
-    by_expr: dict[tuple[Expr, SqlType], _Stretches] = {}
+) -> Mapping[tuple[Expr, SqlType | None], _Stretches]:
+    """Return where each row's partners are, by what they are compared by: with numbers of any type, or with times of one."""
+    by_expr: dict[tuple[Expr, SqlType | None], _Stretches] = {}
     for op, mine, other in _sides(conditions, index):
         if op == "eq" or not (mine.type.is_number or mine.type.is_temporal):
             continue
         new = _Stretches([(-_FAR, False)] * len(rows), [(_FAR, False)] * len(rows))
-        stretches = by_expr.setdefault((other, mine.type), new)
+        stretches = by_expr.setdefault((other, None if mine.type.is_number else mine.type), new)
         for place, row in enumerate(rows):
             _narrow(stretches, place, op, mine, row)
     return by_expr

@@ -21,8 +21,8 @@ from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.facts import Facts
 
-_LONGEST = 100_000
-"""Characters of one expression."""
+_LONGEST = 400_000
+"""Characters of one expression: as many as it takes to find a number between 1,000 others."""
 _MOST = 4096
 """Texts about columns that are remembered: those of policies stay, and those that statements make come and go."""
 

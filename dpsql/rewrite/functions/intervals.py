@@ -12,7 +12,7 @@ from dpsql.rewrite.functions.domains import Cell, Domains, too_many
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.steps import of_all, of_bins
 from dpsql.rewrite.ir.calendar import DAY, MOMENTS, to_datetime
-from dpsql.rewrite.ir.expr import Apply, Bins, TimeField, Unit, option
+from dpsql.rewrite.ir.expr import Apply, Bins, Expr, TimeField, Unit, option, walk
 
 _SECONDS = 60_000_000
 _MOST = {"month": 11, "day": 30, "hour": 23, "minute": 59, "microseconds": _SECONDS - 1}
@@ -86,6 +86,13 @@ def _emit_bin(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     """Count from a bin in the year 1, since engines do not agree about times before the origin."""
     bins = option(apply, Bins)
     return dialect.bin_start(args[0], bins.size, bin_start(MOMENTS[0], bins) + bins.size)
+
+
+def is_elapsed(expr: Expr) -> bool:
+    """Return whether a number is the time between two others, also in seconds or as what a column of intervals has."""
+    return any(
+        part.type is SqlType.INTERVAL or (isinstance(part, Apply) and part.op == "elapsed") for part in walk(expr)
+    )
 
 
 SPANS: tuple[Function, ...] = (

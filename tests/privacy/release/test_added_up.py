@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 from dpsql.privacy.features.feature import ONE
-from dpsql.privacy.measurement.plan import AddedUp
+from dpsql.privacy.measurement.plan import AddedUp, Run
 from dpsql.privacy.release.added_up import added_up, risen
+
+
+def _run(first: int, number: int = 1, factor: int = 1) -> Run:
+    return Run(range(first, first + number), factor)
 
 
 def test_lines_are_sums() -> None:
     """Each with its factors; one of nothing is 0, and without sums each group is its own."""
     read = [{ONE: 1.0}, {ONE: 10.0}, {ONE: 100.0}].__getitem__
-    totals = added_up(AddedUp((((0, 1), (2, 1)), ((1, 2),), ())), read)
+    totals = added_up(AddedUp(((_run(0), _run(2)), (_run(1, 1, 2),), ())), read)
     assert [totals(place)[ONE] for place in range(3)] == [101.0, 20.0, 0.0]
     assert added_up(None, read)(2) == {ONE: 100.0}
 
@@ -21,7 +25,7 @@ def test_lines_are_sums() -> None:
 def test_chains_rise() -> None:
     """Others stay as they are."""
     read = [{ONE: 5.0}, {ONE: -3.0}, {ONE: 4.0}].__getitem__
-    lines = (((0, 1),), ((0, 1), (1, 1)), ((0, 1), (1, 1), (2, 1)))
+    lines = ((_run(0),), (_run(0, 2),), (_run(0, 3),))
     assert [added_up(AddedUp(lines, ((0, 1, 2),)), read)(n)[ONE] for n in range(3)] == [3.5, 3.5, 6.0]
     assert [added_up(AddedUp(lines), read)(n)[ONE] for n in range(3)] == [5.0, 2.0, 6.0]
 

@@ -16,17 +16,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.functions.comparisons import compared_ways
-from dpsql.rewrite.functions.table import unwidened
+from dpsql.rewrite.functions.table import function_of, unwidened
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, both, conjuncts, refs, with_refs
 from dpsql.rewrite.ir.relation import Join, Relation, ref
 
-_MOST_BOUNDS = 500
-"""Different bounds, each of which every row may be compared with, one after the other."""
+_MOST_BOUNDS = 2_000
+"""Different bounds: twice as many as rows that may be joined without an equation."""
+_ONE_BY_ONE = 8
+"""Bounds that a value is compared with one after the other."""
 _ABOVE = {"lt": 0, "ge": 0, "le": 1, "gt": 1}
 """Whether a value equal to the bound counts as below it."""
 
@@ -82,6 +85,8 @@ def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches 
     mine = [_compared(condition, index) for condition in conditions if _reads(condition, index)]
     ways = [way for way in mine if way is not None]
     values, types = {value for _, value, _ in ways}, {constant.type for _, _, constant in ways}
+    if types and all(type_.is_integer for type_ in types):
+        types = {SqlType.BIGINT} if len(types) > 1 else types  # a whole number is the same in any of them
     if len(ways) < len(mine) or len(values) != 1 or len(types) != 1:
         return None
     (value,), (type_,) = values, types
@@ -110,15 +115,32 @@ def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches 
 def _compared(condition: Expr, index: int) -> tuple[str, Expr, Expr] | None:
     """Return how a value is compared with what constants alone decide; None if that is not what the condition does."""
     for op, value, constant in compared_ways(condition):
-        alone = all(column_ref.source == index for column_ref in refs(constant)) and evaluable(unwidened(constant))
+        alone = all(column_ref.source == index for column_ref in refs(constant)) and _is_known(unwidened(constant))
         if op in _ABOVE and alone and refs(constant) and not _reads(value, index):
             return op, value, constant
     return None
 
 
+def _is_known(constant: Expr) -> bool:
+    """Return whether the value of what constants alone decide is known: of sums of whole numbers, too, as t + 12."""
+    if evaluable(constant):
+        return True
+    whole = isinstance(constant, Apply) and constant.type.is_integer and function_of(constant).computed is not None
+    return whole and isinstance(constant, Apply) and all(map(_is_known, constant.args))
+
+
+def _known(constant: Expr, row: ConstantRow) -> Value | None:
+    if evaluable(constant) or not isinstance(constant, Apply):
+        return evaluate(constant, row)
+    args, rule = [_known(arg, row) for arg in constant.args], function_of(constant).computed
+    if rule is None:
+        raise InternalError
+    return rule(args, constant)
+
+
 def _value(constant: Expr, row: ConstantRow) -> Value | None:
     """Return a constant as engines compare it; none that is a text."""
-    value = evaluate(unwidened(constant), row)
+    value = _known(unwidened(constant), row)
     if value is None or isinstance(value, str):
         return None
     return value if unwidened(constant) is constant else Fraction(float(value))
@@ -152,10 +174,20 @@ def _test(at: str, beyond: str, value: Expr, bound: _Bound, type_: SqlType) -> E
 
 
 def _bucket(value: Expr, bounds: Sequence[_Bound], type_: SqlType) -> Expr:
-    numbers = [Const(number, SqlType.INTEGER) for number in range(len(bounds) + 1)]
-    tests = [_test("lt", "le", value, bound, type_) for bound in bounds]
-    pairs = [part for pair in zip(tests, numbers, strict=False) for part in pair]
-    return Apply("case", (*pairs, numbers[-1]), SqlType.INTEGER)
+    """Return in which stretch a value is, by halving: each is compared with few of the bounds."""
+
+    def between(first: int, last: int) -> Expr:
+        if last - first <= _ONE_BY_ONE:
+            tests = [_test("lt", "le", value, bound, type_) for bound in bounds[first:last]]
+            numbers = [Const(number, SqlType.INTEGER) for number in range(first, last)]
+            pairs = [part for pair in zip(tests, numbers, strict=True) for part in pair]
+            beyond = Const(last, SqlType.INTEGER)
+            return Apply("case", (*pairs, beyond), SqlType.INTEGER) if pairs else beyond
+        middle = (first + last) // 2
+        test = _test("lt", "le", value, bounds[middle], type_)
+        return Apply("case", (test, between(first, middle), between(middle + 1, last)), SqlType.INTEGER)
+
+    return between(0, len(bounds))
 
 
 def _without(
