@@ -27,7 +27,7 @@ from dpsql.rewrite.analysis.whose.unit_numbers import unit_numbers
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.expr import Ref, refs
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.ir.relation import Relation, stored_columns
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _MUCH, _FAR_MORE = 0.1, 10
@@ -130,11 +130,12 @@ def _beyond(scope: PricedScope, profile: Profile) -> Iterator[str]:
     read: dict[Ref, tuple[Fraction, ...]] = {}
     for part in scope.parts:
         match part.measurement:
-            case Sums(features=features):
+            case Sums(relation=relation, features=features):
                 exprs = [scaled.expr for feature in features for scaled in (feature.x, feature.y) if scaled is not None]
-                read |= dict.fromkeys(refs(*exprs), ())
-            case Histogram(x=x, points=points):
-                read = dict.fromkeys(refs(x.expr), points) | read
+                read |= dict.fromkeys(stored_columns(relation, exprs), ())
+            case Histogram(relation=relation, x=x, points=points):
+                direct = set(refs(x.expr))
+                read = {ref: points if ref in direct else () for ref in stored_columns(relation, [x.expr])} | read
             case _:
                 pass
     for ref, points in read.items():

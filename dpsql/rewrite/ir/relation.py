@@ -197,6 +197,36 @@ def relations_below(source: Source) -> tuple[Relation, ...]:
             return tuple(part.relation for part in parts)
 
 
+def stored_columns(relation: Relation, exprs: Sequence[Expr]) -> tuple[Ref, ...]:
+    """Return the tables' own columns whose values expressions are computed of, also by way of rows that are made of them.
+
+    A number of rows is computed of none.
+    """
+    return tuple(dict.fromkeys(_stored_columns(relation, exprs)))
+
+
+def _stored_columns(relation: Relation, exprs: Sequence[Expr]) -> Iterator[Ref]:
+    for ref in refs(*exprs):
+        match relation.sources[ref.source].made:
+            case None:
+                yield ref
+            case UnitRows(relation=below, keys=keys, values=values):
+                args = [
+                    v.arg
+                    for v in values
+                    if v.column.name == ref.name and v.arg is not None and "count" not in v.function
+                ]
+                yield from _stored_columns(below, [*args, *(key for name, key in keys if name == ref.name)])
+            case UnionRows(parts=parts):
+                for part in parts:
+                    yield from _stored_columns(
+                        part.relation, [part.columns[ref.name]] if ref.name in part.columns else []
+                    )
+            case WindowRows(relation=below, columns=columns, windows=windows):
+                of = {window.arg for window in windows if window.column.name == ref.name} | {ref.name}
+                yield from _stored_columns(below, [expr for name, expr in columns if name in of])
+
+
 def columns_read(relation: Relation, used: Sequence[Expr]) -> tuple[Ref, ...]:
     """Return all columns that a question about a relation's rows names, of which it `used` some in expressions of its own.
 
