@@ -3,6 +3,7 @@
 Names, comments, declared values and answers are somebody's data; they stand in fields of their own, and say nothing to us.
 """
 
+import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 from dpsql.agents.session import AgentRefused, AgentSession, Login, RefusedForm
 from dpsql.errors import DpsqlError
 from dpsql.lexer.tokens import tokens
-from dpsql.plots.margins import wider_statements
+from dpsql.plots.margins import WiderStatement, wider_statements
 
 _Found = Mapping[str, Any]
 LONGEST_STATEMENT = 32_000
@@ -101,13 +102,14 @@ async def tell_answer(login: Login, statement: str, epsilon: str | None, error: 
         ((before,),) = await session.rows(_NEWEST)
         session.notices.clear()
         most = min(max(rows, 1), _MOST_ROWS)
-        answer = await _asked(session, text, most) if is_query else await _done(session, text)
+        wider = await asyncio.to_thread(wider_statements, text) if is_query else ()
+        answer = await _asked(session, text, wider, most) if is_query else await _done(session, text)
         told = list(session.notices)
         if len(answer["rows"]) < most and answer["rows_left_out"]:
             told.append(f"rows were left out: those that are told have {LONGEST_ANSWER:,} characters at most")
         charged = await session.rows(_CHARGED, (before,))
         left = await _budget(session)
-    ours = {each[:_WHOLE] for each in (text, *(wider.text for wider in wider_statements(text)))}
+    ours = {each[:_WHOLE] for each in (text, *(statement.text for statement in wider))}
     paid = sum((cost for cost, of in charged if of[:_WHOLE] in ours), Decimal(0))
     return {
         **answer,
@@ -118,16 +120,16 @@ async def tell_answer(login: Login, statement: str, epsilon: str | None, error: 
     }
 
 
-async def _asked(session: AgentSession, text: str, most: int) -> _Found:
+async def _asked(session: AgentSession, text: str, wider: Sequence[WiderStatement], most: int) -> _Found:
     """Return the answer to a query with the margin of each row's numbers, wherever that costs nothing."""
-    for wider in wider_statements(text):
+    for statement in wider:
         try:
-            names, rows, more = await session.ask_for(wider.text, most, LONGEST_ANSWER)
+            names, rows, more = await session.ask_for(statement.text, most, LONGEST_ANSWER)
         except RefusedForm:
             session.notices.clear()
             continue
-        width = len(names) - len(wider.of)
-        margins = {name: [_shown(row[width + place]) for row in rows] for place, name in enumerate(wider.of)}
+        width = len(names) - len(statement.of)
+        margins = {name: [_shown(row[width + place]) for row in rows] for place, name in enumerate(statement.of)}
         return {**_answer(names[:width], [row[:width] for row in rows], more), "margins": margins}
     return {**_answer(*await session.ask_for(text, most, LONGEST_ANSWER)), "margins": {}}
 

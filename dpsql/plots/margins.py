@@ -68,7 +68,10 @@ def wider_statements(statement: str) -> Sequence[WiderStatement]:
 
     Each costs what the statement itself costs, and has the same values; where one is refused the next may not be.
     """
-    tried = (with_margins(statement), with_margins(statement, computed=False))
+    try:
+        tried = (with_margins(statement), with_margins(statement, computed=False))
+    except RecursionError:  # of what is nested so deeply
+        return ()
     return tuple(dict.fromkeys(wider for wider in tried if wider is not None))
 
 

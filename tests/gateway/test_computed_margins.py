@@ -191,6 +191,9 @@ def test_margins_cost_nothing_and_change_nothing(policy: Policy, new_client: New
         "SELECT paid, dpsql.margin(count(*) / sum(avg(fare)) OVER ()) FROM rides GROUP BY paid",
         "SELECT paid, dpsql.margin(count(*) / sum(count(*)) OVER ()) FROM rides GROUP BY paid HAVING count(*) > 3",
         "SELECT paid, dpsql.margin(count(*) / sum(count(*)) OVER ()) FROM rides GROUP BY ROLLUP (paid)",
+        f"SELECT dpsql.margin(count(*) * 1{'0' * 200}) FROM rides",
+        f"SELECT dpsql.margin({' + '.join(['count(*)'] * 250)}) FROM rides",
+        f"SELECT dpsql.margin({'abs(' * 250}count(*){')' * 250}) FROM rides",
     ],
 )
 def test_other_margins_are_refused(sql: str, policy: Policy, new_client: NewClient) -> None:
@@ -200,6 +203,33 @@ def test_other_margins_are_refused(sql: str, policy: Policy, new_client: NewClie
         client.ask(sql)
     assert isinstance(refused.value, Unsupported)
     assert refused.value.hint
+
+
+def test_margins_beyond_double_precision_are_none(policy: Policy, new_client: NewClient) -> None:
+    """After the engine was asked nothing may fail, whatever was released."""
+    policy = with_rows(policy, "rides", "passenger", 1)
+    client = _client(policy, _rows(policy), new_client, Fraction(1))
+    huge = f"1{'0' * 149}.0"
+    product = " * ".join(["sum(fare)", "count(*)", *[huge] * 3])
+    answer = client.ask(
+        f"SELECT dpsql.margin({product}), dpsql.margin({product} / ({product})), dpsql.margin(1 / ({product} - {product})), "
+        f"dpsql.margin(count(*) / {huge} / {huge} / {huge}), dpsql.margin(count(*)) FROM rides"
+    )
+    ((*_, margin),) = answer.rows
+    assert float(str(margin)) > 0
+
+
+def test_answers_that_others_follow_from_have_margins(policy: Policy, new_client: NewClient) -> None:
+    """Of unions of groups, whose noise is that of several: coarser ones, and the share of a part of the total."""
+    policy = with_rows(policy, "rides", "passenger", 1)
+    client = _client(policy, _rows(policy), new_client, Fraction(1))
+    client.ask("SELECT paid, seats, count(*), count(*) FILTER (WHERE late) FROM rides GROUP BY paid, seats")
+    paid = client.charges
+    of = f"100.0 * {LATE} / count(*)"
+    rows = client.ask(f"SELECT seats, {of}, dpsql.margin({of}) FROM rides GROUP BY seats HAVING count(*) > 100").rows
+    assert client.charges == paid
+    assert len(rows) == 3
+    assert all(0.5 < float(str(margin)) < 30 for _, _, margin in rows)
 
 
 def test_where_no_row_can_be_it_is_certain(policy: Policy, new_client: NewClient) -> None:

@@ -79,7 +79,13 @@ class ComputedMargin:
     """How far each statistic is shown from what is measured, at most."""
 
     def half_width(self) -> float | None:
-        """Return it; None where nothing can be said."""
+        """Return it; None where nothing can be said, or double precision has no room for it."""
+        try:
+            return self._half_width()
+        except OverflowError:
+            return None
+
+    def _half_width(self) -> float | None:
         moved = self._moved(self.formula)
         if moved is None:
             return None
@@ -186,6 +192,8 @@ class ComputedMargin:
         """Return how far noise moves a value with 95 %: that of this group, and of each other in the totals."""
         if not along:
             return 0.0
+        if not all(math.isfinite(weight) for weights in along.values() for weight in weights.values()):
+            return math.inf
         if along.keys() <= {None}:
             return self.margins.reached(self.estimates)(along[None])
         pieces = self._pieces(added(*along.values()), 1, 1.0)

@@ -52,7 +52,7 @@ _MEDIAN = Fraction(1, 2)
 _MANY = 10_000
 """Values of an expression that are counted."""
 _MOST_TOTALS = 4
-"""Partitions that one margin has totals over: which groups are in which of them is looked at for each."""
+"""Totals in one margin: which groups are in which of them is looked at for each."""
 
 
 class Builder:
@@ -170,8 +170,8 @@ class Builder:
         if not all(key in self._keys for total in totals for key in total.keys):
             raise _margin_of_totals("Partition by the keys that the rows are grouped by.")
 
-        if len({total.keys for total in totals}) > _MOST_TOTALS:
-            raise _margin_of_totals(f"Of totals over different partitions it knows {_MOST_TOTALS} at most.")
+        if len(totals) > _MOST_TOTALS:
+            raise _margin_of_totals(f"Of different totals it knows {_MOST_TOTALS} at most.")
 
         def ends_of(part: int, whole: int) -> Interval | None:
             return range_of_quotient(computed.of[part], computed.of[whole], self._known)

@@ -23,7 +23,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     StatisticName,
     function_name,
 )
-from dpsql.rewrite.translate.rows.computed import Formula, Of, formula, is_computed, refused_margin
+from dpsql.rewrite.translate.rows.computed import Formula, Of, check_size, formula, is_computed, refused_margin
 from dpsql.rewrite.translate.rows.unanswered import PLACES, not_known, of_a_place, of_distinct, of_single_rows
 from dpsql.rewrite.translate.values.comparisons import as_whole, checked
 from dpsql.rewrite.translate.values.context import Elapsed, IntervalTimes, Translator
@@ -283,6 +283,7 @@ def _computed(t: Translator, node: exp.Expr) -> Computed:
             moments.append(of)
         return Of(moments.index(of), _is_whole(of))
 
+    check_size(node)
     return Computed(formula(t, node, place_of), tuple(moments))
 
 

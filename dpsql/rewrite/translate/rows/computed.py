@@ -23,6 +23,11 @@ _OPERATORS: dict[type[exp.Expr], Operator] = {exp.Add: "+", exp.Sub: "-", exp.Mu
 _AS_IT_IS = frozenset({"abs", "nullif", "coalesce"})
 """Functions after which a number is no further from the truth than before, where it is none of their constants."""
 _WHOLE = frozenset({"SMALLINT", "INT", "BIGINT"})
+_MOST_DIGITS = 40
+_LARGEST = 10**150
+"""Of a constant. Margins are computed in double precision after the engine was asked, where nothing may fail."""
+_MOST_PARTS = 200
+"""Operations, names and numbers in what is computed: so many are followed one inside the other for each group."""
 _PLAIN = frozenset({"this", "partition_by", "over"})
 """The parts of a window over all groups of a partition: no order, no frame."""
 
@@ -116,6 +121,7 @@ def with_ends(formula: Formula, ends_of: Callable[[int, int], Interval | None]) 
             if part is not None and whole is not None and whole[0]:
                 ends, factor = ends_of(part[1], whole[1]), part[0] / whole[0]
                 ends = ends and Interval(*sorted((ends.low * factor, ends.high * factor)))
+                ends = None if ends is None or ends.magnitude > _LARGEST else ends
             return replace(formula, left=left, right=right, ends=ends)
         case Rounded(of=of):
             return replace(formula, of=with_ends(of, ends_of))
@@ -126,6 +132,21 @@ def with_ends(formula: Formula, ends_of: Callable[[int, int], Interval | None]) 
 def is_computed(node: exp.Expr) -> bool:
     """Return whether an expression computes with aggregates."""
     return not is_aggregate(node) and any(is_aggregate(part) for part in every(node, exp.Expr))
+
+
+def check_size(node: exp.Expr) -> None:
+    """Check that an expression has no more operations than may stand inside each other.
+
+    Raises:
+        Unsupported: it has more.
+    """
+    pending, parts = [node], 0
+    while pending and parts <= _MOST_PARTS:
+        part = pending.pop()
+        parts += 1
+        pending += [] if is_aggregate(part) else part.iter_expressions()
+    if parts > _MOST_PARTS:
+        raise _unknown(f"It has more than {_MOST_PARTS:,} parts.")
 
 
 def formula(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -> Formula:
@@ -157,13 +178,13 @@ def formula(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -
 
 def _number(t: Translator, node: exp.Expr) -> Number:
     constant = t.expression(node)
-    if (
-        not isinstance(constant, Const)
-        or not constant.type.is_number
-        or not isinstance(constant.value, (int, Fraction))
-    ):
+    number = isinstance(constant, Const) and constant.type.is_number
+    if not isinstance(constant, Const) or not number or not isinstance(constant.value, (int, Fraction)):
         raise _unknown()
-    return Number(Fraction(constant.value), constant.type.is_integer)
+    value = Fraction(constant.value)
+    if abs(value) > _LARGEST:
+        raise _unknown("The constant is larger than double precision has room for.")
+    return Number(value, constant.type.is_integer)
 
 
 def _call(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -> Formula:
@@ -178,9 +199,6 @@ def _call(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -> 
         if digits.denominator == 1 and abs(digits) <= _MOST_DIGITS:
             return Rounded(formula(t, args[0], place_of), Fraction(10) ** -int(digits))
     raise _unknown()
-
-
-_MOST_DIGITS = 40
 
 
 def _cast(of: Formula, node: exp.Cast) -> Formula:
