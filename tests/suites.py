@@ -24,6 +24,7 @@ epsilon/test_advice_by_brute_force epsilon/test_outputs epsilon/test_total_rule
 faults flights
 gateway/reuse/test_contained::test_what_no_release_says_is_charged gateway/reuse/test_dashboard
 gateway/reuse/test_meaning gateway/reuse/test_nothing_else_is_read gateway/reuse/test_shop gateway/test_aiming
+gateway/test_computed_margins::test_margins_cover_what_a_chosen_bound_cuts
 gateway/test_cut gateway/test_distinct_counts gateway/test_kill gateway/test_known_rows gateway/test_min_units
 gateway/test_previews gateway/test_public_values gateway/test_remembered gateway/test_served gateway/test_together
 gateway/test_values_of_one_row gateway/test_views
