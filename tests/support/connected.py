@@ -72,7 +72,7 @@ def _served(config: Path, shadow: Path, verifier: str) -> Iterator[str]:
     assert served.stdout is not None
     try:
         where = served.stdout.readline().strip()
-        assert where, "the server did not start"
+        assert where, f"the server did not start, and ended with {served.wait(30)}"
         yield where
     finally:
         served.send_signal(signal.SIGTERM)
