@@ -191,8 +191,9 @@ def _values(expr: Expr, expr_facts: Facts, env: Env, limit: int) -> Sequence[Cel
     if isinstance(expr, Const) and expr.value is None:
         return ()
     if isinstance(expr, Apply):
-        rule = function_of(expr).domain
-        listed = rule(expr, _Known(env, limit)) if rule else None
+        within = _within_branches(expr)
+        rule = function_of(within).domain
+        listed = rule(within, _Known(env, limit)) if rule else None
         if listed is not None:
             return listed
         if expr.type is SqlType.TEXT and expr in env and env[expr].values is not None:
@@ -204,6 +205,24 @@ def _values(expr: Expr, expr_facts: Facts, env: Env, limit: int) -> Sequence[Cel
     if expr_facts.interval is not None and (integral(expr) or expr.type is SqlType.DATE):
         return _multiples(step_of(expr), _computed_interval(expr, expr_facts, expr_facts.interval), limit)
     raise unknown_domain(expr)
+
+
+def _within_branches(apply: Apply) -> Apply:
+    """Return a function of a CASE as the CASE of its results, each of which is of fewer values than all of them together.
+
+    date_trunc('day', CASE WHEN t < u THEN t - 5h ELSE t - 4h END)
+    →  CASE WHEN t < u THEN date_trunc('day', t - 5h) ELSE date_trunc('day', t - 4h) END
+    """
+    places = [place for place, arg in enumerate(apply.args) if not isinstance(arg, Const)]
+    inner = apply.args[places[0]] if len(places) == 1 else None
+    if not isinstance(inner, Apply) or inner.op != "case" or apply.op == "case":
+        return apply
+    results = {*range(1, len(inner.args) - 1, 2), len(inner.args) - 1}
+    parts = (
+        replace(apply, args=(*apply.args[: places[0]], arg, *apply.args[places[0] + 1 :])) if place in results else arg
+        for place, arg in enumerate(inner.args)
+    )
+    return replace(inner, args=tuple(parts), type=apply.type)
 
 
 def _listed(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:
