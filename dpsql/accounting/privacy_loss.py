@@ -47,6 +47,8 @@ def first_day(period: Period, now: datetime) -> date:
             return today - timedelta(days=today.weekday())
         case Period.MONTH:
             return today.replace(day=1)
+        case Period.QUARTER:
+            return today.replace(month=(today.month - 1) // 3 * 3 + 1, day=1)
         case Period.NEVER:
             return date.min
         case _:
@@ -63,6 +65,8 @@ def renewal(period: Period, now: datetime) -> date | None:
             return first + timedelta(weeks=1)
         case Period.MONTH:
             return (first + timedelta(days=31)).replace(day=1)
+        case Period.QUARTER:
+            return (first + timedelta(days=93)).replace(day=1)
         case Period.NEVER:
             return None
         case _:

@@ -29,17 +29,18 @@ Value = bool | int | Fraction | str
 
 
 class Period(StrEnum):
-    """How often a role's budget renews (UTC; weeks start on Monday)."""
+    """How often a role's budget renews (UTC; weeks start on Monday, quarters with January, April, July and October)."""
 
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
+    QUARTER = "quarter"
     NEVER = "never"
 
     @property
     def days(self) -> int | None:
         """Return how many days it lasts at most; None: it never ends."""
-        return {Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 31}.get(self)
+        return {Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 31, Period.QUARTER: 92}.get(self)
 
 
 UniqueKey = frozenset[str]

@@ -45,21 +45,23 @@ def periods_touched(period: Period, days: int | None) -> int:
         case Period.WEEK:
             return 2 + (days - 1) // _WEEK
         case Period.MONTH:
-            return _months(days)
+            return _months(days, 1)
+        case Period.QUARTER:
+            return _months(days, 3)
         case _:
             assert_never(period)
 
 
-def _months(days: int) -> int:
-    """Return the largest k of which k − 2 months in a row may be shorter than `days`."""
-    return bisect_left(range(LONGEST_STAY // _SHORTEST_MONTH), days, key=_shortest) + 1
+def _months(days: int, each: int) -> int:
+    """Return the largest k of which k − 2 periods of `each` so many months, in a row, may be shorter than `days`."""
+    return bisect_left(range(LONGEST_STAY // (each * _SHORTEST_MONTH)), days, key=lambda k: _shortest(k, each)) + 1
 
 
 @cache
-def _shortest(months: int) -> int:
-    """Return the fewest days that so many months in a row may have."""
+def _shortest(periods: int, each: int) -> int:
+    """Return the fewest days that so many periods of months in a row may have; a first one begins with a January."""
     ends = _month_ends()
-    return min(ends[first + months] - ends[first] for first in range(_CYCLE))
+    return min(ends[first + periods * each] - ends[first] for first in range(0, _CYCLE, each))
 
 
 @cache

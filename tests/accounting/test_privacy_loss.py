@@ -23,6 +23,7 @@ moments = st.integers(0, 2**32).map(lambda seconds: datetime.fromtimestamp(secon
         (Period.DAY, date(2024, 2, 29), date(2024, 3, 1)),
         (Period.WEEK, date(2024, 2, 26), date(2024, 3, 4)),
         (Period.MONTH, date(2024, 2, 1), date(2024, 3, 1)),
+        (Period.QUARTER, date(2024, 1, 1), date(2024, 4, 1)),
         (Period.NEVER, date.min, None),
     ],
 )
@@ -33,7 +34,7 @@ def test_periods_in_utc(period: Period, first: date, next_first: date | None) ->
     assert renewal(period, now) == next_first
 
 
-@given(now=moments, period=st.sampled_from([Period.DAY, Period.WEEK, Period.MONTH]))
+@given(now=moments, period=st.sampled_from([Period.DAY, Period.WEEK, Period.MONTH, Period.QUARTER]))
 def test_periods_join_without_gap(now: datetime, period: Period) -> None:
     """Now lies in the current period, and the next begins with the day that `renewal` names."""
     first, then = first_day(period, now), renewal(period, now)

@@ -32,8 +32,8 @@ def walked(period: Period, days: int) -> int:
     return most
 
 
-@pytest.mark.parametrize("days", [1, 2, 6, 7, 8, 28, 29, 30, 31, 32, 59, 60, 61, 62])
-@pytest.mark.parametrize("period", [Period.DAY, Period.WEEK, Period.MONTH])
+@pytest.mark.parametrize("days", [1, 2, 6, 7, 8, 28, 29, 30, 31, 32, 59, 60, 61, 62, 90, 91, 92, 93, 181, 182, 183])
+@pytest.mark.parametrize("period", [Period.DAY, Period.WEEK, Period.MONTH, Period.QUARTER])
 def test_a_stay_touches_what_the_calendar_says(period: Period, days: int) -> None:
     """Nine years that include 1900, which had no 29th of February; the product's own first days of periods."""
     assert periods_of_stay(period, days) == walked(period, days)
@@ -57,7 +57,7 @@ def test_stays_without_sense_are_refused(period: Period, days: int) -> None:
         periods_of_stay(period, days)
 
 
-@pytest.mark.parametrize("period", [Period.DAY, Period.WEEK, Period.MONTH])
+@pytest.mark.parametrize("period", [Period.DAY, Period.WEEK, Period.MONTH, Period.QUARTER])
 def test_who_stays_for_good_outlives_every_period(period: Period) -> None:
     """So nothing that renews keeps a promise to them."""
     with pytest.raises(BadInput, match="stay for good"):

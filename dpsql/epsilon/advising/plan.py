@@ -11,7 +11,7 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import Period
 
-DAYS = {Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 31}
+DAYS = {period: period.days for period in Period if period.days is not None}
 """The most days that a period has."""
 
 _DIGITS = 5

@@ -99,7 +99,7 @@ class BudgetShape(AmountShape):
     """The budget of a role in a period."""
 
     period: Period | None = None
-    """When the budget renews: day, week, month or never (UTC)."""
+    """When the budget renews: day, week, month, quarter or never (UTC)."""
     stay: Days | None = None
     """With disclosure_risk and period: how long a person stays in the data (30 days), among whose periods ε is divided."""
 
