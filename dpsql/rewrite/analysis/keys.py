@@ -16,6 +16,7 @@ from dpsql.rewrite.analysis.images import decimal_image, image
 from dpsql.rewrite.analysis.peeling import around, core, is_rounded, shown_as, within
 from dpsql.rewrite.analysis.predicates import assumed
 from dpsql.rewrite.functions.domains import Cell, lists_too_many, order_of, too_many
+from dpsql.rewrite.functions.logical import within_branches
 from dpsql.rewrite.functions.table import describe, function_of, integral, step_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.facts import Env, Facts
@@ -191,7 +192,7 @@ def _values(expr: Expr, expr_facts: Facts, env: Env, limit: int) -> Sequence[Cel
     if isinstance(expr, Const) and expr.value is None:
         return ()
     if isinstance(expr, Apply):
-        within = _within_branches(expr)
+        within = within_branches(expr)
         rule = function_of(within).domain
         listed = rule(within, _Known(env, limit)) if rule else None
         if listed is not None:
@@ -205,24 +206,6 @@ def _values(expr: Expr, expr_facts: Facts, env: Env, limit: int) -> Sequence[Cel
     if expr_facts.interval is not None and (integral(expr) or expr.type is SqlType.DATE):
         return _multiples(step_of(expr), _computed_interval(expr, expr_facts, expr_facts.interval), limit)
     raise unknown_domain(expr)
-
-
-def _within_branches(apply: Apply) -> Apply:
-    """Return a function of a CASE as the CASE of its results, each of which is of fewer values than all of them together.
-
-    date_trunc('day', CASE WHEN t < u THEN t - 5h ELSE t - 4h END)
-    →  CASE WHEN t < u THEN date_trunc('day', t - 5h) ELSE date_trunc('day', t - 4h) END
-    """
-    places = [place for place, arg in enumerate(apply.args) if not isinstance(arg, Const)]
-    inner = apply.args[places[0]] if len(places) == 1 else None
-    if not isinstance(inner, Apply) or inner.op != "case" or apply.op == "case":
-        return apply
-    results = {*range(1, len(inner.args) - 1, 2), len(inner.args) - 1}
-    parts = (
-        replace(apply, args=(*apply.args[: places[0]], arg, *apply.args[places[0] + 1 :])) if place in results else arg
-        for place, arg in enumerate(inner.args)
-    )
-    return replace(inner, args=tuple(parts), type=apply.type)
 
 
 def _listed(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:

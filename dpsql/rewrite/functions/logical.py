@@ -1,6 +1,7 @@
 """Three-valued logic and conditionals."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
@@ -28,6 +29,24 @@ def negated(expr: Expr) -> Expr | None:
 def branches(apply: Apply) -> Iterator[tuple[Expr, Expr]]:
     """Yield the conditions of a CASE, each with its result."""
     return zip(apply.args[:-1:2], apply.args[1:-1:2], strict=True)
+
+
+def within_branches(apply: Apply) -> Apply:
+    """Return a function of a CASE as the CASE of its results, each of which is of fewer values than all of them together.
+
+    date_trunc('day', CASE WHEN t < u THEN t - 5h ELSE t - 4h END)
+    →  CASE WHEN t < u THEN date_trunc('day', t - 5h) ELSE date_trunc('day', t - 4h) END
+    """
+    places = [place for place, arg in enumerate(apply.args) if not isinstance(arg, Const)]
+    inner = apply.args[places[0]] if len(places) == 1 else None
+    if not isinstance(inner, Apply) or inner.op != "case" or apply.op == "case":
+        return apply
+    results = {*range(1, len(inner.args) - 1, 2), len(inner.args) - 1}
+    parts = (
+        replace(apply, args=(*apply.args[: places[0]], arg, *apply.args[places[0] + 1 :])) if place in results else arg
+        for place, arg in enumerate(inner.args)
+    )
+    return replace(inner, args=tuple(parts), type=apply.type)
 
 
 def _joined(word: str) -> EmitRule:
