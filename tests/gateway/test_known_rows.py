@@ -135,7 +135,16 @@ def test_what_the_policy_does_not_know_is_no_answer(sql: str, keyed: Policy, new
         client.ask(sql)
 
 
-@pytest.mark.parametrize("sql", [UNIQUE[0][0], UNIQUE[2][0], UNIQUE[4][0], "SELECT 1 FROM trips LIMIT 1"])
+def test_whether_there_are_rows_is_measured_where_nobody_says(policy: Policy, new_client: NewClient) -> None:
+    """Without a number of rows that is expected."""
+    trips = replace(policy.tables["trips"], expected_rows=None)
+    bare = replace(policy, tables={**policy.tables, "trips": trips})
+    client = new_client(Memory(bare), policy=bare)
+    assert client.ask("SELECT 1 FROM trips LIMIT 1").rows == []
+    assert client.charges == 1
+
+
+@pytest.mark.parametrize("sql", [UNIQUE[0][0], UNIQUE[2][0], UNIQUE[4][0]])
 def test_nothing_is_known_that_is_not_declared(sql: str, policy: Policy, new_client: NewClient) -> None:
     """Without a key, without a number of rows."""
     trips = replace(policy.tables["trips"], key=None, expected_rows=None)

@@ -28,7 +28,8 @@ def compared_once(
     planned: Planned,
 ) -> MeasurementPlan:
     """Return a plan that measures each row once where `plan` measures it once for each constant that it matches."""
-    moments = [moment for aggregate in aggregates for moment in _moments(aggregate)] if _adds_up(plan) else []
+    read_off = [_moments(aggregate) for aggregate in aggregates] if _adds_up(plan) else []
+    moments = [] if () in read_off else [moment for some in read_off for moment in some]
     read = [expr for moment in moments for expr in (*moment.args, moment.where)]
     comparison = compared(relation, read) if moments else None
     if comparison is None:
@@ -63,14 +64,14 @@ def _adds_up(plan: MeasurementPlan) -> bool:
 
 
 def _moments(aggregate: Aggregate) -> tuple[Moment, ...]:
-    """Return what a statistic is read off, or its margin."""
+    """Return what a statistic is read off, or its margin; nothing of one that is another here, as count(DISTINCT key)."""
     match aggregate.of if isinstance(aggregate, Margin) else aggregate:
         case Moment() as moment:
             return (moment,)
         case Computed(of=moments):
             return moments
         case _:
-            raise InternalError
+            return ()
 
 
 def _without(aggregate: Aggregate, stretches: Stretches) -> Aggregate:

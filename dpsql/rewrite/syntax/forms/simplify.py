@@ -3,7 +3,7 @@
 SELECT count(*) FROM (SELECT zone, avg(fare) FROM trips GROUP BY zone ORDER BY 2) AS t
 →  SELECT count(*) FROM (SELECT zone, NULL FROM trips GROUP BY zone) AS t
 (SELECT fare FROM trips OFFSET 0)  →  (SELECT fare FROM trips)
-EXISTS (SELECT 1 FROM trips ORDER BY fare LIMIT 1)  →  EXISTS (SELECT 1 FROM trips)
+EXISTS (SELECT 1 FROM trips LIMIT 1)  →  EXISTS (SELECT 1 FROM trips)
 
 BI tools first ask how many rows an answer has, and that may be public. Prisma writes OFFSET 0, and Django LIMIT 1.
 """
@@ -50,7 +50,7 @@ def _is_all(node: exp.Expr | None) -> bool:
 
 
 def _leave_out_one(test: exp.Exists) -> None:
-    """Leave out how many rows there are to be, where there is to be any, and their order."""
+    """Leave out how many rows there are to be, where there is to be any."""
     query = test.this
     while isinstance(query, (exp.Subquery, exp.Paren)):
         query = query.this
@@ -63,8 +63,6 @@ def _leave_out_one(test: exp.Exists) -> None:
         and not query.args.get("offset")
     ):
         query.set("limit", None)
-        if not (query.args.get("distinct") and query.args["distinct"].args.get("on")):
-            query.set("order", None)
 
 
 def _only_counted(select: exp.Select) -> exp.Select | None:
