@@ -167,8 +167,12 @@ def _effort() -> _Effort | None:
     return getattr(_OF_THREAD, "effort", None)
 
 
-def ended_when_overdue(work: Callable[[], _T], cancellation: Cancellation | None) -> _T:
+def ended_when_overdue(
+    work: Callable[[], _T], cancellation: Cancellation | None, processor: float = PROCESSOR_SECONDS
+) -> _T:
     """Return what `work` returns; where it takes too long, or somebody cancels, it is ended wherever it is.
+
+    `processor` is how many seconds of the processor it may take.
 
     It must keep nothing that another thread sees, but in `undivided` steps. Within other such work it is a part of that.
 
@@ -179,6 +183,7 @@ def ended_when_overdue(work: Callable[[], _T], cancellation: Cancellation | None
     if _effort() is not None:
         return work()
     effort = _OF_THREAD.effort = _Effort(cancellation)
+    effort.processor += processor - PROCESSOR_SECONDS
     try:
         try:
             _WATCHDOG.watch(effort)
@@ -199,7 +204,7 @@ def ended_when_overdue(work: Callable[[], _T], cancellation: Cancellation | None
     if _is_cancelled(cancellation):
         raise QueryCanceled
     raise TooComplex(
-        f"planning this statement takes more than {PROCESSOR_SECONDS:g} seconds or {NODES:,} nodes",
+        f"planning this statement takes more than {processor:g} seconds or {NODES:,} nodes",
         because="planning-budget",
         hint="Shorten it: fewer subqueries, common table expressions that are read once, fewer keys in GROUP BY.",
     )

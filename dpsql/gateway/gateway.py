@@ -61,7 +61,10 @@ from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
 from dpsql.trial.begun import BegunTrial
 from dpsql.trial.form import form_of
-from dpsql.watchdog import ended_when_overdue
+from dpsql.watchdog import PROCESSOR_SECONDS, ended_when_overdue
+
+_RUN_THROUGH = 2 * PROCESSOR_SECONDS
+"""Seconds of the processor for a run through a plan: its answer takes as long again, and is ended by nobody."""
 
 
 class Gateway(PlannedQuestions):
@@ -307,7 +310,8 @@ class Gateway(PlannedQuestions):
             return None
         reading, rows_of = self._reading(request), no_rows if trial is None else trial.rows_of
         with self._deps.times.timed("run through"):
-            text = ended_when_overdue(partial(run_through, priced, rows_of, reading), request.cancellation)
+            through = partial(run_through, priced, rows_of, reading)
+            text = ended_when_overdue(through, request.cancellation, _RUN_THROUGH)
         self._known.keep_run_through(request)
         return text
 

@@ -12,7 +12,7 @@ GROUP BY day ORDER BY day;
 
 -- the shortest, the longest and the usual time
 --> answered, 3 measurements
---> within 0.001
+--> within 0.002
 SELECT min(dropped - picked), max(dropped - picked), percentile_cont(0.5) WITHIN GROUP (ORDER BY dropped - picked) FROM rides;
 
 -- spans of whole numbers
