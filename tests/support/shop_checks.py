@@ -131,8 +131,6 @@ def _by_key(statement: Written, rows: Sequence[tuple[object, ...]]) -> dict[tupl
 
 
 def _alike(value: object, right: object, near: float) -> bool:
-    if value is None and isinstance(right, float | Decimal | timedelta):
-        return True  # of a group that may have no rows there is nothing to tell
     if value is None or right is None:
         return not value and not right
     if isinstance(value, timedelta) and isinstance(right, timedelta):
