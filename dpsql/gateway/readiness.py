@@ -1,7 +1,7 @@
 """Whether questions would be answered now, for load balancers and monitors."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dpsql.engines.base import Engine
@@ -55,17 +55,29 @@ class Readiness:
         unfit = misfits(engine)
         told = ("ready", *(text.replace(f"{policy.tables[table].file}: ", "") for table, text in unfit.items()))
         tables = [name for name, table in policy.tables.items() if not table.public]
+        # Where none of them fits any more, what is asked of all tells so.
+        fit = [table for table in tables if table not in unfit] or tables
         try:
             if engine.edition is not None:
                 engine.edition.see_that_it_serves()
-            # Where none of them fits any more, what is asked of all tells so.
-            probes = [
-                f"SELECT 1 FROM {engine.named(name)} WHERE 1 = 0"  # noqa: S608
-                for name in [table for table in tables if table not in unfit] or tables
-            ]
-            with engine.ready(probes, timeout=_PATIENCE, cancellation=Cancellation()):
-                return ReadyState(answers=True, text="\n".join(told))
+            if not _takes(engine, fit):
+                # One that was altered a moment ago, and is not judged yet, stops no statement that reads another.
+                away = [table for table in fit if not _takes(engine, [table])]
+                if len(away) == len(fit):
+                    return ReadyState(answers=False, text="\n".join((EngineNotReady.text, *told[1:])))
+                told = (*told, *(f'table "{table}" can\'t be asked now: the log says why' for table in away))
+            return ReadyState(answers=True, text="\n".join(told))
         except (EngineAway, EngineNotReady) as failed:
             return ReadyState(answers=False, text="\n".join((failed.message, *told[1:])))
         except DpsqlError:
             return ReadyState(answers=False, text=EngineAway.text)
+
+
+def _takes(engine: Engine, tables: Sequence[str]) -> bool:
+    """Return whether the engine takes measurements of all these tables; none is run."""
+    probes = [f"SELECT 1 FROM {engine.named(table)} WHERE 1 = 0" for table in tables]  # noqa: S608
+    try:
+        with engine.ready(probes, timeout=_PATIENCE, cancellation=Cancellation()):
+            return True
+    except EngineNotReady:
+        return False

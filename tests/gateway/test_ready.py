@@ -58,7 +58,7 @@ def test_a_connection_that_breaks_after_the_charge_leaves_it(rides: Served, new_
 
 
 def test_monitors_are_told(rides: Served, world: World, new_client: NewClient) -> None:
-    """Within seconds; and who asks often does not ask the engine often."""
+    """Within seconds, of a table by its name; and who asks often does not ask the engine often."""
     now = [0.0]
     ledger = _sql_ledger(new_client(rides))
     readiness = Readiness(lambda: (rides, world.policy), ledger.see_that_it_can_be_written, lambda: now[0])
@@ -66,8 +66,14 @@ def test_monitors_are_told(rides: Served, world: World, new_client: NewClient) -
     rides.execute("REVOKE SELECT ON rides FROM reader")
     assert readiness.state() == ReadyState()
     now[0] += 6
+    assert readiness.state() == ReadyState(text='ready\ntable "rides" can\'t be asked now: the log says why')
+    others = [name for name, table in world.policy.tables.items() if name != "rides" and not table.public]
+    for name in others:
+        rides.execute(f"REVOKE SELECT ON {name} FROM reader")
+    now[0] += 6
     assert readiness.state() == ReadyState(answers=False, text=EngineNotReady.text)
-    rides.execute("GRANT SELECT ON rides TO reader")
+    for name in ("rides", *others):
+        rides.execute(f"GRANT SELECT ON {name} TO reader")
     now[0] += 6
     assert readiness.state() == ReadyState()
 
