@@ -183,7 +183,7 @@ ALONE = (
     "alter system set work_mem = '1GB'",
     "alter default privileges grant select on tables to public",
     "alter schema dpsql rename to mine",
-    "alter function dpsql.refuse(text) security definer",
+    "alter function pg_dpsql.refuse(text) security definer",
     "alter table trips disable row level security",
     "alter table trips no force row level security",
     "alter view dpsql.columns owner to ana",

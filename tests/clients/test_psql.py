@@ -26,7 +26,7 @@ MORE = (
 _POLICY = (
     "Policies (forced row security enabled):",
     '    POLICY "dpsql"',
-    "      USING (dpsql.tripwire('trips'::text))",
+    "      USING (pg_dpsql.tripwire('trips'::text))",
 )
 
 

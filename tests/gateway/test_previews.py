@@ -29,6 +29,9 @@ SHOWN = [
     "WITH source AS (SELECT * FROM rides), other AS (SELECT * FROM rides WHERE fare > 9) SELECT * FROM source LIMIT 5",
     "SELECT * FROM (WITH source AS (SELECT * FROM rides) SELECT fare FROM source) AS limited LIMIT 7",
     "SELECT day::text, tip::numeric(10,2) FROM rides FETCH FIRST 5 ROWS ONLY",
+    """SELECT "source"."substring1" FROM (SELECT SUBSTRING("rides"."paid", 1, 1234) AS "substring1", "rides"."fare"
+       FROM "public"."rides") AS "source" LIMIT 10000""",
+    "SELECT left(paid, 100), substring(paid FROM 1 FOR 3) FROM rides LIMIT 5",
     "EXPLAIN SELECT * FROM rides LIMIT 100",
     "EXPLAIN (FORMAT JSON) SELECT * FROM rides LIMIT 100",
 ]
@@ -37,6 +40,8 @@ NOT_SHOWN = [
     "SELECT * FROM rides WHERE fare > 100 LIMIT 100",
     "SELECT * FROM rides ORDER BY fare DESC LIMIT 1",
     "SELECT fare + 1 FROM rides LIMIT 100",
+    "SELECT left(paid, rider) FROM rides LIMIT 100",
+    "SELECT left(paid, (SELECT count(*) FROM rides)::integer) FROM rides LIMIT 100",
     "SELECT 1 FROM rides LIMIT 2",
     "SELECT * FROM rides JOIN zones ON zone_id = from_zone LIMIT 100",
     "SELECT * FROM rides AS a, rides AS b LIMIT 100",

@@ -35,7 +35,7 @@ REFUSED = [
     "create policy p on kept",
     "create publication p",
     "create foreign data wrapper w",
-    "create event trigger e on ddl_command_start execute function dpsql.check_command()",
+    "create event trigger e on ddl_command_start execute function pg_dpsql.check_command()",
     "alter table kept rename to pg_authid",
     "alter table kept add check (a > 0)",
     "alter event trigger dpsql_command disable",
@@ -56,7 +56,7 @@ PLANNING = [
     "create table public.t (a int)",
     "create function public.f() returns void language sql begin atomic select 1; end",
     "create function pg_temp.g() returns void language plpgsql as 'begin end'",
-    "create or replace function dpsql.masked() returns boolean language sql return true",
+    "create or replace function pg_dpsql.masked() returns boolean language sql return true",
     "create temp table trips (a int)",
     "create temp table u as select 1 as a",
     "create temp view v as select 1",
@@ -154,13 +154,13 @@ def test_settings_can_not_be_stored_by_privilege_of_planning(connect: Connect) -
 
 
 def test_a_name_that_was_taken_is_noticed(connect: Connect, shadow: Postgres) -> None:
-    """Were a declared table's name taken all the same, the wire asks `dpsql.masked` before each private statement."""
+    """Were a declared table's name taken all the same, the wire asks `pg_dpsql.masked` before each private statement."""
     session = connect("ana")
     with psycopg.connect(shadow.dsn("taxi"), autocommit=True) as owner:
         owner.execute("alter event trigger dpsql_names disable")
         try:
-            assert session.execute("select dpsql.masked()").fetchone() == (False,)
+            assert session.execute("select pg_dpsql.masked()").fetchone() == (False,)
             session.execute("create temp table trips (a int)")
         finally:
             owner.execute("alter event trigger dpsql_names enable")
-    assert session.execute("select dpsql.masked()").fetchone() == (True,)
+    assert session.execute("select pg_dpsql.masked()").fetchone() == (True,)

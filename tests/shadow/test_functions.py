@@ -11,7 +11,7 @@ _OURS = """
     FROM pg_proc AS p WHERE p.prokind <> 'a' AND (p.oid >= 16384 OR p.prosqlbody IS NOT NULL)
 """
 _LAST = "search_path=pg_catalog, pg_temp"
-_SESSIONS = "dpsql.tried(text[])"
+_SESSIONS = "pg_dpsql.tried(text[])"
 """What runs a session's own statement, by the session's path: all names that it has itself have their schemas."""
 _PRINTING = "pg_get_"
 """What prints names as the session's path has them; bound, and what PostgreSQL's own function looks up has its schema."""
@@ -68,7 +68,7 @@ def test_only_what_lists_sessions_runs_as_its_owner(owner: psycopg.Connection) -
             for (name,) in owner.execute(definers)
             if not name.startswith(_PRINTING)
         } == {
-            "dpsql.own_activity()",
-            "dpsql.forget_comments()",
+            "pg_dpsql.own_activity()",
+            "pg_dpsql.forget_comments()",
             *guarded,
         }

@@ -75,11 +75,11 @@ DENIED = [
     "select pg_log_backend_memory_contexts(1)",
     "select query_to_xml('select 1', true, true, '')",
     "select table_to_xml('trips', true, true, '')",
-    "select * from dpsql.declared",
-    "select * from dpsql.stamp",
+    "select * from pg_dpsql.declared",
+    "select * from pg_dpsql.stamp",
     "alter table trips disable row level security",
     "drop policy dpsql on trips",
-    "create or replace function dpsql.tripwire(t text) returns bool language plpgsql as 'begin return true; end'",
+    "create or replace function pg_dpsql.tripwire(t text) returns bool language plpgsql as 'begin return true; end'",
 ]
 
 

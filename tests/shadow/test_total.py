@@ -51,7 +51,7 @@ def test_functions_are_postgresqls_and_null_where_those_fail(client: psycopg.Con
         for given in itertools.product(numbers, repeat=len(types)):
             wanted = _value(client, "pg_catalog", name, types, given)
             failing += wanted == "(None,)" and None not in given
-            assert _value(client, "dpsql", name, types, given) == wanted, (name, types, given)
+            assert _value(client, "pg_dpsql", name, types, given) == wanted, (name, types, given)
     assert failing > 50
 
 
@@ -76,7 +76,7 @@ def test_what_a_cast_misses_is_null(client: psycopg.Connection, type_: str, sour
         except FAILED:
             continue  # no value of the source
         call = SQL(
-            "SELECT dpsql.{}(v"
+            "SELECT pg_dpsql.{}(v"
             + places
             + ") IS NOT DISTINCT FROM CASE WHEN {} THEN v END FROM (SELECT {}::"
             + source
@@ -116,7 +116,9 @@ def test_operators_are_postgresqls_and_null_where_those_fail(client: psycopg.Con
             return
         except FAILED:
             wanted.append((None, type_))
-    every = call.format(type_, "dpsql", sign, "unnest(%s::text[], %s::text[]) WITH ORDINALITY t (x, y, n) ORDER BY n")
+    every = call.format(
+        type_, "pg_dpsql", sign, "unnest(%s::text[], %s::text[]) WITH ORDINALITY t (x, y, n) ORDER BY n"
+    )
     ours = client.execute(every.encode(), [list(sides) for sides in zip(*pairs, strict=True)]).fetchall()
     assert dict(zip(pairs, ours, strict=True)) == dict(zip(pairs, wanted, strict=True))
     assert len(pairs) >= 25
@@ -134,5 +136,5 @@ def _is_one(connection: psycopg.Connection, type_: str, text: str) -> bool:
 @pytest.mark.parametrize("type_", ["integer", "bigint", "double precision", "numeric"])
 def test_no_limit_is_negative(client: psycopg.Connection, type_: str) -> None:
     """A limit of -2 is one of nothing, and none is none."""
-    select = f"SELECT count(*) FROM (SELECT FROM generate_series(1, 5) LIMIT dpsql.not_negative(%s::{type_})) t"
+    select = f"SELECT count(*) FROM (SELECT FROM generate_series(1, 5) LIMIT pg_dpsql.not_negative(%s::{type_})) t"
     assert [client.execute(select.encode(), (n,)).fetchone() for n in ("-2", "3", None)] == [(0,), (3,), (5,)]

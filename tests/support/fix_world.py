@@ -132,7 +132,7 @@ class Client:
             self.describe(question.text[place[1] : place[2]])
         for probe in question.probes:
             self.describe(probe)
-        ((told,),) = self.connection.execute("SELECT dpsql.temporary()").fetchall()
+        ((told,),) = self.connection.execute("SELECT pg_dpsql.temporary()").fetchall()
         if told:
             settings = replace(settings, temporary=tuple(temporary(told, question.text)))
         return Request(question, arguments, settings, self.asker, Cancellation())

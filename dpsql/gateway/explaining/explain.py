@@ -85,7 +85,7 @@ def explain(
     if "yaml" in options:
         return f'SELECT {shadow_literal(as_yaml(node))}::text AS "QUERY PLAN"'  # a literal only
     if "xml" in options:
-        return f'SELECT dpsql.xml_of({shadow_literal(as_xml(node))}) AS "QUERY PLAN"'
+        return f'SELECT pg_dpsql.xml_of({shadow_literal(as_xml(node))}) AS "QUERY PLAN"'
     array = ", ".join(shadow_literal(line) for line in lines)
     source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only

@@ -30,7 +30,7 @@ from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 24
+_EDITION = 25
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for sessions that are in the way of a change
 
@@ -132,8 +132,8 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         own_settings.create_check(connection)
         creation.create_triggers(connection, policy)
         role.lock_down(connection, policy, users)
-        connection.execute("CREATE TABLE dpsql.stamp (structure text, users text, words text, rows text)")
-        connection.execute("INSERT INTO dpsql.stamp VALUES (%s, %s, %s, %s)", astuple(stamps))
+        connection.execute("CREATE TABLE pg_dpsql.stamp (structure text, users text, words text, rows text)")
+        connection.execute("INSERT INTO pg_dpsql.stamp VALUES (%s, %s, %s, %s)", astuple(stamps))
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
         # Nothing waits for the disk, so a crash would lose what is not written by now.
         connection.execute("CHECKPOINT")
@@ -143,7 +143,7 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
     """Change what is not the structure, all at once."""
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         connection.execute(SQL("SET LOCAL lock_timeout = {}").format(_PATIENCE))
-        row = connection.execute("SELECT structure, users, words, rows FROM dpsql.stamp").fetchone()
+        row = connection.execute("SELECT structure, users, words, rows FROM pg_dpsql.stamp").fetchone()
         old, policy = _Stamps(*map(str, row or ())), views.known_views(connection, policy)
         if old.users != stamps.users:
             role.change_roles(connection, policy, users)
@@ -152,7 +152,9 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
             views.described_views(connection, policy)
         if old.rows != stamps.rows:
             schema.refill(connection, policy, rows)
-        connection.execute("UPDATE dpsql.stamp SET (structure, users, words, rows) = (%s, %s, %s, %s)", astuple(stamps))
+        connection.execute(
+            "UPDATE pg_dpsql.stamp SET (structure, users, words, rows) = (%s, %s, %s, %s)", astuple(stamps)
+        )
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
         for table in policy.tables.values():
             if table.public and old.rows != stamps.rows:
@@ -189,9 +191,9 @@ def _stamped(server: Postgres, connection: Connection, database: str) -> _Stamps
     if connection.execute("SELECT FROM pg_database WHERE datname = %s", (database,)).fetchone() is None:
         return None
     with psycopg.connect(server.dsn(database)) as inside:
-        if inside.execute("SELECT to_regclass('dpsql.stamp')").fetchone() == (None,):
+        if inside.execute("SELECT to_regclass('pg_dpsql.stamp')").fetchone() == (None,):
             return None
-        row = inside.execute("SELECT * FROM dpsql.stamp").fetchone()
+        row = inside.execute("SELECT * FROM pg_dpsql.stamp").fetchone()
     return None if row is None or len(row) < len(_Stamps.__slots__) else _Stamps(*map(str, row))
 
 

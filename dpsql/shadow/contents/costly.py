@@ -36,7 +36,7 @@ GUARDED: Mapping[str, str] = {
 """Each with what its time grows with."""
 
 _TOO_MUCH = """
-CREATE FUNCTION dpsql.too_much(name text) RETURNS boolean LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION pg_dpsql.too_much(name text) RETURNS boolean LANGUAGE plpgsql VOLATILE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = '54000', MESSAGE = format('%s is given more than it can be stopped at', name),
@@ -56,8 +56,8 @@ DO $$ DECLARE one record; old oid := {signature}::regprocedure; BEGIN
   EXECUTE format(
     'CREATE FUNCTION pg_catalog.%1$I(%2$s) RETURNS %3$s LANGUAGE %10$s %4$s %5$s PARALLEL SAFE SECURITY DEFINER'
     ' SET search_path = pg_catalog, pg_temp AS $f$ ' || CASE WHEN one.of_arrays
-      THEN 'SELECT CASE WHEN %6$s > %7$s THEN dpsql.too_much(''%1$s'') ELSE dpsql_%1$s(%9$s) END'
-      ELSE 'BEGIN IF %6$s > %7$s THEN PERFORM dpsql.too_much(''%1$s''); END IF; RETURN %8$s dpsql_%1$s(%9$s); END'
+      THEN 'SELECT CASE WHEN %6$s > %7$s THEN pg_dpsql.too_much(''%1$s'') ELSE dpsql_%1$s(%9$s) END'
+      ELSE 'BEGIN IF %6$s > %7$s THEN PERFORM pg_dpsql.too_much(''%1$s''); END IF; RETURN %8$s dpsql_%1$s(%9$s); END'
       END || ' $f$',
     one.name, one.arguments, one.result, CASE WHEN one.fixed THEN 'IMMUTABLE' ELSE 'STABLE' END,
     CASE WHEN one.null_on_null THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END, {size}, {most}, one.rows, one.given,

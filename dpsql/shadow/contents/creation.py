@@ -15,7 +15,7 @@ from dpsql.shadow.server.postgres import OWNER
 _ALLOWED = ("CREATE TABLE", "CREATE TABLE AS", "SELECT INTO", "DROP TABLE", "CREATE VIEW", "DROP VIEW", "COMMENT")
 
 _TRIGGERS = """
-CREATE FUNCTION dpsql.check_command() RETURNS event_trigger LANGUAGE plpgsql
+CREATE FUNCTION pg_dpsql.check_command() RETURNS event_trigger LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF session_user = {oracle} AND tg_tag IN ('CREATE FUNCTION', 'CREATE TABLE') THEN
@@ -26,10 +26,10 @@ BEGIN
       HINT = 'Temporary tables and views can be created, and dropped.';
   END IF;
 END $$;
-CREATE EVENT TRIGGER dpsql_command ON ddl_command_start EXECUTE FUNCTION dpsql.check_command();
+CREATE EVENT TRIGGER dpsql_command ON ddl_command_start EXECUTE FUNCTION pg_dpsql.check_command();
 
 -- A temporary table of that name would be read in the place of what has it, as a table or as a type.
-CREATE FUNCTION dpsql.check_names() RETURNS event_trigger LANGUAGE plpgsql
+CREATE FUNCTION pg_dpsql.check_names() RETURNS event_trigger LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   taken pg_catalog.name;
@@ -50,10 +50,10 @@ BEGIN
       HINT = 'Give it another name.';
   END IF;
 END $$;
-CREATE EVENT TRIGGER dpsql_names ON ddl_command_end EXECUTE FUNCTION dpsql.check_names();
+CREATE EVENT TRIGGER dpsql_names ON ddl_command_end EXECUTE FUNCTION pg_dpsql.check_names();
 
 -- Everybody reads all comments: a client's own are gone when they have been written.
-CREATE FUNCTION dpsql.forget_comments() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
+CREATE FUNCTION pg_dpsql.forget_comments() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF session_user <> {owner} THEN
@@ -62,7 +62,7 @@ BEGIN
     RAISE NOTICE 'comments of temporary tables are not kept, because all clients would see them';
   END IF;
 END $$;
-CREATE EVENT TRIGGER dpsql_comments ON ddl_command_end WHEN TAG IN ('COMMENT') EXECUTE FUNCTION dpsql.forget_comments();
+CREATE EVENT TRIGGER dpsql_comments ON ddl_command_end WHEN TAG IN ('COMMENT') EXECUTE FUNCTION pg_dpsql.forget_comments();
 """
 
 

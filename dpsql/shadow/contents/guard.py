@@ -1,4 +1,7 @@
-"""The schema `dpsql` in the shadow: what refuses, what clients may look at, and what exists only to be described.
+"""The schemas `dpsql` and `pg_dpsql` in the shadow: what clients may look at, and what refuses or only works for it.
+
+Tools list all schemas but those of PostgreSQL itself, which they know by their beginning: six hundred functions that
+stand in for PostgreSQL's own are in such a one.
 
 Promise: no function of ours looks a name up in a place that a client can fill. Bodies in SQL are bound when they are
 made; the others have `search_path = pg_catalog, pg_temp`, temporary objects last, but for one that names all schemas itself
@@ -6,29 +9,33 @@ made; the others have `search_path = pg_catalog, pg_temp`, temporary objects las
 """
 
 from psycopg import Connection
-from psycopg.sql import SQL, Literal
+from psycopg.sql import SQL, Identifier, Literal
 
 from dpsql.policy.model import Policy
 
 REFUSAL = "refused by dpsql"
-"""The message that `dpsql.refuse` raises; the wire replaces it by its own."""
+"""The message that `pg_dpsql.refuse` raises; the wire replaces it by its own."""
 
 _FUNCTIONS = """
 CREATE SCHEMA dpsql;
+COMMENT ON SCHEMA dpsql IS 'what dpsql says of itself: your budget, what was charged, the columns and their bounds';
+SET LOCAL allow_system_table_mods = on;
+CREATE SCHEMA pg_dpsql;
+RESET allow_system_table_mods;
 
 -- Plans are told as XML also where PostgreSQL was built without its parser: what is written is well-formed. The body is bound
 -- when it is made, so that nobody else finds the cast.
 CREATE CAST (bytea AS xml) WITHOUT FUNCTION;
-CREATE FUNCTION dpsql.xml_of(plan text) RETURNS xml LANGUAGE sql STABLE RETURN convert_to(plan, 'UTF8')::xml;
+CREATE FUNCTION pg_dpsql.xml_of(plan text) RETURNS xml LANGUAGE sql STABLE RETURN convert_to(plan, 'UTF8')::xml;
 DROP CAST (bytea AS xml);
 
-CREATE FUNCTION dpsql.refuse(code text) RETURNS void LANGUAGE plpgsql
+CREATE FUNCTION pg_dpsql.refuse(code text) RETURNS void LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = code, MESSAGE = 'refused by dpsql';
 END $$;
 
-CREATE FUNCTION dpsql.tripwire(name text) RETURNS boolean LANGUAGE plpgsql STABLE
+CREATE FUNCTION pg_dpsql.tripwire(name text) RETURNS boolean LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = '42501',
@@ -38,7 +45,7 @@ BEGIN
 END $$;
 
 -- Parameters reach the gateway as text that no setting of the session changes.
-CREATE FUNCTION dpsql.spell(value anyelement) RETURNS text LANGUAGE plpgsql STABLE
+CREATE FUNCTION pg_dpsql.spell(value anyelement) RETURNS text LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp
   SET datestyle = 'ISO, YMD' SET intervalstyle = 'iso_8601' SET extra_float_digits = 1 SET bytea_output = 'hex' AS $$
 BEGIN
@@ -46,7 +53,7 @@ BEGIN
 END $$;
 
 -- What a session calls its own may hide PostgreSQL's types; their names are remembered for all sessions.
-CREATE FUNCTION dpsql.spell_type(type oid, modifier integer) RETURNS text LANGUAGE plpgsql STABLE
+CREATE FUNCTION pg_dpsql.spell_type(type oid, modifier integer) RETURNS text LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN pg_catalog.format_type(type, modifier);
@@ -69,6 +76,9 @@ BEGIN
     HINT = 'Write dpsql.margin(count(*)) in the statement that also selects count(*).';
 END $$;
 
+COMMENT ON FUNCTION dpsql.margin(anyelement) IS 'half the width of the interval in which the truth lies 95 times of 100';
+COMMENT ON FUNCTION dpsql.margin(interval) IS 'half the width of the interval in which the truth lies 95 times of 100';
+
 CREATE FUNCTION dpsql.cut(value anyelement) RETURNS double precision LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -77,18 +87,20 @@ BEGIN
     HINT = 'Write dpsql.cut(count(*)) in the statement that also selects count(*).';
 END $$;
 
-CREATE FUNCTION dpsql.median_of(kept double precision[]) RETURNS double precision LANGUAGE sql IMMUTABLE
+COMMENT ON FUNCTION dpsql.cut(anyelement) IS 'the share of a count or a sum that max_rows cuts off, about';
+
+CREATE FUNCTION pg_dpsql.median_of(kept double precision[]) RETURNS double precision LANGUAGE sql IMMUTABLE
   RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value);
 CREATE AGGREGATE public.median(double precision)
-  (SFUNC = array_append, STYPE = double precision[], FINALFUNC = dpsql.median_of);
+  (SFUNC = array_append, STYPE = double precision[], FINALFUNC = pg_dpsql.median_of);
 
-CREATE FUNCTION dpsql.median_of(kept interval[]) RETURNS interval LANGUAGE sql IMMUTABLE
+CREATE FUNCTION pg_dpsql.median_of(kept interval[]) RETURNS interval LANGUAGE sql IMMUTABLE
   RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value);
-CREATE AGGREGATE public.median(interval) (SFUNC = array_append, STYPE = interval[], FINALFUNC = dpsql.median_of);
+CREATE AGGREGATE public.median(interval) (SFUNC = array_append, STYPE = interval[], FINALFUNC = pg_dpsql.median_of);
 
-CREATE FUNCTION dpsql.median_of(kept timestamp[]) RETURNS timestamp LANGUAGE sql IMMUTABLE
+CREATE FUNCTION pg_dpsql.median_of(kept timestamp[]) RETURNS timestamp LANGUAGE sql IMMUTABLE
   RETURN (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value);
-CREATE AGGREGATE public.median(timestamp) (SFUNC = array_append, STYPE = timestamp[], FINALFUNC = dpsql.median_of);
+CREATE AGGREGATE public.median(timestamp) (SFUNC = array_append, STYPE = timestamp[], FINALFUNC = pg_dpsql.median_of);
 """
 
 _TABLES = """
@@ -111,7 +123,7 @@ COMMENT ON TABLE dpsql.registry IS 'what was told, and what each answer has cost
 CREATE TABLE dpsql.audit (
   line bigint, made_at timestamp with time zone, event text, user_name text, role_name text, address text,
   application text, statement text, parameters text[], verdict text, sqlstate text, rule text, epsilon numeric,
-  delta numeric, releases text[]);
+  delta numeric, releases text[], trial text);
 COMMENT ON TABLE dpsql.audit IS 'who asked what, and what became of it: for owners';
 
 CREATE TABLE dpsql.profile (
@@ -125,20 +137,102 @@ CREATE FUNCTION dpsql.take_profile() RETURNS text LANGUAGE sql STABLE
   RETURN 'take the profile by this statement alone: SELECT dpsql.take_profile()';
 COMMENT ON FUNCTION dpsql.take_profile() IS 'measures the profile of your unit kind, for the ε that the policy says';
 
-CREATE TABLE dpsql.declared (
+CREATE TABLE pg_dpsql.declared (
   table_name text, place integer, column_name text, type text, lower_bound text, upper_bound text,
   "values" text[], nullable boolean, description text);
 
 CREATE VIEW dpsql.columns AS
   SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description,
          NULL::double precision AS share_below, NULL::double precision AS share_above
-    FROM dpsql.declared WHERE has_column_privilege('public.' || quote_ident(table_name), column_name, 'select')
+    FROM pg_dpsql.declared WHERE has_column_privilege('public.' || quote_ident(table_name), column_name, 'select')
    ORDER BY table_name, place;
 COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns, and which values are beyond it';
 """
 
+_WORDS = {
+    "budget": {
+        "unit_kind": "whose contribution is protected",
+        "period": "how long the budget is for",
+        "renews": "when it begins anew",
+        "epsilon_total": "what your role may spend, grants included",
+        "epsilon_spent": "what it has spent",
+        "epsilon_left": "what it may still spend",
+        "delta_total": "likewise of delta",
+        "delta_spent": "likewise of delta",
+        "delta_left": "likewise of delta",
+        "per_query_epsilon": "the most that one statement may cost",
+        "usual_epsilon": "the median price of your role's recent statements",
+        "questions_left": "how many more there are at that price",
+        "epsilon_composed": "what all charges come to together, by the budget's way of adding them up",
+    },
+    "charges": {
+        "charge_id": "counts the charges, the newest last",
+        "made_at": "when it was charged",
+        "user_name": "who asked",
+        "unit_kind": "whose contribution is protected",
+        "epsilon": "what it cost",
+        "delta": "likewise of delta",
+        "statement": "what was asked",
+    },
+    "registry": {
+        "role_name": "whom it was told",
+        "unit_kind": "whose contribution is protected",
+        "statement": "what was asked",
+        "epsilon": "what its answers have cost in all",
+        "delta": "likewise of delta",
+        "first_told": "when it was charged first",
+        "last_told": "when it was charged last",
+        "times": "how many times it was charged",
+    },
+    "audit": {
+        "line": "counts the lines of the trail",
+        "made_at": "when it was written",
+        "event": "what happened",
+        "user_name": "whose session it was",
+        "role_name": "the user's role",
+        "address": "where the client was",
+        "application": "what the client calls itself",
+        "statement": "what was asked",
+        "parameters": "with which values of its parameters",
+        "verdict": "what became of it",
+        "sqlstate": "the code of its error",
+        "rule": "the rule by which it was refused",
+        "epsilon": "what it cost",
+        "delta": "likewise of delta",
+        "releases": "which stored answers it was told",
+        "trial": "how the measurement was tried before",
+    },
+    "profile": {
+        "table_name": "the table",
+        "column_name": "the column, where it is about one",
+        "what": "what was measured",
+        "value": "the released value",
+        "margin": "half the width of its interval of 95 %",
+    },
+    "releases": {
+        "epoch": "in which it was released",
+        "statement": "what was asked",
+        "measured": "what was measured for it",
+        "groups": "of how many groups",
+        "epsilon": "what the measurement cost",
+    },
+    "columns": {
+        "table_name": "the table",
+        "column_name": "the column",
+        "type": "its type",
+        "lower_bound": "smaller values count as this",
+        "upper_bound": "larger values count as this",
+        "values": "the only values that it has",
+        "nullable": "whether it may be NULL",
+        "description": "what it means",
+        "share_below": "which share of the values lies below the bounds, by the profile",
+        "share_above": "which share lies above them",
+    },
+}
+"""What the columns of the tables that clients look at mean."""
+
 _MASKED = """
-CREATE FUNCTION dpsql.masked() RETURNS boolean LANGUAGE plpgsql STABLE
+CREATE FUNCTION pg_dpsql.masked() RETURNS boolean LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN pg_catalog.pg_my_temp_schema() <> 0 AND EXISTS (
@@ -147,7 +241,7 @@ END $$;
 """
 
 _TEMPORARY = """
-CREATE FUNCTION dpsql.temporary() RETURNS text LANGUAGE plpgsql STABLE
+CREATE FUNCTION pg_dpsql.temporary() RETURNS text LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF pg_catalog.pg_my_temp_schema() = 0 THEN
@@ -165,7 +259,7 @@ END $$;
 """
 
 _ROWS_APART = """
-CREATE FUNCTION dpsql.name_for_rows() RETURNS text LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION pg_dpsql.name_for_rows() RETURNS text LANGUAGE plpgsql VOLATILE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   one name;
@@ -193,6 +287,10 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     """Create the schema; the owner's connection, in the new database, before the tables."""
     connection.execute(_FUNCTIONS)
     connection.execute(_TABLES)
+    for table, words in _WORDS.items():
+        for column, meaning in words.items():
+            where = Identifier("dpsql", table, column)
+            connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(meaning)))
     # Whether a temporary table of this session bears a declared table's name, and would be read in its stead.
     connection.execute(SQL(_MASKED).format(names=Literal([*policy.tables, *policy.views])))
     # The session's temporary tables, for planning to bind statements with.
@@ -201,4 +299,4 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     connection.execute(_ROWS_APART)
     connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")
     # A bare boolean column or IS NULL costs nothing and would be tried first, on the dummy row.
-    connection.execute("UPDATE pg_proc SET procost = 0 WHERE oid = 'dpsql.tripwire'::regproc")
+    connection.execute("UPDATE pg_proc SET procost = 0 WHERE oid = 'pg_dpsql.tripwire'::regproc")

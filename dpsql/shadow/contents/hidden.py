@@ -9,15 +9,15 @@ from psycopg.sql import SQL
 
 _ACTIVITY = """
 SET LOCAL allow_system_table_mods = on;
-CREATE TABLE dpsql.activity AS TABLE pg_catalog.pg_stat_activity WITH NO DATA;
+CREATE TABLE pg_dpsql.activity AS TABLE pg_catalog.pg_stat_activity WITH NO DATA;
 DO $$
 DECLARE
   rows text := rtrim(pg_get_viewdef('pg_catalog.pg_stat_activity'::regclass), ';');
 BEGIN
-  EXECUTE format('CREATE FUNCTION dpsql.own_activity() RETURNS SETOF dpsql.activity LANGUAGE sql SECURITY DEFINER'
+  EXECUTE format('CREATE FUNCTION pg_dpsql.own_activity() RETURNS SETOF pg_dpsql.activity LANGUAGE sql SECURITY DEFINER'
     ' SET search_path = pg_catalog, pg_temp BEGIN ATOMIC SELECT * FROM (%s) AS a WHERE usename = session_user; END', rows);
 END $$;
-CREATE OR REPLACE VIEW pg_catalog.pg_stat_activity AS SELECT * FROM dpsql.own_activity();
+CREATE OR REPLACE VIEW pg_catalog.pg_stat_activity AS SELECT * FROM pg_dpsql.own_activity();
 RESET allow_system_table_mods;
 """
 """A user sees their own sessions only, and so finds the one to cancel.
@@ -85,30 +85,30 @@ _EMPTY = (
 """Views that would tell of other sessions or of the server; the functions behind stay denied."""
 
 _SIZE = """
-CREATE FUNCTION dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE
+CREATE FUNCTION pg_dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE
   RETURN (SELECT sum(greatest(relpages, 1)) * 8192 FROM pg_catalog.pg_class
            WHERE oid = ANY (relations) AND relpersistence <> 't')::bigint;
-CREATE FUNCTION dpsql.indexes_of(relation oid) RETURNS oid[] LANGUAGE sql STABLE
+CREATE FUNCTION pg_dpsql.indexes_of(relation oid) RETURNS oid[] LANGUAGE sql STABLE
   RETURN ARRAY(SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = relation);
-CREATE FUNCTION dpsql.size_of_all() RETURNS bigint LANGUAGE sql STABLE
-  RETURN dpsql.size_of(ARRAY(SELECT oid FROM pg_catalog.pg_class));
+CREATE FUNCTION pg_dpsql.size_of_all() RETURNS bigint LANGUAGE sql STABLE
+  RETURN pg_dpsql.size_of(ARRAY(SELECT oid FROM pg_catalog.pg_class));
 """
 
 _SIZES = {
-    "pg_relation_size(regclass)": "dpsql.size_of(ARRAY[$1::oid])",
-    "pg_relation_size(regclass, text)": "dpsql.size_of(ARRAY[$1::oid])",
-    "pg_table_size(regclass)": "dpsql.size_of(ARRAY[$1::oid])",
-    "pg_indexes_size(regclass)": "dpsql.size_of(dpsql.indexes_of($1))",
-    "pg_total_relation_size(regclass)": "dpsql.size_of($1::oid || dpsql.indexes_of($1))",
-    "pg_database_size(name)": "dpsql.size_of_all()",
-    "pg_database_size(oid)": "dpsql.size_of_all()",
-    "pg_tablespace_size(name)": "dpsql.size_of_all()",
-    "pg_tablespace_size(oid)": "dpsql.size_of_all()",
+    "pg_relation_size(regclass)": "pg_dpsql.size_of(ARRAY[$1::oid])",
+    "pg_relation_size(regclass, text)": "pg_dpsql.size_of(ARRAY[$1::oid])",
+    "pg_table_size(regclass)": "pg_dpsql.size_of(ARRAY[$1::oid])",
+    "pg_indexes_size(regclass)": "pg_dpsql.size_of(pg_dpsql.indexes_of($1))",
+    "pg_total_relation_size(regclass)": "pg_dpsql.size_of($1::oid || pg_dpsql.indexes_of($1))",
+    "pg_database_size(name)": "pg_dpsql.size_of_all()",
+    "pg_database_size(oid)": "pg_dpsql.size_of_all()",
+    "pg_tablespace_size(name)": "pg_dpsql.size_of_all()",
+    "pg_tablespace_size(oid)": "pg_dpsql.size_of_all()",
 }
 """PostgreSQL's functions that ask the disk, which has the temporary tables of everybody, and what they say here."""
 
 _SHOWN = """
-CREATE FUNCTION dpsql.is_shown(relation oid) RETURNS boolean LANGUAGE sql STABLE
+CREATE FUNCTION pg_dpsql.is_shown(relation oid) RETURNS boolean LANGUAGE sql STABLE
   RETURN NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = relation AND relpersistence = 't'
     AND NOT pg_catalog.pg_has_role(session_user, relowner, 'MEMBER'));
 """
@@ -181,7 +181,7 @@ def _if_shown(signature: str, relation: str) -> str:
     """Return what PostgreSQL's function says where it says nothing of others, else NULL."""
     name, _, types = signature.partition("(")
     arguments = ", ".join(f"${place}" for place, _ in enumerate(types.split(","), start=1))
-    return f"CASE WHEN dpsql.is_shown({relation}) THEN pg_catalog.dpsql_{name}({arguments}) END"
+    return f"CASE WHEN pg_dpsql.is_shown({relation}) THEN pg_catalog.dpsql_{name}({arguments}) END"
 
 
 def _replace(connection: Connection, signature: str, kind: str, body: str, *, definer: bool = False) -> None:

@@ -11,7 +11,7 @@ from psycopg.sql import SQL, Composed, Literal
 from dpsql.question import OWN_SETTINGS, PREFIX
 
 _FUNCTIONS = """
-CREATE FUNCTION dpsql.may_be_set(name text, value text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
+CREATE FUNCTION pg_dpsql.may_be_set(name text, value text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   written text := CASE lower(name) {cases} END;
@@ -32,7 +32,7 @@ REVOKE ALL ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC;
 ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO dpsql_set_config;
 CREATE FUNCTION pg_catalog.set_config(setting_name text, new_value text, is_local boolean) RETURNS text
   LANGUAGE sql VOLATILE
-  RETURN CASE WHEN dpsql.may_be_set(setting_name, new_value)
+  RETURN CASE WHEN pg_dpsql.may_be_set(setting_name, new_value)
     THEN pg_catalog.dpsql_set_config(setting_name, new_value, is_local) END;
 """
 """A setting that has the name of PostgreSQL's has no SET of its own: one for the transaction would end with the

@@ -11,6 +11,7 @@ from psycopg.sql import SQL, Identifier
 
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Policy
+from dpsql.question import OWN_SETTINGS
 from dpsql.shadow.server.postgres import OWNER
 
 CLIENTS = "dpsql_clients"
@@ -142,13 +143,15 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     connection.execute("REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC")
     # Not a setting of roles: those are rows that a role can write itself.
     connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = '5min'").format(Identifier(policy.dataset)))
-    # So that SHOW knows it before anybody has set it: as the role has it.
-    connection.execute(SQL("ALTER DATABASE {} SET dpsql.epsilon = ''").format(Identifier(policy.dataset)))
+    # So that SHOW knows them before anybody has set them: as the role has it.
+    for setting in OWN_SETTINGS:
+        name = Identifier(*setting.split("."))
+        connection.execute(SQL("ALTER DATABASE {} SET {} = ''").format(Identifier(policy.dataset), name))
     both = SQL(", ").join(map(Identifier, (CLIENTS, ORACLE)))
     for statement, to in (
         ("REVOKE ALL ON SCHEMA public FROM PUBLIC", both),
         ("GRANT USAGE ON SCHEMA public TO {}", both),
-        ("GRANT USAGE ON SCHEMA dpsql TO {}", both),
+        ("GRANT USAGE ON SCHEMA dpsql, pg_dpsql TO {}", both),
         ("GRANT USAGE ON LANGUAGE sql TO {}", Identifier(ORACLE)),
         (
             "GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.registry, dpsql.audit, dpsql.profile, dpsql.columns TO {}",

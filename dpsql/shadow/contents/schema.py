@@ -78,11 +78,11 @@ def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None
 
 
 def described_tables(connection: Connection, policy: Policy) -> None:
-    """Write the comments, and `dpsql.declared` behind the view `dpsql.columns`, from the policy."""
+    """Write the comments, and `pg_dpsql.declared` behind the view `dpsql.columns`, from the policy."""
     for table in policy.tables.values():
         _comment(connection, table, _about(table, policy))
-    connection.execute("DELETE FROM dpsql.declared")
-    with connection.cursor().copy("COPY dpsql.declared FROM STDIN") as copy:
+    connection.execute("DELETE FROM pg_dpsql.declared")
+    with connection.cursor().copy("COPY pg_dpsql.declared FROM STDIN") as copy:
         for table in policy.tables.values():
             for place, column in enumerate(table.columns.values(), start=1):
                 copy.write_row(_declared(table, place, column))
@@ -184,7 +184,7 @@ def _guard(connection: Connection, table: Table) -> None:
     values = [None if column.nullable else _dummy(column) for column in table.columns.values()]
     connection.execute(SQL("INSERT INTO {} VALUES ({})").format(name, SQL(", ").join(map(Literal, values))))
     connection.execute(SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY").format(name))
-    connection.execute(SQL("CREATE POLICY dpsql ON {} USING (dpsql.tripwire({}))").format(name, Literal(table.name)))
+    connection.execute(SQL("CREATE POLICY dpsql ON {} USING (pg_dpsql.tripwire({}))").format(name, Literal(table.name)))
 
 
 def _dummy(column: Column) -> str:

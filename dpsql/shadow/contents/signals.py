@@ -13,7 +13,7 @@ CODE = "DPS01"
 CANCEL, END = "cancel", "end"
 
 _TELL = """
-CREATE FUNCTION dpsql.tell(pid integer, what text, done boolean) RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT
+CREATE FUNCTION pg_dpsql.tell(pid integer, what text, done boolean) RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT
   SET search_path = pg_catalog, pg_temp SET client_min_messages = notice AS $$
 BEGIN
   RAISE NOTICE USING ERRCODE = {code}, MESSAGE = pg_catalog.concat(pid, ' ', what);
@@ -23,11 +23,11 @@ END $$;
 _FUNCTIONS = """
 ALTER FUNCTION pg_catalog.pg_cancel_backend(integer) RENAME TO dpsql_pg_cancel_backend;
 CREATE FUNCTION pg_catalog.pg_cancel_backend(pid integer) RETURNS boolean LANGUAGE sql VOLATILE PARALLEL SAFE
-  RETURN dpsql.tell(pid, {cancel}, pg_catalog.dpsql_pg_cancel_backend(pid));
+  RETURN pg_dpsql.tell(pid, {cancel}, pg_catalog.dpsql_pg_cancel_backend(pid));
 ALTER FUNCTION pg_catalog.pg_terminate_backend(integer, bigint) RENAME TO dpsql_pg_terminate_backend;
 CREATE FUNCTION pg_catalog.pg_terminate_backend(pid integer, timeout bigint DEFAULT 0) RETURNS boolean
   LANGUAGE sql VOLATILE
-  RETURN dpsql.tell(pid, {end}, pg_catalog.dpsql_pg_terminate_backend(pid, timeout));
+  RETURN pg_dpsql.tell(pid, {end}, pg_catalog.dpsql_pg_terminate_backend(pid, timeout));
 """
 
 

@@ -1,9 +1,9 @@
 """Functions and operators for what is computed from released values: NULL where PostgreSQL's own would fail.
 
 Noise makes a divisor 0 and a variance negative where true values would not, and an empty public group has no true value
-at all: a statement that was paid for must not fail for that. `dpsql.sqrt` and the like are PostgreSQL's, NULL where those
-raise, and so are the operators; `dpsql.fits…` is a value, NULL where a cast of it would fail; `dpsql.not_negative` a LIMIT
-or OFFSET, 0 where it is less; `dpsql.positive` is NULL where it is not. `rewrite/syntax/undefined.py` writes them.
+at all: a statement that was paid for must not fail for that. `pg_dpsql.sqrt` and the like are PostgreSQL's, NULL where those
+raise, and so are the operators; `pg_dpsql.fits…` is a value, NULL where a cast of it would fail; `pg_dpsql.not_negative` a
+LIMIT or OFFSET, 0 where it is less; `pg_dpsql.positive` is NULL where it is not. `rewrite/syntax/undefined.py` writes them.
 """
 
 from psycopg import Connection
@@ -37,7 +37,7 @@ DO $$ DECLARE one record; BEGIN
                 AND f.prokind = 'f' AND 'internal'::regtype <> ALL (f.proargtypes)
   LOOP
     EXECUTE format(
-      'CREATE FUNCTION dpsql.%I(%s) RETURNS %s LANGUAGE plpgsql %s %s SET search_path = pg_catalog, pg_temp AS $f$'
+      'CREATE FUNCTION pg_dpsql.%I(%s) RETURNS %s LANGUAGE plpgsql %s %s SET search_path = pg_catalog, pg_temp AS $f$'
       ' BEGIN RETURN %s pg_catalog.%I(%s); EXCEPTION WHEN OTHERS THEN RETURN %s; END $f$',
       one.name, one.arguments, one.result, CASE WHEN one.fixed THEN 'IMMUTABLE' ELSE 'STABLE' END,
       CASE WHEN one.null_on_null THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END, one.rows, one.name, one.given,
@@ -46,14 +46,15 @@ DO $$ DECLARE one record; BEGIN
 END $$
 """
 _NOT_NEGATIVE = (
-    "CREATE FUNCTION dpsql.not_negative({0}) RETURNS bigint LANGUAGE sql IMMUTABLE"
+    "CREATE FUNCTION pg_dpsql.not_negative({0}) RETURNS bigint LANGUAGE sql IMMUTABLE"
     " RETURN CASE WHEN $1 < 0 THEN 0 WHEN $1 < 1e15 THEN $1 END::bigint"
 )
 _POSITIVE = (
-    "CREATE FUNCTION dpsql.positive(integer) RETURNS integer LANGUAGE sql IMMUTABLE RETURN CASE WHEN $1 > 0 THEN $1 END"
+    "CREATE FUNCTION pg_dpsql.positive(integer) RETURNS integer LANGUAGE sql IMMUTABLE"
+    " RETURN CASE WHEN $1 > 0 THEN $1 END"
 )
 _FITS = """
-CREATE FUNCTION dpsql.{name}(value {source}{arguments}) RETURNS {source} LANGUAGE plpgsql STABLE STRICT
+CREATE FUNCTION pg_dpsql.{name}(value {source}{arguments}) RETURNS {source} LANGUAGE plpgsql STABLE STRICT
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   cast_value {type};
@@ -65,7 +66,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$
 """
 _FITS_ANY = """
-CREATE FUNCTION dpsql.fits(value anyelement, target anycompatible) RETURNS anyelement LANGUAGE plpgsql STABLE
+CREATE FUNCTION pg_dpsql.fits(value anyelement, target anycompatible) RETURNS anyelement LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('SELECT CAST($1 AS %s)', pg_typeof(target)) USING value;
@@ -74,13 +75,13 @@ EXCEPTION WHEN OTHERS THEN
   RETURN NULL;
 END $$
 """
-_FITS_QUICKLY = "CREATE FUNCTION dpsql.{name}(value {type}) RETURNS {type} LANGUAGE sql IMMUTABLE RETURN value"
+_FITS_QUICKLY = "CREATE FUNCTION pg_dpsql.{name}(value {type}) RETURNS {type} LANGUAGE sql IMMUTABLE RETURN value"
 # The form of numeric(p, s) in the catalogue.
 _NUMERIC = "pg_catalog.numeric(value::numeric, ((places << 16) | (scale & 2047)) + 4)"
 
 
 def create_total(connection: Connection) -> None:
-    """Create the functions; the owner's connection, in the new database, when the schema `dpsql` is there."""
+    """Create the functions; the owner's connection, in the new database, when the schema `pg_dpsql` is there."""
     connection.execute("SET LOCAL check_function_bodies = off")  # they are many, and tests run each
     connection.execute(SQL(_MIRRORED).format(names=Literal(sorted(PARTIAL | SETS))))
     create_operators(connection)

@@ -1,6 +1,6 @@
 """Operators for what is computed from released values: PostgreSQL's own, but NULL where those would fail.
 
-Each sign has all the types that PostgreSQL gives it, so that `n OPERATOR(dpsql.+) 1` is resolved as `n + 1` is. Common
+Each sign has all the types that PostgreSQL gives it, so that `n OPERATOR(pg_dpsql.+) 1` is resolved as `n + 1` is. Common
 arguments (whole numbers, and others far from an overflow) are computed without leaving the expression: a function that
 may catch an error costs microseconds.
 """
@@ -22,7 +22,7 @@ DO $$ DECLARE one record; BEGIN
               WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprname = ANY ({signs}) AND o.oprkind = 'b'
   LOOP
     EXECUTE format(
-      'CREATE FUNCTION dpsql.%I(%s, %s) RETURNS %s LANGUAGE plpgsql %s %s SET search_path = pg_catalog, pg_temp AS $f$'
+      'CREATE FUNCTION pg_dpsql.%I(%s, %s) RETURNS %s LANGUAGE plpgsql %s %s SET search_path = pg_catalog, pg_temp AS $f$'
       ' BEGIN RETURN $1 OPERATOR(pg_catalog.%s) $2; EXCEPTION WHEN OTHERS THEN RETURN NULL; END $f$',
       'checked_' || one.oid, one.a, one.b, one.type, one.volatility, one.strictness, one.sign);
   END LOOP;
@@ -45,20 +45,20 @@ DO $$ DECLARE one record; BEGIN
         CASE type WHEN 'bigint'::regtype THEN 'numeric' ELSE 'bigint' END, sign,
         -beyond, beyond - 1)
       WHEN whole AND sign IN ('/', '%') THEN format(
-        'CASE WHEN $2 NOT IN (0, -1) THEN $1 %s $2 WHEN $2 <> 0 THEN dpsql.%I($1, $2) END', sign, checked)
+        'CASE WHEN $2 NOT IN (0, -1) THEN $1 %s $2 WHEN $2 <> 0 THEN pg_dpsql.%I($1, $2) END', sign, checked)
       WHEN broken AND sign IN ('+', '-') THEN format(
-        'CASE WHEN abs($1) < 1e30 AND abs($2) < 1e30 THEN $1 %s $2 ELSE dpsql.%I($1, $2) END', sign, checked)
+        'CASE WHEN abs($1) < 1e30 AND abs($2) < 1e30 THEN $1 %s $2 ELSE pg_dpsql.%I($1, $2) END', sign, checked)
       WHEN broken AND sign IN ('*', '/') THEN format(
         'CASE WHEN abs($1) BETWEEN 1e-15 AND 1e15 AND abs($2) BETWEEN 1e-15 AND 1e15 THEN $1 %s $2'
-        ' ELSE dpsql.%I($1, $2) END', sign, checked)
+        ' ELSE pg_dpsql.%I($1, $2) END', sign, checked)
       END AS quick FROM operator
   LOOP
     IF one.quick IS NOT NULL THEN
-      EXECUTE format('CREATE FUNCTION dpsql.%I(%s, %s) RETURNS %s LANGUAGE sql IMMUTABLE RETURN %s',
+      EXECUTE format('CREATE FUNCTION pg_dpsql.%I(%s, %s) RETURNS %s LANGUAGE sql IMMUTABLE RETURN %s',
                      'quick_' || one.oid, one.a, one.b, one.type, one.quick);
     END IF;
-    EXECUTE format('CREATE OPERATOR dpsql.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = dpsql.%I)', one.sign, one.a, one.b,
-                   CASE WHEN one.quick IS NULL THEN one.checked ELSE 'quick_' || one.oid END);
+    EXECUTE format('CREATE OPERATOR pg_dpsql.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = pg_dpsql.%I)', one.sign, one.a,
+                   one.b, CASE WHEN one.quick IS NULL THEN one.checked ELSE 'quick_' || one.oid END);
   END LOOP;
 END $$
 """
@@ -69,8 +69,8 @@ DO $$ DECLARE one record; BEGIN
                FROM pg_operator AS o JOIN pg_proc AS f ON f.oid = o.oprcode
               WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprname = '||'
   LOOP
-    EXECUTE format('CREATE OPERATOR dpsql.|| (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %s.%I)', one.a, one.b,
-                   CASE WHEN one.name LIKE 'array_%' THEN 'dpsql' ELSE 'pg_catalog' END, one.name);
+    EXECUTE format('CREATE OPERATOR pg_dpsql.|| (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %s.%I)', one.a, one.b,
+                   CASE WHEN one.name LIKE 'array_%' THEN 'pg_dpsql' ELSE 'pg_catalog' END, one.name);
   END LOOP;
 END $$
 """
@@ -80,7 +80,7 @@ DO $$ DECLARE one record; BEGIN
               WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprname = '-' AND o.oprkind = 'l'
   LOOP
     EXECUTE format(
-      'CREATE FUNCTION dpsql.negative(%s) RETURNS %s LANGUAGE plpgsql IMMUTABLE STRICT'
+      'CREATE FUNCTION pg_dpsql.negative(%s) RETURNS %s LANGUAGE plpgsql IMMUTABLE STRICT'
       ' SET search_path = pg_catalog, pg_temp AS $f$'
       ' BEGIN RETURN - $1; EXCEPTION WHEN OTHERS THEN RETURN NULL; END $f$', one.a, one.type);
   END LOOP;

@@ -12,13 +12,13 @@ _FUNCTIONS = f"""
 -- Return what the statement fails with, NULL if it does not. It has no search path of its own, since what it runs is to
 -- find the session's names; its own names of tables and types all have their schemas. Sequences, which no end of a
 -- transaction takes back, are set back.
-CREATE FUNCTION dpsql.tried(arguments pg_catalog.text[]) RETURNS pg_catalog.text[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_dpsql.tried(arguments pg_catalog.text[]) RETURNS pg_catalog.text[] LANGUAGE plpgsql AS $$
 DECLARE
   listed pg_catalog.text := (SELECT pg_catalog.string_agg(pg_catalog.quote_nullable(value), ',' ORDER BY place)
                                FROM pg_catalog.unnest(arguments) WITH ORDINALITY AS _u (value, place));
   sequences pg_catalog.oid[] := ARRAY(SELECT oid FROM pg_catalog.pg_class
     WHERE relkind = 'S' AND relnamespace = pg_catalog.pg_my_temp_schema() ORDER BY oid);
-  before pg_catalog.text[] := ARRAY(SELECT dpsql.state(one) FROM pg_catalog.unnest(sequences) AS _u (one));
+  before pg_catalog.text[] := ARRAY(SELECT pg_dpsql.state(one) FROM pg_catalog.unnest(sequences) AS _u (one));
   code pg_catalog.text; message pg_catalog.text; detail pg_catalog.text; hint pg_catalog.text;
   schema_ pg_catalog.text; table_ pg_catalog.text; column_ pg_catalog.text; type_ pg_catalog.text; rule pg_catalog.text;
   said pg_catalog.text[];
@@ -34,12 +34,12 @@ BEGIN
         type_ = PG_DATATYPE_NAME, rule = CONSTRAINT_NAME;
       said := ARRAY[code, message, detail, hint, schema_, table_, column_, type_, rule];
   END;
-  PERFORM dpsql.set_back(one, was) FROM ROWS FROM (pg_catalog.unnest(sequences), pg_catalog.unnest(before)) AS _u (one, was)
-    WHERE dpsql.state(one) <> was;
+  PERFORM pg_dpsql.set_back(one, was) FROM ROWS FROM (pg_catalog.unnest(sequences), pg_catalog.unnest(before))
+    AS _u (one, was) WHERE pg_dpsql.state(one) <> was;
   RETURN said;
 END $$;
 
-CREATE FUNCTION dpsql.state(sequence oid) RETURNS text LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION pg_dpsql.state(sequence oid) RETURNS text LANGUAGE plpgsql VOLATILE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   found text;
@@ -48,14 +48,14 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION dpsql.set_back(sequence oid, state text) RETURNS void LANGUAGE plpgsql
+CREATE FUNCTION pg_dpsql.set_back(sequence oid, state text) RETURNS void LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM setval(sequence::regclass, split_part(state, ' ', 1)::bigint, split_part(state, ' ', 2)::boolean);
 END $$;
 
--- Raise what `dpsql.tried` has returned.
-CREATE FUNCTION dpsql.fail(said text[]) RETURNS void LANGUAGE plpgsql
+-- Raise what `pg_dpsql.tried` has returned.
+CREATE FUNCTION pg_dpsql.fail(said text[]) RETURNS void LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = said[1], MESSAGE = said[2], DETAIL = said[3], HINT = said[4], SCHEMA = said[5],
@@ -65,5 +65,5 @@ END $$;
 
 
 def create_trial(connection: Connection) -> None:
-    """Create the functions; the owner's connection, in the new database, when the schema `dpsql` is there."""
+    """Create the functions; the owner's connection, in the new database, when the schema `pg_dpsql` is there."""
     connection.execute(_FUNCTIONS)

@@ -172,7 +172,7 @@ SELECT c.relname, pg_get_viewdef(c.oid),
 
 
 def described_views(connection: Connection, policy: Policy) -> None:
-    """Write the comments of views, and their columns into `dpsql.declared`, after those of the tables."""
+    """Write the comments of views, and their columns into `pg_dpsql.declared`, after those of the tables."""
     for view in policy.views.values():
         name = Identifier("public", view.name)
         connection.execute(SQL("COMMENT ON VIEW {} IS {}").format(name, Literal(view.description or None)))
@@ -185,16 +185,16 @@ def described_views(connection: Connection, policy: Policy) -> None:
 
 
 _DECLARED = """
-INSERT INTO dpsql.declared (table_name, place, column_name, type, nullable, description)
+INSERT INTO pg_dpsql.declared (table_name, place, column_name, type, nullable, description)
 SELECT %s, attnum, attname, format_type(atttypid, atttypmod), true, col_description(attrelid, attnum)
   FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0
 """
 
 
 _AS_OF_TABLE = """
-UPDATE dpsql.declared AS v SET lower_bound = t.lower_bound, upper_bound = t.upper_bound, "values" = t."values",
+UPDATE pg_dpsql.declared AS v SET lower_bound = t.lower_bound, upper_bound = t.upper_bound, "values" = t."values",
     description = coalesce(v.description, t.description)
-  FROM dpsql.declared AS t WHERE t.table_name = %s AND t.column_name = %s AND v.table_name = %s AND v.column_name = %s
+  FROM pg_dpsql.declared AS t WHERE t.table_name = %s AND t.column_name = %s AND v.table_name = %s AND v.column_name = %s
 """
 
 

@@ -57,7 +57,7 @@ class TypeNames:
 
 
 async def _ask(backend: Backend, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
-    calls = (f"dpsql.spell_type({oid}, {typmod})" for oid, typmod in pairs)
+    calls = (f"pg_dpsql.spell_type({oid}, {typmod})" for oid, typmod in pairs)
     replies = await backend.ask(
         (MessageKind.CLOSE, messages.close_message(b"S", _NAME)),
         (MessageKind.PARSE, messages.parse_message(_NAME, f"SELECT {', '.join(calls)}".encode())),

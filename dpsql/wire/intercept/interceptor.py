@@ -50,8 +50,8 @@ _FACTS = (
     "pg_catalog.current_setting('array_nulls')",
     "pg_catalog.current_setting('transform_null_equals')",
     "pg_catalog.current_setting('timezone_abbreviations')",
-    "dpsql.masked()",
-    "dpsql.temporary()",
+    "pg_dpsql.masked()",
+    "pg_dpsql.temporary()",
     "pg_catalog.current_setting('statement_timeout')",
     "pg_catalog.current_setting('client_min_messages')",
 )
@@ -63,7 +63,7 @@ _SILENT = (b"warning", b"error")
 """The values of client_min_messages with which no notice is wanted."""
 _MOST_DESCRIBED = 2**20
 """Characters of a statement over made-up releases that PostgreSQL is asked about before the answer is paid for."""
-_ROWS_APART = b"SELECT dpsql.name_for_rows()"
+_ROWS_APART = b"SELECT pg_dpsql.name_for_rows()"
 _READING = (
     b"SELECT pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('standard_conforming_strings')"
 )
@@ -172,7 +172,7 @@ class Interceptor:
         replies = await backend.ask((MessageKind.DESCRIBE, describe_message(b"S", named.name.encode(codec))))
         oids = next(parameter_oids(body) for kind, body in replies if kind == b"t")
         types = await self._types.spell(backend, tuple((oid, -1) for oid in oids))
-        calls = ", ".join(f"dpsql.spell(a{place}::{name})" for place, name in enumerate(types))
+        calls = ", ".join(f"pg_dpsql.spell(a{place}::{name})" for place, name in enumerate(types))
         names = ", ".join(f"a{place}" for place, _ in enumerate(types))
         # The arguments are the client's own text, run with the client's own rights.
         select = f"SELECT {calls} FROM (SELECT {named.arguments}\n) AS a ({names})" if types else "SELECT"  # noqa: S608
@@ -239,7 +239,7 @@ class Interceptor:
 
 def _facts_and(asked: Execution) -> Asked:
     """Return what asks for the settings and for the parameters of a statement."""
-    parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
+    parameters = (f"pg_dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
     select = f"SELECT {', '.join((*_FACTS, *parameters))}"
     return ran(select.encode(), asked.oids, asked.values + b"\0\0")
 

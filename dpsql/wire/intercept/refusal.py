@@ -17,7 +17,7 @@ def refuse(backend: Backend, failed: DpsqlError) -> None:
         # Any other error is the shadow's own, and the client gets that.
         return error_body(failed) if error_fields(body).get(b"M") == REFUSAL.encode() else body
 
-    select = f"SELECT dpsql.refuse('{failed.sqlstate}')".encode()
+    select = f"SELECT pg_dpsql.refuse('{failed.sqlstate}')".encode()
     _run(backend, select, PendingReply(MessageKind.EXECUTE, hide=b"DC", error=in_our_words))
 
 

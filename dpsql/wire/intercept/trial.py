@@ -114,7 +114,7 @@ class Trial:
             replies = await self.backend.ask(
                 forget,
                 (MessageKind.PARSE, messages.parse_message(_NAME, text.encode(self.codec), self.asked.oids)),
-                *self._called("SELECT pg_catalog.unnest(dpsql.tried($1))", self.arguments),
+                *self._called("SELECT pg_catalog.unnest(pg_dpsql.tried($1))", self.arguments),
                 forget,
             )
         except ShadowRefusedError as refused:
@@ -129,7 +129,7 @@ class Trial:
         """Let the shadow fail with what was said."""
         shown = [None if place == _DETAIL and said[_CODE] in _OF_ROWS else part for place, part in enumerate(said)]
         try:
-            await self.backend.ask(*self._called("SELECT dpsql.fail($1)", [part or "" for part in shown]))
+            await self.backend.ask(*self._called("SELECT pg_dpsql.fail($1)", [part or "" for part in shown]))
         except ShadowRefusedError as refused:
             fields = error_fields(refused.body)
             told = {name: value for name, value in fields.items() if value and name not in b"WPpq"}

@@ -1,6 +1,6 @@
 """Functions, operators and casts with which PostgreSQL fails for some values, by the names that statements have.
 
-The shadow has each of them once more in the schema `dpsql`, with the same arguments, and NULL where the original fails.
+The shadow has each of them once more in the schema `pg_dpsql`, with the same arguments, and NULL where the original fails.
 """
 
 from collections.abc import Mapping

@@ -1,17 +1,19 @@
 """Previews: some rows of one table, whichever. They can be made up, because nothing is asked of them.
 
 SELECT * FROM trips LIMIT 100; the same with columns and casts, in a subquery or CTE, by the key, as a cursor  →  a preview
+SELECT substring(name, 1, 1234) FROM trips LIMIT 10000, as Metabase looks at texts                            →  a preview
 EXPLAIN of one                                                                                                →  a preview
 SELECT * FROM trips; … WHERE, a join, a view, an aggregate, COPY, CREATE TABLE AS                             →  none
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from sqlglot import exp
 
 from dpsql.policy.model import Policy, Table
+from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Statement, Wrap
@@ -58,7 +60,9 @@ def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
     alias = item.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name, quoted=True))
     item.replace(exp.Table(this=exp.to_identifier(_READ_AS, quoted=True), alias=alias.copy()))
     _drop_unread(tree)
-    columns = frozenset(fold(column.this) for column in tree.find_all(exp.Column))
+    # A query within may give its columns names of its own.
+    made = {fold(output.args["alias"]) for output in tree.find_all(exp.Alias)} - table.columns.keys()
+    columns = frozenset(fold(column.this) for column in tree.find_all(exp.Column)) - made
     if not columns <= table.columns.keys():
         return None
     before, behind = statement.text([render(tree)]).split(f'"{_READ_AS}"')
@@ -114,9 +118,18 @@ def _is_named_only(item: exp.Expr) -> bool:
 
 
 def _is_plain(output: exp.Expr) -> bool:
-    """Return whether an output is a column, or a cast of one."""
+    """Return whether an output is a column, a cast of one, or the beginning of its text."""
     uncast = _uncast(output)
+    if isinstance(uncast, exp.Substring):
+        return _is_cut(uncast.this, [part for key, part in uncast.args.items() if key != "this" and part is not None])
+    if function_name(uncast) in {"left", "substr", "substring"} and uncast.expressions:
+        return _is_cut(uncast.expressions[0], uncast.expressions[1:])
     return isinstance(uncast, exp.Column) and not isinstance(uncast.this, exp.Star)
+
+
+def _is_cut(text: exp.Expr, lengths: Iterable[exp.Expr]) -> bool:
+    """Return whether a plain output is cut by constants alone."""
+    return _is_plain(text) and all(isinstance(length, (exp.Literal, exp.Parameter)) for length in lengths)
 
 
 def _is_counted(tree: exp.Expr) -> bool:

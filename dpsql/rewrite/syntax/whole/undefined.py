@@ -1,8 +1,8 @@
 """Results over released values that are NULL where PostgreSQL would fail: a quotient by 0, the root of a negative number.
 
-    sum(x) / count(*)  →  (_dp.a0 OPERATOR(dpsql./) _dp.a1)       sqrt(n)  →  dpsql.sqrt(n)
-    n::integer         →  CAST(dpsql.fits_integer(n) AS INT)      LIMIT (SELECT …)  →  LIMIT dpsql.not_negative((SELECT …))
-    g::date            →  CAST(dpsql.fits(g, CAST(NULL AS DATE)) AS DATE)
+    sum(x) / count(*)  →  (_dp.a0 OPERATOR(pg_dpsql./) _dp.a1)       sqrt(n)  →  pg_dpsql.sqrt(n)
+    n::integer         →  CAST(pg_dpsql.fits_integer(n) AS INT)   LIMIT (SELECT …)  →  LIMIT pg_dpsql.not_negative((SELECT …))
+    g::date            →  CAST(pg_dpsql.fits(g, CAST(NULL AS DATE)) AS DATE)
 
 An empty public group divides by 0 and noise takes values below it: a statement that was paid for must not fail for what no
 planning could find out. The functions and operators are the shadow's (`shadow/total.py`).
@@ -51,7 +51,7 @@ def _operated(node: exp.Expr) -> None:
     operand, other = (
         part.copy() if _is_one(part) else exp.Paren(this=part.copy()) for part in (node.this, node.expression)
     )
-    changed: exp.Expr = exp.Operator(this=operand, operator=f"dpsql.{OPERATORS[type(node)]}", expression=other)
+    changed: exp.Expr = exp.Operator(this=operand, operator=f"pg_dpsql.{OPERATORS[type(node)]}", expression=other)
     if node.args.get("negate"):
         changed = exp.Not(this=changed)
     node.replace(exp.Paren(this=changed))
@@ -116,4 +116,4 @@ def _varies(node: exp.Expr) -> bool:
 
 def _call(function: str, *args: exp.Expr) -> exp.Expr:
     called = exp.Anonymous(this=function, expressions=[arg.copy() for arg in args])
-    return exp.Dot(this=exp.to_identifier("dpsql"), expression=called)
+    return exp.Dot(this=exp.to_identifier("pg_dpsql"), expression=called)

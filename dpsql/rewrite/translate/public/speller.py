@@ -38,7 +38,7 @@ _WORDS: Mapping[type[exp.Expr], str] = {
 }  # fmt: skip
 _RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist"})
 _TOTAL = frozenset({"not_negative", "negative", "fits", *((PARTIAL & PLAIN_FUNCTIONS) - {"lpad", "rpad"})})
-"""The functions in the schema `dpsql` that take the place of PostgreSQL's."""
+"""The functions in the schema `pg_dpsql` that take the place of PostgreSQL's."""
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
 
 
@@ -112,19 +112,19 @@ def _function(name: str, *parts: str) -> Rule:
 
 def _dot(s: Speller, node: exp.Expr) -> str:
     call = node.args["expression"]
-    if not isinstance(call, exp.Anonymous) or fold(node.this) not in {"pg_catalog", "dpsql"}:
+    if not isinstance(call, exp.Anonymous) or fold(node.this) not in {"pg_catalog", "pg_dpsql"}:
         raise UnspeakableError
     if fold(node.this) == "pg_catalog":
         return s.call(call)
     if call.this not in _TOTAL and not str(call.this).startswith("fits_"):
         raise UnspeakableError
-    return f"dpsql.{call.this}({s.list(call.expressions)})"
+    return f"pg_dpsql.{call.this}({s.list(call.expressions)})"
 
 
 def _total_operator(s: Speller, node: exp.Expr) -> str:
     """Return an operator that is NULL where PostgreSQL's own would fail."""
     name = str(node.args["operator"])
-    if name.removeprefix("dpsql.") not in OPERATORS.values():
+    if name.removeprefix("pg_dpsql.") not in OPERATORS.values():
         raise UnspeakableError
     return f"({s.of(node.this)} OPERATOR({name}) {s.of(node.args['expression'])})"
 
