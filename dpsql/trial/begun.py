@@ -24,13 +24,16 @@ class Tried:
     proved: int = 0
     """Of how many measurements the price was proved by a second reading, where it was looked for."""
     measurements: int = 0
+    short: int = 0
+    """How many forms were proved, and not tried on all databases, since that took too long."""
 
     def __str__(self) -> str:
         """Return it for people."""
         how = f"in {self.seconds * 1000:,.0f} ms" if self.new else "before"
         price = f"{self.proved} of {self.measurements} prices" if self.measurements > 1 else "the price"
         proved = f"; {price} proved by a second reading" if self.proved else ""
-        return f"passed on {self.databases} made-up databases, {how}{proved}"
+        short = f"; {self.short} of them only on some, since time was up" if self.short else ""
+        return f"passed on {self.databases} made-up databases{short}, {how}{proved}"
 
 
 class BegunTrial:
@@ -78,7 +81,8 @@ class BegunTrial:
         """Return what became of it; of which of these `parts` the price is proved is looked for, too."""
         proved = sum(self._trial.is_proved(part, self._kind) for part in parts)
         places = len(self._trial.places(self._kind))
-        return Tried(len(self._keys), self._new, places, self._seconds, proved, len(parts))
+        short = sum(map(self._trial.was_short, self._keys))
+        return Tried(len(self._keys), self._new, places, self._seconds, proved, len(parts), short)
 
     def _untried(self, parts: Iterable[PricedMeasurement]) -> dict[str, PricedMeasurement]:
         """Return those that this statement has not seen yet, by their forms."""

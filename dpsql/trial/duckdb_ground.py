@@ -27,6 +27,7 @@ from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.ground import (
     TOO_LONG,
     GroundFailed,
+    Optimized,
     TableNames,
     TrialPlace,
     names_of,
@@ -38,6 +39,7 @@ from dpsql.trial.ground import (
 from dpsql.trial.subject import TrialSubject
 
 _STAGED, _PUBLIC = "staged", "shared"
+_JOINS_ALONE = ("join_order", "filter_pushdown")
 _RESOURCES = Resources(memory="512MB", threads=2)
 
 
@@ -45,6 +47,7 @@ class DuckDbGround:
     """A `Ground` in memory."""
 
     at_once: ClassVar[int] = 2
+    in_process: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -60,6 +63,8 @@ class DuckDbGround:
         self._subject, self.names = subject, _names(subject)
         self._connection = in_memory(resources, optimizers)
         self._plain, self._plain_lock = self._connection.cursor(), threading.Lock()
+        self._resources = resources
+        self._joining: DuckDbGround | None = None
         try:
             self._make()
             self._plain.execute("PRAGMA disable_optimizer")
@@ -77,10 +82,12 @@ class DuckDbGround:
         return True
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, *, plainly: bool = False
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
     ) -> Sequence[EngineRow]:
-        """Return what a statement answers over the tables of a place; `plainly`: without any optimizer."""
-        stopped = threading.Event()
+        """Return what a statement answers over the tables of a place."""
+        if optimized is Optimized.JOINS_ALONE:
+            return self._for_joins().asked(sql, cancellation, seconds)
+        stopped, plainly = threading.Event(), optimized is Optimized.NOT
         try:
             with (
                 self._plain_lock if plainly else nullcontext(),
@@ -92,6 +99,13 @@ class DuckDbGround:
             if cancellation.requested:
                 raise QueryCanceled from None
             raise GroundFailed(TOO_LONG if stopped.is_set() else str(error)) from None
+
+    def _for_joins(self) -> "DuckDbGround":
+        """Return the same databases in another DuckDB, made when first needed: all of one have the same optimizers."""
+        with self._plain_lock:
+            if self._joining is None:
+                self._joining = DuckDbGround(self._subject, _JOINS_ALONE, self._resources)
+            return self._joining
 
     def _make(self) -> None:
         subject, run = self._subject, self._connection.execute

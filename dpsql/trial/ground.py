@@ -6,6 +6,7 @@ A statement is the very text that the records' engine would be asked, but for th
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import ClassVar, Protocol
 
 from dpsql.errors import DpsqlError
@@ -30,11 +31,24 @@ class GroundFailed(DpsqlError, sqlstate="58000"):
     """The engine of a trial failed; it holds no records, so that its message may be read by the operator."""
 
 
+class Optimized(Enum):
+    """How far a statement is optimized, so that the mistakes of an optimizer are seen."""
+
+    AS_SERVED = auto()
+    """As records are asked."""
+    JOINS_ALONE = auto()
+    """Joins are put in order, and rows left out where they are read, but nothing else."""
+    NOT = auto()
+    """As little as can be: a join of five tables may look at all combinations of their rows."""
+
+
 class Ground(Protocol):
     """Made-up databases in an engine of the records' kind."""
 
     at_once: ClassVar[int]
     """How many statements it is asked at once."""
+    in_process: ClassVar[bool]
+    """Whether this very process works on statements, so that its processor time is theirs."""
 
     @property
     def names(self) -> "TableNames":
@@ -45,11 +59,9 @@ class Ground(Protocol):
         """Return whether it still answers; else it has to be made again."""
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, *, plainly: bool = False
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place, within so many seconds.
-
-        `plainly` says that as little is to be optimized as can be.
 
         Raises:
             GroundFailed: the engine does not take it, or fails.

@@ -18,7 +18,17 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import PATIENCE, TOO_LONG, GroundFailed, names_of, public_texts, rows_at, staged, trial_places
+from dpsql.trial.ground import (
+    PATIENCE,
+    TOO_LONG,
+    GroundFailed,
+    Optimized,
+    names_of,
+    public_texts,
+    rows_at,
+    staged,
+    trial_places,
+)
 from dpsql.trial.subject import TrialSubject
 
 _CONNECTIONS = 4
@@ -37,6 +47,7 @@ class PostgresGround:
     """A `Ground` in a cluster without records."""
 
     at_once: ClassVar[int] = 2
+    in_process: ClassVar[bool] = False
 
     def __init__(self, subject: TrialSubject, dsn: Callable[[str], str]) -> None:
         """Make the places; `dsn` says how the cluster's owner connects to one of its databases.
@@ -75,10 +86,10 @@ class PostgresGround:
             return False
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, *, plainly: bool = False
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
     ) -> Sequence[EngineRow]:
-        """Return what a statement answers over the tables of a place; `plainly`: by loops, and by what is sorted."""
-        pool = self._plain if plainly else self._pool
+        """Return what a statement answers over the tables of a place; not optimized: by loops, and by what is sorted."""
+        pool = self._plain if optimized is Optimized.NOT else self._pool
         try:
             try:
                 return _fetched(pool, sql, cancellation, seconds, fresh=False)

@@ -218,12 +218,12 @@ class _Maker:
         units = {name for bound in table.units.values() for name in bound.columns}
         for target, columns in table.references.items():
             made = self.made.get(target)
-            if made is None or not made.rows or units & set(columns.values()):
+            if made is None or not made.rows or units & columns.keys():
                 continue
             for n in range(len(next(iter(cells.values())))):
                 row = draw.choice(made.rows)
                 if draw.random() > _DIRTY[self.world]:
-                    for theirs, mine in columns.items():
+                    for mine, theirs in columns.items():
                         cells[mine][n] = row[made.columns.index(theirs)]
 
     def _keys(self, table: Table) -> frozenset[UniqueKey]:

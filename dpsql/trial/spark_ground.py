@@ -12,7 +12,16 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import PATIENCE, GroundFailed, TableNames, public_texts, rows_at, staged, trial_places
+from dpsql.trial.ground import (
+    PATIENCE,
+    GroundFailed,
+    Optimized,
+    TableNames,
+    public_texts,
+    rows_at,
+    staged,
+    trial_places,
+)
 from dpsql.trial.subject import TrialSubject
 
 _STAGED, _PUBLIC = "dpsql_staged", "dpsql_public"
@@ -24,6 +33,7 @@ class SparkGround:
     """A `Ground` in a session without a table of the cluster's."""
 
     at_once: ClassVar[int] = 1
+    in_process: ClassVar[bool] = False
 
     def __init__(self, subject: TrialSubject, connect: Callable[[], SparkConnection]) -> None:
         """Make the places.
@@ -58,10 +68,10 @@ class SparkGround:
         return True
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, *, plainly: bool = False
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
     ) -> Sequence[EngineRow]:
-        """Return what a statement answers over the tables of a place; Spark has no way to do so `plainly`."""
-        del plainly
+        """Return what a statement answers over the tables of a place; Spark always optimizes."""
+        del optimized
         try:
             with answered_within(seconds):
                 columns = [column.to_pylist() for column in self._connection.asked(sql).toArrow().columns]

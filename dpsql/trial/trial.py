@@ -31,9 +31,9 @@ from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable, TableRows
 from dpsql.rewrite.ir.relation import awaiting, with_answers
-from dpsql.trial.asking import what_is_wrong
+from dpsql.trial.asking import Outcome, TimeLimit, what_is_wrong
 from dpsql.trial.form import form_of
-from dpsql.trial.ground import TOO_LONG, Ground, GroundFailed, TrialPlace, trial_places
+from dpsql.trial.ground import Ground, GroundFailed, TrialPlace, trial_places
 from dpsql.trial.records import MOST_TRIED_ROWS
 from dpsql.trial.second_reading import is_proved
 from dpsql.trial.subject import TrialSubject
@@ -45,7 +45,10 @@ _CHOSEN = (3, 24)
 _UNREADY = "databases"
 """It stands for the number where there is nothing to try statements on."""
 _LONGEST = 20.0
-"""Seconds that the trial of a measurement may take: on some hundred rows only one that makes millions takes seconds."""
+"""Seconds that the trial of a measurement may take: on some hundred rows only one that makes millions takes seconds.
+
+They are of the processor, where this process does the work.
+"""
 _REMEMBERED, _LATE, _MOST_FAILURES = 600.0, 30.0, 1_000
 """Seconds for which a failure is told again without a trial; the same of what took too long; and of how many."""
 _SHOWN = 40
@@ -113,12 +116,19 @@ class StatementTrial:
         """Return whether the price of a form was proved when it was tried."""
         return _of_proof(key) in self._tried
 
+    def was_short(self, key: str) -> bool:
+        """Return whether the trial of a form did not go through all databases, for want of time; its price was proved."""
+        return _of_shortness(key) in self._tried
+
     def places(self, kind: str) -> Sequence[TrialPlace]:
         """Return where statements are tried for a kind."""
         return [place for place in self._places if place.kind == kind]
 
     def see(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> None:
         """Try a form, unless it has failed lately, as it would again.
+
+        One that takes too long passes if its price is proved by the second reading, and it has gone through one database with
+        and without units of one row, of some, and of more than C. Else whoever writes slow statements would get round both.
 
         Raises:
             TrialFailed: it does not hold what it claims.
@@ -129,28 +139,50 @@ class StatementTrial:
             if failed is not None and time.monotonic() < failed[1]:
                 raise failed[0].error()
         with ThreadPoolExecutor(1) as reading:
-            proved = reading.submit(self.is_proved, part, kind)  # while the engine works
-            rows = self._ask(key, part, kind, cancellation)
-        self._tried.add(key, rows)
-        if proved.result():
+            proof = reading.submit(self.is_proved, part, kind)  # while the engine works
+            outcomes = self._asked(key, part, kind, cancellation)
+            proved = proof.result()
+        late = next((outcome for outcome in outcomes if outcome.late), None)
+        if late is not None and not (proved and all(outcome.databases for outcome in outcomes)):
+            raise self._failed(key, part, late).error()
+        self._tried.add(key, outcomes[0].rows)
+        if proved:
             self._tried.add(_of_proof(key))
+        if late is not None:
+            _LOG.warning(
+                "a trial took too long, and has gone through %d databases; the price is proved", late.databases
+            )
+            self._tried.add(_of_shortness(key))
 
-    def _ask(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> Sequence[EngineRow]:
-        """Ask the engine for a form's variants, and remember what fails; return the rows of the first."""
-        self._ready()  # for which the first of all statements waits, and which is no fault of it
-        until, places = time.monotonic() + _LONGEST, self.places(kind)
-        variants, rows = list(self._variants(part)), list[Sequence[EngineRow]]()
+    def _asked(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> Sequence[Outcome]:
+        """Ask the engine for a form's variants, and remember what is wrong; return what came of each."""
+        ground = self._ready()  # for which the first of all statements waits, and which is no fault of it
+        limit, places = TimeLimit(_LONGEST, in_process=ground.in_process), self.places(kind)
+        variants, outcomes = list(self._variants(part)), list[Outcome]()
         for number, (measurement, sql) in enumerate(variants):
             # Of two numbers of rows each is tried on a database of its own.
             own = places if len(variants) == 1 else [p for p in places if p.world % len(variants) == number]
-            made = self._try(measurement, sql, own, cancellation, until)
-            if isinstance(made, _Failure):
-                if len(self._failures) >= _MOST_FAILURES:
-                    self._failures.clear()
-                self._failures[key] = made, time.monotonic() + (_LATE if made.late else _REMEMBERED)
-                raise made.error()
-            rows.append(made)
-        return rows[0]
+            outcome = self._try(measurement, sql, own, cancellation, limit)
+            if outcome.wrong is not None and not outcome.late:
+                raise self._failed(key, part, outcome, measurement, sql).error()
+            outcomes.append(outcome)
+        return outcomes
+
+    def _failed(
+        self,
+        key: str,
+        part: PricedMeasurement,
+        outcome: Outcome,
+        measurement: Measured | None = None,
+        sql: str | None = None,
+    ) -> _Failure:
+        """Log what failed and remember it; return that."""
+        number = self._logged(measurement or part.measurement, sql or part.sql, outcome)
+        failed = _Failure(number, late=outcome.late)
+        if len(self._failures) >= _MOST_FAILURES:
+            self._failures.clear()
+        self._failures[key] = failed, time.monotonic() + (_LATE if failed.late else _REMEMBERED)
+        return failed
 
     def is_proved(self, part: PricedMeasurement, kind: str) -> bool:
         """Return whether the text of a measurement proves by itself that a unit of a kind moves it as far as is claimed.
@@ -200,25 +232,23 @@ class StatementTrial:
         sql: str,
         places: Sequence[TrialPlace],
         cancellation: Cancellation,
-        until: float,
-    ) -> Sequence[EngineRow] | _Failure:
-        """Try one measurement in all places; databases that are gone are made anew, once. Return its rows, or what failed."""
+        limit: TimeLimit,
+    ) -> Outcome:
+        """Try one measurement in all places; databases that are gone are made anew, once."""
         ground = self._ready()
-        outcome = what_is_wrong(ground, measurement, sql, places, cancellation, until)
+        outcome = what_is_wrong(ground, measurement, sql, places, cancellation, limit)
         if outcome.wrong is not None and not ground.alive:
             with self._making:
                 self._ground = None if self._ground is ground else self._ground
-            outcome = what_is_wrong(self._ready(), measurement, sql, places, cancellation, until)
-        if outcome.wrong is None:
-            return outcome.rows
-        late = outcome.wrong.endswith(TOO_LONG)
-        return _Failure(self._logged(measurement, sql, outcome.place, outcome.wrong, late=late), late=late)
+            outcome = what_is_wrong(self._ready(), measurement, sql, places, cancellation, limit)
+        return outcome
 
-    def _logged(self, measurement: Measured, sql: str, place: TrialPlace, wrong: str, *, late: bool) -> str:
+    def _logged(self, measurement: Measured, sql: str, outcome: Outcome) -> str:
         """Log why a statement is refused, with the statement and made-up rows, under a number; return that.
 
         What took too long is no mistake on certain rows, and its statement is long.
         """
+        place = outcome.place
         number = hashlib.sha256(f"{place.name} {sql}".encode()).hexdigest()[:8]
         read = {source.table.name for source in measurement.relation.sources}
         rows = {
@@ -226,14 +256,21 @@ class StatementTrial:
             for name, made in self._subject.records[place.world].tables.items()
             if name in read
         }
-        shown = {} if late else {name: own[:_SHOWN] for name, own in rows.items()}
-        _LOG.error("trial %s: %s, in %s; made-up rows: %s; statement: %s", number, wrong, place.name, shown, sql)
+        shown = {} if outcome.late else {name: own[:_SHOWN] for name, own in rows.items()}
+        _LOG.error(
+            "trial %s: %s, in %s; made-up rows: %s; statement: %s", number, outcome.wrong, place.name, shown, sql
+        )
         return number
 
 
 def _of_proof(key: str) -> str:
     """Return what stands for a form whose price was proved."""
     return hashlib.sha256(f"proved {key}".encode()).hexdigest()
+
+
+def _of_shortness(key: str) -> str:
+    """Return what stands for a form of which not all was tried."""
+    return hashlib.sha256(f"short {key}".encode()).hexdigest()
 
 
 def _made_up_answer(table: AwaitedTable) -> ConstantTable:

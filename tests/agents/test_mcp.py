@@ -93,7 +93,7 @@ def _status(url: str, headers: Mapping[str, str] = {}, body: bytes | None = b"{}
 async def over_http(url: str, user: str, password: str) -> AsyncIterator[tuple[Client, Call]]:
     """Give an agent that brings a log-in with each request."""
     async with (
-        httpx2.AsyncClient(auth=(user, password), timeout=60) as client,
+        httpx2.AsyncClient(auth=(user, password), timeout=240) as client,
         agent(streamable_http_client(url, http_client=client)) as opened,
     ):
         yield opened

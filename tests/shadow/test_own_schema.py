@@ -4,13 +4,14 @@ import psycopg
 import pytest
 
 from dpsql.gateway.catalogue import virtual_tables
+from dpsql.gateway.catalogue.registry_rows import REGISTRY
 from dpsql.question import OWN_SETTINGS
 from dpsql.shadow.server.postgres import Postgres
 
 _TABLES = {
     "budget": virtual_tables._BUDGET,
     "charges": virtual_tables._CHARGES,
-    "registry": virtual_tables.REGISTRY,
+    "registry": REGISTRY,
     "audit": virtual_tables._AUDIT,
     "profile": virtual_tables._PROFILE,
     "releases": virtual_tables._RELEASES,

@@ -22,7 +22,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.trial.duckdb_ground import DuckDbGround
-from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, TrialPlace, trial_places
+from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, Optimized, TrialPlace, trial_places
 from dpsql.trial.moves import MeasuredNumbers, reader
 from dpsql.trial.postgres_ground import PostgresGround
 from dpsql.trial.spark_ground import SparkGround
@@ -48,8 +48,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute 
 WHERE c.relkind = 'r' AND n.nspname LIKE %s GROUP BY c.oid, n.nspname, c.relname
 """
 Reading = Callable[[Sequence[EngineRow]], MeasuredNumbers]
-Way = tuple[Ground, bool]
-"""Where a statement runs, and whether plainly."""
+Way = tuple[Ground, Optimized]
+"""Where a statement runs, and how far it is optimized."""
 
 
 class Divided(DuckDbGround):
@@ -148,9 +148,9 @@ class Admission:
 
     @staticmethod
     def _found(way: Way, sql: str, read: Reading, place: TrialPlace) -> MeasuredNumbers | str:
-        ground, plainly = way
+        ground, optimized = way
         try:
-            return read(ground.asked(ground.names.split(sql).at(place.name), Cancellation(), PATIENCE, plainly=plainly))
+            return read(ground.asked(ground.names.split(sql).at(place.name), Cancellation(), PATIENCE, optimized))
         except (GroundFailed, InternalError) as failed:
             return f"a failure ({failed})"
 
@@ -175,23 +175,23 @@ def admission(
     if engine.dialect.name == "duckdb":
         alone, divided = DuckDbGround(subject, optimizers, _FEW), Divided(subject, optimizers, directory)
         ways: Mapping[str, Way] = {
-            "no optimizer, one thread": (alone, True),
-            "one thread": (alone, False),
-            "no optimizer, several threads": (DuckDbGround(subject, optimizers, _MANY), True),
-            "several threads": (divided, False),
+            "no optimizer, one thread": (alone, Optimized.NOT),
+            "one thread": (alone, Optimized.AS_SERVED),
+            "no optimizer, several threads": (DuckDbGround(subject, optimizers, _MANY), Optimized.NOT),
+            "several threads": (divided, Optimized.AS_SERVED),
         }
     elif isinstance(engine, SparkEngine):
         sessions = {"one partition": engine.another_session}
         sessions |= {how: partial(SparkConnection.of, remote) for how, remote in others.items()}
-        ways = {how: (SparkGround(subject, connect), False) for how, connect in sessions.items()}
+        ways = {how: (SparkGround(subject, connect), Optimized.AS_SERVED) for how, connect in sessions.items()}
     else:
         assert dsn is not None
         alone_there, parallel = (Elsewhere(world, subject, dsn, settings) for settings in (_ALONE, _PARALLEL))
         ways = {
-            "where statements are tried": (PostgresGround(subject, world.server.dsn), False),
-            "loops and sorting": (alone_there, True),
-            "one process": (alone_there, False),
-            "several processes": (parallel, False),
+            "where statements are tried": (PostgresGround(subject, world.server.dsn), Optimized.AS_SERVED),
+            "loops and sorting": (alone_there, Optimized.NOT),
+            "one process": (alone_there, Optimized.AS_SERVED),
+            "several processes": (parallel, Optimized.AS_SERVED),
         }
     return Admission(court(policy, world, engine), ways, places, all_taken=not isinstance(engine, SparkEngine))
 

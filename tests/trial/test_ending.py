@@ -77,7 +77,8 @@ def test_a_trial_that_will_be_late_ends_early(
             asked += 1
             return super().asked(*given, **named)
 
-    monkeypatch.setattr(time, "monotonic", lambda: time.monotonic_ns() / 10**9 + asked * trial._LONGEST / 5)
+    monkeypatch.setattr(time, "monotonic", lambda: time.monotonic_ns() / 10**9 + asked * trial._LONGEST / 4)
+    monkeypatch.setattr(time, "process_time", time.monotonic)
     court = shop_courts["duckdb"]
     slow = StatementTrial(court.trial._subject, Slow, "tests", court.emitter, TriedForms(None), TrialMode.FORMS)
     with caplog.at_level(logging.ERROR, "dpsql.trial"), pytest.raises(TrialFailed):
