@@ -36,9 +36,7 @@ def test_a_source_that_is_down_is_not_missed(engine: str, policy: Policy, world:
 def test_several_columns_point_to_a_key_of_other_names(tmp_path: Path) -> None:
     """A return's item and ticket are those of a sale, where both tables call them otherwise."""
     policy = retail_policy(tmp_path, "tpcds", RETAIL)
-    public = {
-        name: dict.fromkeys(table.columns, (None,)) for name, table in policy.tables.items() if table.public
-    }
+    public = {name: dict.fromkeys(table.columns, (None,)) for name, table in policy.tables.items() if table.public}
     for records in made_up_records(policy, public, {}):
         places = {name: records.tables[name].columns.index for name in ("store_sales", "store_returns")}
         sales = {

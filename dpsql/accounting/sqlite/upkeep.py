@@ -11,7 +11,7 @@ from dpsql.accounting.mark import read_mark
 from dpsql.accounting.sql import lines
 from dpsql.accounting.sql.owner import Owner, owner
 from dpsql.accounting.sql.soundness import Examined, examined, wrong_lines
-from dpsql.accounting.sqlite.schema import APPEND_ONLY, VERSION
+from dpsql.accounting.sqlite.schema import APPEND_ONLY, VERSION, upgrade
 from dpsql.errors import ConfigError
 from dpsql.private_files import open_private
 
@@ -60,17 +60,16 @@ def owner_of(path: Path) -> Owner | None:
 
 
 def examine(path: Path) -> Examined:
-    """Return what a ledger's file holds, and whether all of it is as it was written.
+    """Return what a ledger's file holds, and whether all of it is as it was written, by this dpsql or an earlier one.
 
     Raises:
-        ConfigError: it can't be read, or is no ledger of this version.
+        ConfigError: it can't be read, or is no ledger.
     """
     try:
-        with _reading(path) as ledger:
-            (version,) = ledger.execute("PRAGMA user_version").fetchone()
-            recorded = owner(ledger) if version == VERSION else None
+        with _brought_up(path) as ledger:
+            recorded = owner(ledger)
             if recorded is None:
-                raise ConfigError(f"{path} is no ledger of version {VERSION}, but of {version}")
+                raise ConfigError(f"{path} belongs to no data set", hint="dpsql serve opens it, and makes it its own.")
             return examined(ledger, recorded, tuple(_wrong(ledger)))
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
@@ -101,7 +100,7 @@ def newest_lines(path: Path, role: str | None, limit: int) -> tuple[Entry, ...]:
         ConfigError: it can't be read.
     """
     try:
-        with _reading(path) as ledger:
+        with _brought_up(path) as ledger:
             return lines.newest(ledger, role, limit)
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
@@ -175,6 +174,30 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     os.close(open_private(path, os.O_RDONLY))
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as opened:
         yield opened
+
+
+@contextmanager
+def _brought_up(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a ledger as a ledger of this version: the file stays what it is, and what is changed is a copy of our own.
+
+    Raises:
+        ConfigError: it is no ledger, or a later dpsql's.
+    """
+    with _reading(path) as ledger:
+        (version,) = ledger.execute("PRAGMA user_version").fetchone()
+        if not 1 <= version <= VERSION:
+            raise ConfigError(
+                f"{path} is no ledger of version {VERSION} or before, but of {version}",
+                hint="A later dpsql wrote it: use that one." if version else None,
+            )
+        if version == VERSION:
+            yield ledger
+            return
+        # Without a name it is in memory, and on the disk as far as it is large, where nobody else can open it.
+        with closing(sqlite3.connect("")) as copy:
+            ledger.backup(copy)
+            upgrade(copy, version)
+            yield copy
 
 
 def _sync(path: Path) -> None:

@@ -161,12 +161,8 @@ def test_a_ledger_of_the_first_version_is_taken_over_once(tmp_path: Path, clock:
         SqliteLedger(path, clock, BIKES)
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_a_ledger_of_an_older_version_is_taken_over(tmp_path: Path, clock: Clock, version: int) -> None:
-    """With all that was charged and stored, which answers may be read off from now on."""
-    path = tmp_path / "ledger.db"
-    with SqliteLedger(path, clock, TAXI) as ledger:
-        ask(ledger, account_of(), item_of("a"))
+def older(path: Path, version: int) -> None:
+    """Make a ledger one of version 3 or 4, as an earlier dpsql wrote it."""
     connection = sqlite3.connect(path)
     connection.executescript(f"""
         ALTER TABLE charges DROP COLUMN first_read; ALTER TABLE charges DROP COLUMN last_read;
@@ -174,6 +170,15 @@ def test_a_ledger_of_an_older_version_is_taken_over(tmp_path: Path, clock: Clock
         {"DROP TABLE readings;" if version == 3 else ""}
     """)
     connection.close()
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_ledger_of_an_older_version_is_taken_over(tmp_path: Path, clock: Clock, version: int) -> None:
+    """With all that was charged and stored, which answers may be read off from now on."""
+    path = tmp_path / "ledger.db"
+    with SqliteLedger(path, clock, TAXI) as ledger:
+        ask(ledger, account_of(), item_of("a"))
+    older(path, version)
     with SqliteLedger(path, clock, TAXI) as ledger:
         assert ask(ledger, account_of(), item_of("a")) == {"a": b"release of a"}
         assert ledger.keep_readings(account_of(), {"x": ("a",)}) == {"x": ("a",)}

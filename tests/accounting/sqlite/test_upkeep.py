@@ -10,8 +10,9 @@ import pytest
 
 from dpsql.accounting.mark import mark_path
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_back
+from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, newest_lines, put_back
 from dpsql.errors import ConfigError
+from tests.accounting.sqlite.test_file import older
 
 
 @pytest.fixture
@@ -35,6 +36,37 @@ def test_a_copy_is_one_private_file(ledger: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is there already"):
         copy_ledger(ledger, tmp_path / "link")
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_copy_of_an_earlier_version_is_read(ledger: Path, tmp_path: Path, version: int) -> None:
+    """It is verified and put back, and stays as it is until it is opened to be written."""
+    with SqliteLedger(ledger, lambda: datetime.now(UTC)) as opened:
+        opened.advance("a reason")
+    now = examine(ledger)
+    copy_ledger(ledger, tmp_path / "copy")
+    older(tmp_path / "copy", version)
+    assert examine(tmp_path / "copy") == now
+    assert newest_lines(tmp_path / "copy", None, 5) == newest_lines(ledger, None, 5)
+    assert behind(ledger, examine(tmp_path / "copy")) == 0
+    put_back(tmp_path / "copy", ledger, ".before")
+    for file in (ledger, tmp_path / "copy"):
+        with closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("PRAGMA user_version").fetchone() == (version,)
+    with SqliteLedger(ledger, lambda: datetime.now(UTC)):
+        assert examine(ledger) == now
+
+
+def test_what_is_wrong_with_an_earlier_version_is_said(ledger: Path) -> None:
+    """A trigger that is gone is not made anew in silence; a later version is another dpsql's."""
+    older(ledger, 3)
+    with closing(sqlite3.connect(ledger)) as connection:
+        connection.execute("DROP TRIGGER charges_no_DELETE")
+    assert any("charges_no_DELETE" in line for line in examine(ledger).wrong)
+    with closing(sqlite3.connect(ledger)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(ConfigError, match="but of 99"):
+        examine(ledger)
 
 
 def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
