@@ -62,6 +62,8 @@ class Settings:
     """How intervals are written: postgres, postgres_verbose or iso_8601."""
     temporary: tuple[TemporaryTable, ...] = ()
     """The session's temporary tables that the statement may name."""
+    estimates: bool = False
+    """Whether another PostgreSQL plans by what EXPLAIN says, as postgres_fdw does with `use_remote_estimate`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from dpsql.gateway.catalogue.virtual_tables import (
     with_accounts,
 )
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.explaining.explain import Free, explain
+from dpsql.gateway.explaining.explain import Free, explain, explain_rows
 from dpsql.gateway.explaining.foreseen import Knowledge
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.explaining.rights import rights
@@ -95,6 +95,8 @@ class Gateway(PlannedQuestions):
             return preview
         if (reply := self._known_rows(analyzed, request)) is not None:
             return reply
+        if request.settings.estimates and _is_plan_of_rows(analyzed):
+            return Reply(explain_rows(), released=False)
         columns = _refused_or_empty(analyzed)
         if columns is not None and analyzed.statement is not None:
             role = self._deps.policy.roles[request.asker.role]
@@ -174,7 +176,8 @@ class Gateway(PlannedQuestions):
                 "Refused: this form of statement failed by a bug of dpsql; what was answered before stays free"
             )
         known = Knowledge(self._profiles.of(request), self._measuring.stored(priced, request, epoch))
-        return Reply(explain(priced, prefix, self._deps.engine.edition, known, free, further))
+        edition, estimates = self._deps.engine.edition, request.settings.estimates
+        return Reply(explain(priced, prefix, edition, known, free, further, estimates=estimates))
 
     def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:
         """Return the reply to a statement that reads dpsql's own tables, or takes the profile."""
@@ -333,6 +336,14 @@ class Gateway(PlannedQuestions):
         evaluator = self._deps.evaluator(request.settings, request.asker.user)
         digits = session_digits(request.settings)
         return Reading(evaluator, self._emitter, request.cancellation, clamp, digits, self._profiles.of(request))
+
+
+def _is_plan_of_rows(analyzed: AnalyzedStatement) -> bool:
+    """Return whether a statement explains rows of a protected table, which are refused."""
+    statement, refusal = analyzed.statement, analyzed.refusal
+    if statement is None or refusal is None or statement.wrap is not Wrap.EXPLAIN:
+        return False
+    return refusal.because == "rows-of-protected-table"
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:

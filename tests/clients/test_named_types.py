@@ -119,5 +119,12 @@ def test_another_server_imports_the_tables(site: Site) -> None:
         shown = "SELECT attname, atttypid::regtype::text FROM pg_attribute WHERE attrelid = 'visits'::regclass AND attnum > 0"
         types = owner.execute(shown).fetchall()
         asked = owner.execute("SELECT count(*) FROM visits WHERE ward = 1").fetchall()
+        owner.execute("ALTER SERVER private OPTIONS (use_remote_estimate 'true')")
+        estimated = owner.execute("SELECT count(*) FROM visits WHERE ward = 1").fetchall()
+        grouped = owner.execute("SELECT ward, count(*) FROM visits GROUP BY ward ORDER BY ward").fetchall()
+        with pytest.raises(psycopg.Error, match="rows of visits are protected"):
+            owner.execute("SELECT * FROM visits")
+    assert estimated == asked
+    assert (1, 300) in grouped
     assert types == [("patient", "bigint"), ("felt", "mood"), ("ward", "bigint")]
     assert asked == [(300,)]

@@ -33,6 +33,8 @@ from dpsql.shadow.splice import shadow_literal
 
 _NODE = "Private Answer"
 
+_FOUND = 200
+"""Groups that are thought of where they are found out: as many as PostgreSQL thinks of."""
 _MARGINS = 3
 """Mean absolute errors in a margin at 95 %, of Laplace noise (ln 20)."""
 
@@ -67,10 +69,13 @@ def explain(
     known: Knowledge = NO_KNOWLEDGE,
     free: Free = ALL_TO_PAY,
     further: Sequence[str] = (),
+    *,
+    estimates: bool = False,
 ) -> str:
     """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
 
-    `edition` is the copy of the records that would be asked, `further` what else is said in the end.
+    `edition` is the copy of the records that would be asked, `further` what else is said in the end. `estimates` says that
+    the first line has costs in PostgreSQL's form.
     It is named and typed as EXPLAIN's own output is. FORMAT TEXT has a line a row. The others have one value,
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
     """
@@ -86,6 +91,22 @@ def explain(
         return f'SELECT {shadow_literal(as_yaml(node))}::text AS "QUERY PLAN"'  # a literal only
     if "xml" in options:
         return f'SELECT pg_dpsql.xml_of({shadow_literal(as_xml(node))}) AS "QUERY PLAN"'
+    if estimates:
+        rows = max((len(scope.plan.groups.shown) for scope in priced.scopes), default=0) or _FOUND
+        lines[0] += f"  (cost=0.00..1.00 rows={rows} width=32)"
+    return _shown(lines)
+
+
+def explain_rows() -> str:
+    """Return a SELECT of a plan for rows that are protected, with the costs of what nobody should choose.
+
+    postgres_fdw asks for it before it asks what an aggregate costs there.
+    """
+    costs = "cost=1000000000.00..1000000000.00 rows=1000000 width=32"
+    return _shown([f"Rows that are protected: refused when they are asked for  ({costs})"])
+
+
+def _shown(lines: Sequence[str]) -> str:
     array = ", ".join(shadow_literal(line) for line in lines)
     source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only

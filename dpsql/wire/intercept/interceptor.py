@@ -50,6 +50,7 @@ _FACTS = (
     "pg_catalog.current_setting('array_nulls')",
     "pg_catalog.current_setting('transform_null_equals')",
     "pg_catalog.current_setting('timezone_abbreviations')",
+    "pg_catalog.current_setting('application_name') = 'postgres_fdw'",
     "pg_dpsql.masked()",
     "pg_dpsql.temporary()",
     "pg_catalog.current_setting('statement_timeout')",
@@ -251,7 +252,8 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
     told = ["" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]]
-    own, (zone, path, dates, intervals, strings, nulls, equals, abbreviations, masked, made) = told[:_OWN], told[_OWN:]
+    own, more = told[:_OWN], told[_OWN:]
+    zone, path, dates, intervals, strings, nulls, equals, abbreviations, estimates, masked, made = more
     _require_read_alike(strings, nulls, equals, abbreviations, intervals)
     if masked != "f":
         raise AccessDenied(
@@ -275,6 +277,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
         date_style=style,
         interval_style=intervals,
         temporary=tables,
+        estimates=estimates == "t",
     )
 
 
