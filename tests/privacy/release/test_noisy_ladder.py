@@ -40,6 +40,7 @@ def _units() -> Mapping[str, Sequence[int]]:
         "one row": [1] * 20_000,
         "alike": (draw.poisson(6, 50_000) + 1).tolist(),
         "heavy": np.minimum(draw.pareto(1.6, 100_000) + 1, 20_000).astype(int).tolist(),
+        "customers": [*[1] * 1_200, *[4] * 60, *[20] * 13, *[80] * 4, 300, 600],
         "planes": draw.integers(20, 160, 53).tolist(),
         "nobody": [],
     }
@@ -155,6 +156,15 @@ def test_what_a_bound_takes_off_is_within_its_reach(rows: int, epsilon: Fraction
         reaches.append(ladder.reach(rows))
     assert np.mean(np.array(errors) <= np.array(reaches)) >= 0.92
     assert np.median(reaches) <= 4 * np.quantile(errors, 0.95)
+
+
+def test_it_is_said_where_many_rows_are_a_few_units(counted: Sums) -> None:
+    """Nineteen customers have half of the rows, and cannot be seen: margins do not cover them, and who asks hears of it."""
+    search, units = RowsPerUnit(counted, Fraction(1) / (SHARE + 1)), _units()["customers"]
+    chosen = [ladder.chosen(counted) for ladder in _drawn(search, units, _RUNS)]
+    missed = [one for one in chosen if np.maximum(np.array(units) - one.rows, 0).sum() > one.cut + one.doubt]
+    assert len(missed) > _RUNS / 2
+    assert np.mean([one.few for one in missed]) > 0.9
 
 
 @pytest.mark.parametrize("place", range(4, 9))
