@@ -6,7 +6,7 @@ Each has a server's pieces of its own. What is exact is counted once; noise, and
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -83,6 +83,8 @@ class DataSet:
     """What stands for each word of a question: `{a}` and `{b}` are numbers, `{g}` and `{h}` keys, `{f}` a condition."""
     filters: tuple[str, ...]
     """All rows, many, some, few and very few."""
+    made: Callable[[], dict[str, Sequence[object]]] | None = None
+    """Makes the columns, if it is none of the sets here."""
 
 
 TRIPS = DataSet(
@@ -192,7 +194,7 @@ def _fill(data: DataSet, path: Path) -> None:
             for table in (_ROOT / "tests" / "flights" / "data").glob("*.parquet"):
                 connection.execute(f"CREATE TABLE {table.stem} AS SELECT * FROM read_parquet('{table}')")
             return
-        records = pa.table(labs() if data is LABS else patients())  # noqa: F841  (DuckDB reads it by its name)
+        records = pa.table(data.made() if data.made else labs() if data is LABS else patients())  # noqa: F841  (DuckDB reads it by its name)
         connection.execute(f"CREATE TABLE {data.name} AS SELECT * FROM records")
 
 
