@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.records import PAYMENT_TYPES, SEGMENTS
+from benchmarks.peers.records import LABS, PAYMENT_TYPES, SEGMENTS
 
 Declared = dict[str, dict[str, Any]]
 EPSILON = 1.0
@@ -20,7 +20,6 @@ _CONFIG = {
     "shadow": {"directory": "shadow"},
     "ledger": "sqlite:///ledger.db",
 }
-_UNITS = {"passenger": ["taxi"], "customer": ["customer", "orders"], "patient": ["prostate"]}
 
 
 def declared(rows: int) -> Declared:
@@ -82,8 +81,32 @@ def declared(rows: int) -> Declared:
     }
 
 
+def declared_labs(max_rows: int | str) -> Declared:
+    """Return the declaration of the laboratory results, of which so many of one patient count; dpsql alone knows `auto`."""
+    return {
+        LABS: {
+            "unit": "patient",
+            "column": "patient_id",
+            "max_rows": max_rows,
+            "expected_rows": 100_000,
+            "columns": {
+                "result_id": {"type": "integer"},
+                "patient_id": {"type": "bigint"},
+                "taken_at": {"type": "timestamp", "bounds": ["2024-01-01", "2025-01-01"]},
+                "test": {"type": "text", "values": ["glucose", "sodium", "potassium", "creatinine", "lactate", "crp"]},
+                "ward": {"type": "text", "values": ["Surgery", "Cardiology", "Oncology", "ICU"]},
+                "value": {"type": "double precision", "bounds": [0, 300]},
+                "cost": {"type": "double precision", "bounds": [0, 100]},
+            },
+        }
+    }
+
+
 def configure(directory: Path, engine: dict[str, str | bool], tables: Declared, epsilon: float = PLENTY) -> Path:
     """Write dpsql's configuration with a role for each unit that pays `epsilon`; return its file. JSON is YAML."""
+    units: dict[str, list[str]] = {}
+    for name, table in tables.items():
+        units.setdefault(table["unit"], []).append(name)
     roles = {
         unit: {
             "protects": unit,
@@ -92,9 +115,9 @@ def configure(directory: Path, engine: dict[str, str | bool], tables: Declared, 
             "limits": {"runs": 10**9},
             "tables": own,
         }
-        for unit, own in _UNITS.items()
+        for unit, own in units.items()
     }
-    budget = {unit: {"epsilon": _MOST, "delta": 0.5} for unit in _UNITS}
+    budget = {unit: {"epsilon": _MOST, "delta": 0.5} for unit in units}
     (directory / "schemas").mkdir(parents=True)
     for name, table in tables.items():
         schema = {

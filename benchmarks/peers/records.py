@@ -1,5 +1,6 @@
 """The records that all systems are asked about: made up, from a seed, and the same ones in DuckDB and in PostgreSQL."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -7,6 +8,7 @@ import numpy as np
 import psycopg
 
 from dpsql.demo.trips import PAYMENTS, Columns, trips
+from tests.truth.data_sets import labs
 
 _SEED = 2013
 _PEOPLE_PER_TRIP = 0.405
@@ -38,14 +40,27 @@ _TYPES = {
     "age": "integer",
     "pirads": "integer",
     "gleason": "integer",
+    "result_id": "integer",
+    "taken_at": "timestamp",
+    "test": "text",
+    "ward": "text",
+    "value": "double precision",
+    "cost": "double precision",
 }
 KEYS = {"taxi": "trip_id", "customer": "c_custkey", "orders": "o_orderkey", "prostate": "patient_id"}
+LABS = "labs"
+_ALL_KEYS = {**KEYS, LABS: "result_id"}
 
 
 def write_duckdb(path: Path, rows: int) -> None:
     """Write the four tables to a new DuckDB file."""
+    write_tables(path, make(rows))
+
+
+def write_tables(path: Path, tables: Mapping[str, Columns]) -> None:
+    """Write tables to a new DuckDB file."""
     with duckdb.connect(path) as connection:
-        for table, columns in make(rows).items():
+        for table, columns in tables.items():
             connection.register("made", columns)
             cast = ", ".join(f"CAST({name} AS {_TYPES[name]}) AS {name}" for name in columns)
             connection.execute(f"CREATE TABLE {table} AS SELECT {cast} FROM made")  # noqa: S608 # our own names
@@ -55,7 +70,7 @@ def write_duckdb(path: Path, rows: int) -> None:
 def write_postgres(dsn: str, file: Path) -> None:
     """Copy the tables of a DuckDB file to PostgreSQL, with the keys that a DBA would declare, and let a reader read them."""
     with duckdb.connect(file, read_only=True) as source, psycopg.connect(dsn) as target:
-        for table, key in KEYS.items():
+        for (table,) in source.execute("SHOW TABLES").fetchall():
             cursor = source.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608 # our own names
             names = [column[0] for column in cursor.description or ()]
             declared = ", ".join(f"{name} {_TYPES[name]} NOT NULL" for name in names)
@@ -69,7 +84,7 @@ def write_postgres(dsn: str, file: Path) -> None:
                 while chunk := lines.read(_CHUNK):
                     copy.write(chunk)
             text.unlink()
-            target.execute(f"ALTER TABLE {table} ADD PRIMARY KEY ({key})".encode())
+            target.execute(f"ALTER TABLE {table} ADD PRIMARY KEY ({_ALL_KEYS[table]})".encode())
         target.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
         target.commit()
         target.autocommit = True
@@ -98,6 +113,20 @@ def make(rows: int) -> dict[str, Columns]:
             "pirads": draw.choice(np.arange(1, 6), _PATIENTS, p=(0.05, 0.15, 0.25, 0.35, 0.2)),
             "gleason": draw.choice(np.arange(5, 11), _PATIENTS, p=(0.03, 0.42, 0.35, 0.1, 0.07, 0.03)),
         },
+    }
+
+
+def make_labs() -> dict[str, Columns]:
+    """Return the laboratory results of 5,000 people within the declared bounds: who is sicker has more, and higher ones."""
+    made = {name: np.asarray(column) for name, column in labs().items()}
+    return {
+        LABS: {
+            "result_id": np.arange(1, len(made["value"]) + 1),
+            **{name: made[name] for name in ("patient_id", "test", "ward")},
+            "taken_at": made["taken_at"].astype("datetime64[us]"),
+            "value": made["value"].clip(0, 300),
+            "cost": made["cost"].clip(0, 100),
+        }
     }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -53,6 +54,7 @@ QUESTIONS = (
     "{h}: avg({b}) DESC LIMIT 3",
 )
 """Each a value of all rows, or of the groups that a key before the colon makes: of all, or of the first by that value."""
+EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 _RANKED = " DESC LIMIT "
 
 
@@ -95,9 +97,15 @@ class Asked:
         return text.format(**self.data.words, owner=self.data.owner)
 
 
-def every(data: DataSet) -> list[Asked]:
-    """Return all questions about each of five parts of a data set."""
-    return [Asked(data, question, where) for question in QUESTIONS for where in data.filters]
+def every(data: DataSet) -> list[tuple[Asked, Fraction]]:
+    """Return all questions about each of five parts of a data set, at each ε."""
+    return [(Asked(data, *asked), epsilon) for *asked, epsilon in product(QUESTIONS, data.filters, EPSILONS)]
+
+
+def a_third(data: DataSet) -> list[tuple[Asked, Fraction]]:
+    """Return each question about each part at one ε, so that each question, and each part, is asked at all of them."""
+    pairs = product(enumerate(QUESTIONS), enumerate(data.filters))
+    return [(Asked(data, question, where), EPSILONS[(i + j) % len(EPSILONS)]) for (i, question), (j, where) in pairs]
 
 
 Values = Mapping[object, tuple[float | None, ...]]

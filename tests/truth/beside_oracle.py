@@ -11,11 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import median
 
-from tests.truth.asking import Asked, Place, every, place
+from tests.truth.asking import EPSILONS, Asked, Place, every, place
 from tests.truth.data_sets import DATA_SETS, PATIENTS, DataSet
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "accuracy.md"
-EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 ANSWERS, FEW = 21, 5
 """How many are asked for of each cell; and of each C on the way to the best one."""
 _USUAL, _OVER = 20, 1.5
@@ -81,13 +80,12 @@ def _best(data: DataSet, error: Callable[[int], float]) -> Sequence[int]:
     return sorted(tried, key=tried.__getitem__)[:2]
 
 
-def cells(data: DataSet, wanted: Iterable[Asked] | None = None) -> Iterator[Cell]:
-    """Measure all cells of a data set."""
+def cells(data: DataSet, wanted: Iterable[tuple[Asked, Fraction]] | None = None) -> Iterator[Cell]:
+    """Measure all cells of a data set, or some."""
     with place(data) as served:
-        for asked in wanted or every(data):
+        for asked, epsilon in wanted or every(data):
             if served.true(asked):
-                for epsilon in EPSILONS:
-                    yield measured(served, asked, epsilon)
+                yield measured(served, asked, epsilon)
 
 
 def medians(found: Sequence[Cell]) -> tuple[float, float]:

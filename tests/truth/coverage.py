@@ -5,7 +5,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import sqrt
@@ -19,7 +19,6 @@ from tests.truth.beside_oracle import PAGE
 from tests.truth.data_sets import DATA_SETS, DataSet
 
 ANSWERS = 400
-EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 _WANTED, _CHANCE = 0.935, 3
 """A cell fails if it is covered less than that, by more than so many standard deviations of what chance may do."""
 _UNLIKELY = 0.8
@@ -76,13 +75,14 @@ def covered(place: Place, asked: Asked, epsilon: Fraction, answers: int = ANSWER
     return Covered(*of, share, silent / number, width, 1 - len(pairs) / number, answers)
 
 
-def cells(data: DataSet, answers: int = ANSWERS) -> Iterator[Covered]:
-    """Measure all cells of a data set."""
+def cells(
+    data: DataSet, answers: int = ANSWERS, wanted: Iterable[tuple[Asked, Fraction]] | None = None
+) -> Iterator[Covered]:
+    """Measure all cells of a data set, or some."""
     with place(data) as served:
-        for asked in every(data):
+        for asked, epsilon in wanted or every(data):
             if served.true(asked):
-                for epsilon in EPSILONS:
-                    yield covered(served, asked, epsilon, answers)
+                yield covered(served, asked, epsilon, answers)
 
 
 def told(seen: Sequence[Covered]) -> list[Covered]:

@@ -227,7 +227,7 @@ def shares(found: Sequence[Cell]) -> tuple[float, float]:
 
 
 def table(found: Sequence[Cell]) -> Iterator[str]:
-    """Yield the lines of the page."""
+    """Yield the lines of the page: all cells together, and those of each table's largest and smallest part."""
     yield "| | level | cells | all answers within it | the silent ones | err in silence | say so for nothing | mean ε |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, level in product(dict.fromkeys(cell.data for cell in found), NoiseLevel):
@@ -243,7 +243,9 @@ def table(found: Sequence[Cell]) -> Iterator[str]:
     yield f"| | rows | {' | '.join(level.value for level in NoiseLevel)} |"
     yield "|---|---|---|---|---|"
     shown = {cell.key: cell for cell in found if not cell.profile}
-    for data, question, where, rows in dict.fromkeys(key[:4] for key in shown):
+    of_parts = dict.fromkeys((cell.rows, cell.data) for cell in found)
+    ends = {(end(rows for rows, name in of_parts if name == data), data) for _, data in of_parts for end in (min, max)}
+    for data, question, where, rows in dict.fromkeys(key[:4] for key in shown if (key[3], key[0]) in ends):
         some = [shown[data, question, where, rows, level.value] for level in NoiseLevel]
         part = "" if where == "TRUE" else f", `{where}`"
         yield f"| {data}: `{question}`{part} | {rows:,} | {' | '.join(map(_said, some))} |"

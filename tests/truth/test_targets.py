@@ -8,13 +8,15 @@ from tests.truth.asking import Asked, place
 from tests.truth.data_sets import LABS, PATIENTS, TRIPS, DataSet
 from tests.truth.targets import FILTERS, MARK, PAGE, QUESTIONS, measured, page_with, shares
 
-_SELDOM, _OFTEN = 0.02, 0.25
-"""The shares of answers that may err by more in silence, and that may say so for nothing, where units are few."""
+_SELDOM = 0.02
+"""The share of answers that may err by more in silence."""
+_OFTEN = {TRIPS: 0.15, PATIENTS: 0.15, LABS: 0.35}
+"""The shares that may say so for nothing: most where units are few, and nobody can tell what their C takes off."""
 _EPOCHS = 40
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("data", [TRIPS, PATIENTS, LABS], ids=lambda data: data.name)
+@pytest.mark.parametrize("data", _OFTEN, ids=lambda data: data.name)
 def test_targets_keep_their_word(data: DataSet) -> None:
     """At each level, of each statistic, in parts of a thousand rows to a million."""
     with place(data) as served:
@@ -22,7 +24,7 @@ def test_targets_keep_their_word(data: DataSet) -> None:
         found = [cell for one in asked if served.true(one) for cell in measured(served, one, epochs=_EPOCHS)]
     silent, alarmed = shares(found)
     assert silent < _SELDOM
-    assert alarmed < _OFTEN
+    assert alarmed < _OFTEN[data]
 
 
 def test_the_page_has_a_place_for_the_table() -> None:

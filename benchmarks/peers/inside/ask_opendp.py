@@ -1,7 +1,7 @@
-"""OpenDP with Polars over the trips of a DuckDB file; run by its own environment's Python.
+"""OpenDP with Polars over a table of a DuckDB file; run by its own environment's Python.
 
 It speaks no SQL: each question is one of the aggregates of `benchmarks/peers/aggregates.py`, and is built once.
-At most `max_rows` rows of each passenger stay, which it selects itself; keys are those that are declared.
+At most `max_rows` rows of each unit stay, which it selects itself; keys are those that are declared.
 """
 
 import re
@@ -17,13 +17,13 @@ warnings.simplefilter("ignore")
 dp.enable_features("contrib", "honest-but-curious")
 _ASKED = re.compile(r"SELECT (?:(?P<by>\w+), )?(?P<what>\w+)\((?P<of>\*|\w+)\) AS v FROM (?P<table>\w+)")
 _CANDIDATES = 600
-"""Between how many values it chooses a median: a quarter of a dollar apart."""
+"""Between how many values it chooses a median."""
 
 
 def open_opendp(request: dict) -> partial:
     """Return what prepares questions about the declared tables."""
     with duckdb.connect(request["duckdb"], read_only=True) as file:
-        frames = {name: file.sql(f"SELECT * FROM {name}").pl().lazy() for name in ("taxi",)}  # noqa: S608
+        frames = {name: file.sql(f"SELECT * FROM {name}").pl().lazy() for name in request["tables"]}  # noqa: S608
     return partial(_prepare, frames, request["tables"])
 
 
