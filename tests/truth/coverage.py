@@ -72,7 +72,8 @@ def covered(place: Place, asked: Asked, epsilon: Fraction, answers: int = ANSWER
         errors, margins = np.array(pairs).T
         share, width = float(np.mean(errors <= margins)), float(np.median(margins) / np.quantile(errors, 0.95))
     of = (asked.data.name, asked.question, asked.where, float(epsilon))
-    return Covered(*of, share, silent / number, width, 1 - len(pairs) / number, answers)
+    asked_of = max(number, 1)  # a ranking may have no group
+    return Covered(*of, share, silent / asked_of, width, 1 - len(pairs) / asked_of, answers)
 
 
 def cells(
