@@ -96,10 +96,9 @@ CUSTOMERS, VISITORS = _set("customers", customers), _set("visitors", visitors)
 def cells(data: DataSet) -> Iterator[Covered]:
     """Measure all cells of a table."""
     with place(data) as served:
-        for asked in every(data):
-            if served.true(asked):
-                for epsilon in EPSILONS:
-                    yield covered(served, asked, epsilon, ANSWERS)
+        for asked, epsilon in every(data):
+            if epsilon in EPSILONS and served.true(asked):
+                yield covered(served, asked, epsilon, ANSWERS)
 
 
 def table(seen: Sequence[Covered]) -> Iterator[str]:
