@@ -122,6 +122,8 @@ test-tools: $(VENV)/ok
 	mkdir -p $(TOOLS)/node && cp tests/clients/drivers/tools/package.json $(TOOLS)/node && cd $(TOOLS)/node && npm install --silent --no-audit --no-fund
 	mkdir -p $(TOOLS)/evidence && cp tests/clients/drivers/tools/evidence.json $(TOOLS)/evidence/package.json && \
 	  cd $(TOOLS)/evidence && npm install --silent --no-audit --no-fund
+	mkdir -p $(TOOLS)/prisma && cp tests/clients/drivers/tools/prisma.json $(TOOLS)/prisma/package.json && \
+	  cd $(TOOLS)/prisma && npm install --silent --no-audit --no-fund --ignore-scripts
 	for needs in tests/clients/drivers/tools/needs/*.txt; do \
 	  place=$(TOOLS)/$$(basename $$needs .txt); \
 	  test -x $$place/bin/python || $(PYTHON) -m venv --without-pip $$place || exit 1; \

@@ -13,6 +13,7 @@ from dpsql.gateway.weight import weight
 from dpsql.privacy.release.profile import Profile
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.bind.counts import counts_of
 from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.syntax.read.parse import Statement
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
@@ -137,11 +138,12 @@ def _hashed(request: Request) -> str:
 
 
 def _bound(request: Request) -> Hashable:
-    """Return all that decides how a statement is bound: of parameters their types."""
+    """Return all that decides how a statement is bound: of parameters their types, and of a few whether they end anything."""
     settings = replace(
         request.settings, epsilon=None, error=None, empty_groups=None, clamp=None, reuse=None, digits=None
     )
-    return request.question.text, tuple(argument.type for argument in request.arguments), settings
+    counts = tuple(counts_of(request.question.text, request.arguments).items())
+    return request.question.text, tuple(argument.type for argument in request.arguments), counts, settings
 
 
 def _price(request: Request) -> Hashable:

@@ -20,6 +20,7 @@ from dpsql.gateway.session_settings import asked_of_empty_groups
 from dpsql.policy.model import Role, UniqueKey
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Argument, Asker, Cancellation, Settings
+from dpsql.rewrite.bind.counts import counts_of
 from dpsql.rewrite.bind.reading import BoundReader, is_moving
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.read.mentions import mentions
@@ -101,7 +102,8 @@ class PlannedQuestions:
 
     def _reader(self, request: Request) -> BoundReader:
         shadow = self._deps.evaluator(request.settings, request.asker.user)
-        return BoundReader(shadow, [argument.type for argument in request.arguments])
+        counts = counts_of(request.question.text, request.arguments)
+        return BoundReader(shadow, [argument.type for argument in request.arguments], counts)
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:

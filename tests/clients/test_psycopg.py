@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from tests.clients.asked import COLUMNS, GROUPED, LONG, REFUSED, ROWS, TABLES
-from tests.clients.data import BY_PAYMENT, LONG_TRIPS
+from tests.clients.data import BY_PAYMENT, LONG_TRIPS, TRIPS
 from tests.clients.site import Site
 
 
@@ -39,6 +39,21 @@ def test_prepares_by_itself_after_five(connection: psycopg.Connection) -> None:
     """The sixth execution is of a named statement."""
     answers = [connection.execute(f"{LONG}%s".encode(), (20,)).fetchall() for _ in range(8)]
     assert answers == [[(LONG_TRIPS,)]] * 8
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+@pytest.mark.parametrize("factory", [psycopg.Cursor, psycopg.RawCursor])
+def test_an_offset_of_none_may_be_a_parameter(
+    connection: psycopg.Connection, factory: type[psycopg.Cursor], prepare: bool
+) -> None:
+    """Prisma sends it so; another number would choose rows, also of the same prepared statement."""
+    with factory(connection) as cursor:
+        mark = b"$1" if factory is psycopg.RawCursor else b"%s"
+        counted = b"SELECT count(*) FROM (SELECT trip_id FROM trips WHERE 1=1 OFFSET " + mark + b") AS sub"
+        for _ in range(2):
+            assert cursor.execute(counted, (0,), prepare=prepare).fetchall() == [(TRIPS,)]
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                cursor.execute(counted, (1,), prepare=prepare)
 
 
 @pytest.mark.parametrize("factory", [psycopg.Cursor, psycopg.ClientCursor, psycopg.RawCursor])

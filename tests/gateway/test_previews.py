@@ -31,6 +31,7 @@ SHOWN = [
     "SELECT day::text, tip::numeric(10,2) FROM rides FETCH FIRST 5 ROWS ONLY",
     """SELECT "source"."substring1" FROM (SELECT SUBSTRING("rides"."paid", 1, 1234) AS "substring1", "rides"."fare"
        FROM "public"."rides") AS "source" LIMIT 10000""",
+    'SELECT "public"."rides"."rider", "public"."rides"."paid" FROM "public"."rides" WHERE 1=1 LIMIT 3 OFFSET 0',
     "SELECT left(paid, 100), substring(paid FROM 1 FOR 3) FROM rides LIMIT 5",
     "EXPLAIN SELECT * FROM rides LIMIT 100",
     "EXPLAIN (FORMAT JSON) SELECT * FROM rides LIMIT 100",
@@ -38,6 +39,8 @@ SHOWN = [
 NOT_SHOWN = [
     "SELECT * FROM rides",
     "SELECT * FROM rides WHERE fare > 100 LIMIT 100",
+    "SELECT * FROM rides WHERE 1 = 1 AND fare > 100 LIMIT 100",
+    "SELECT * FROM rides WHERE 1 = 2 OR fare = fare LIMIT 100",
     "SELECT * FROM rides ORDER BY fare DESC LIMIT 1",
     "SELECT fare + 1 FROM rides LIMIT 100",
     "SELECT left(paid, rider) FROM rides LIMIT 100",

@@ -22,6 +22,10 @@ SELECT zone_id, EXISTS (SELECT 1 FROM trips WHERE pickup_zone = zone_id AND fare
 --> answered, 1 measurement
 SELECT zone_id FROM zones AS z WHERE NOT EXISTS (SELECT 1 FROM trips AS t WHERE t.pickup_zone = z.zone_id) ORDER BY 1;
 
+-- in such a condition, as Prisma writes it
+--> answered, 1 measurement
+SELECT zone_id FROM zones WHERE EXISTS (SELECT t0.pickup_zone FROM trips AS t0 WHERE (t0.fare > 100 AND (zones.zone_id) = (t0.pickup_zone))) ORDER BY 1;
+
 -- in a condition on private ones, as a value that is released first
 --> answered, 2 measurements
 SELECT count(*) FROM trips WHERE fare > 20 OR EXISTS (SELECT 1 FROM rides WHERE age > 99);

@@ -129,3 +129,11 @@ SELECT count(*) FROM rides r, (VALUES (1), (2)) AS v (x) WHERE fare > 2 * (SELEC
 -- one value of the first row of others
 --> refused 42501: PARTITION BY the privacy unit
 SELECT sum((SELECT s.age FROM rides s WHERE s.from_zone = r.from_zone ORDER BY s.age LIMIT 1)) FROM rides r;
+
+-- grouped by what is equal, as Django writes it: of units
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE (SELECT sum(s.tip) FROM rides s WHERE s.rider = r.rider GROUP BY s.rider) > 20;
+
+-- grouped by what is equal, as Django writes it: beside public rows
+--> answered, 1 measurement
+SELECT z.zone_id, (SELECT count(*) FROM trips t WHERE t.pickup_zone = z.zone_id GROUP BY t.pickup_zone) AS n FROM zones z ORDER BY 1;

@@ -6,7 +6,7 @@ The parser's tree is written again, and PostgreSQL binds that, too: it must say 
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from sqlglot import exp
@@ -15,6 +15,7 @@ from dpsql.errors import Unsupported
 from dpsql.lexer import literals
 from dpsql.lexer.tokens import TEXTS, Token, tokens
 from dpsql.rewrite.bind.binder import Binder
+from dpsql.rewrite.bind.counts import Counts, with_counts
 from dpsql.rewrite.bind.ctes_inside import with_ctes_inside
 from dpsql.rewrite.bind.joins_in_line import with_joins_in_line
 from dpsql.rewrite.bind.names import with_own_names
@@ -43,6 +44,8 @@ class BoundReader:
     binder: Binder
     types: Sequence[str] = ()
     """The types of the statement's parameters."""
+    counts: Counts = field(default_factory=dict)
+    """The values of those that say how many rows there are to be."""
 
     def __call__(self, query: str) -> exp.Query | None:
         """Return the tree of a query; None where our reading is not PostgreSQL's.
@@ -65,6 +68,7 @@ class BoundReader:
         with_own_names(tree)
         with_ctes_inside(tree)
         with_tables_in_place(tree)
+        with_counts(tree, self.counts)
         return tree
 
     def _is_read(self, text: str, tree: exp.Query) -> bool:

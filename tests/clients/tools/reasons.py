@@ -13,4 +13,13 @@ REASONS: dict[tuple[str, str], str] = {
     ("Soda Core 3", "values of"): "asks for the values that occur, also of columns whose values are not declared",
     ("LangChain's SQLDatabase", "get_table_info"): "has no sample rows, or made-up ones",
     ("sqlmesh", "plan and apply"): "would write tables",
+    ("Alembic", "writes"): "would write a table of its own",
+    ("Piccolo", "batch"): "reads rows, and passes over the refusal: gives none",
+    ("Pony", "existence"): "asks for a row with all its columns: ask `count() > 0`",
+    ("Pony", "select().limit"): "rows (`rows-of-protected-table`)",
+    (
+        "querychat",
+        "get_schema",
+    ): "asks for the extremes of all columns at once, of which some have no bounds: shows none",
+    ("querychat", "rows"): "rows (`rows-of-protected-table`)",
 }

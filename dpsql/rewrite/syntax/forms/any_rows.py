@@ -63,9 +63,15 @@ def _is_plain(inner: exp.Select) -> bool:
 
 
 def _any(inner: exp.Select) -> exp.Expr:
+    """Return whether there is any row; a role that may not name the columns that are selected is told so."""
     query = exp.Select(**{name: inner.args[name] for name in ("from_", "joins", "where") if inner.args.get(name)})
-    named = _columns_named(inner)
-    if named:  # a role that may not name them is told so
+    names, named = Offered.of(inner), _columns_named(inner)
+    if names.outer(query):  # in another subquery the row beside it could not be seen
+        own = [each.this for each in named if isinstance(each.this, exp.Column) and names.has(each.this)]
+        nulls = [exp.Is(this=column, expression=exp.Null()) for column in own]
+        where = query.args["where"].this if query.args.get("where") else exp.true()
+        query.set("where", exp.Where(this=exp.and_(where, exp.or_(exp.true(), *nulls))))
+    elif named:
         query.set("expressions", named)
         query = exp.select().from_(exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("found"))))
     query.set("expressions", [exp.alias_(exp.Anonymous(this="bool_or", expressions=[exp.true()]), "any", quoted=True)])

@@ -178,20 +178,29 @@ class _Select:
         return exp.Paren(this=exp.and_(present(key), *equal, copy=False)) if equal else present(key)
 
     def _value(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
-        """Return what stands for one value: aggregates, or what is looked up by a public table's key."""
-        if not parts.pairs or inner.args.get("group") or inner.args.get("having"):
+        """Return what stands for one value: aggregates, or what is looked up by a public table's key.
+
+        With a GROUP BY of what is equal in all rows, as Django writes it, there is no value of no rows, and so no 0.
+        """
+        keys, grouped = [inside for inside, _ in parts.pairs], inner.args.get("group") is not None
+        if not keys or inner.args.get("having") or (grouped and not _groups_by_some_of(inner, keys)):
             return None
         calls = aggregates_of(inner)
         if not calls:
-            return self._looked_up(inner, parts, output)
+            return None if grouped else self._looked_up(inner, parts, output)
         if has_columns_outside(output, calls):
             return None
-        if not self._by_unit(inner, [inside for inside, _ in parts.pairs]):
+        if not self._by_unit(inner, keys):
             # It is computed where it is released: here, what is released has no bounds.
             key, (column,) = self._join(inner, parts, (output,))
-            return column if is_null_of_nothing(output, calls) else _or_of_nothing(key, column, output, calls)
+            return (
+                column if grouped or is_null_of_nothing(output, calls) else _or_of_nothing(key, column, output, calls)
+            )
         _, columns = self._join(inner, parts, calls)
-        values = {render(call): value_of(column, call) for column, call in zip(columns, calls, strict=True)}
+        values = {
+            render(call): column if grouped else value_of(column, call)
+            for column, call in zip(columns, calls, strict=True)
+        }
         return exp.Paren(this=with_values(output.copy(), values))
 
     def _looked_up(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
@@ -255,6 +264,13 @@ def _groups_only_by(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
     group = inner.args.get("group")
     texts = {render(key) for key in keys} | {"1"}
     return group is None or all(render(element) in texts for element in group.expressions)
+
+
+def _groups_by_some_of(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
+    """Return whether GROUP BY has some of these columns, and nothing else."""
+    group = inner.args["group"]
+    plain = bool(group.expressions) and not any(value for name, value in group.args.items() if name != "expressions")
+    return plain and {render(element) for element in group.expressions} <= {render(key) for key in keys}
 
 
 def _or_of_nothing(key: exp.Expr, value: exp.Expr, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:

@@ -22,8 +22,8 @@ from dpsql.rewrite.syntax.whole.column_probes import limit_of
 from dpsql.rewrite.syntax.whole.scopes import declared
 
 _READ_AS = "_dpsql_made_up"
-_OUTER = {"expressions", "from_", "limit", "offset", "order"}
-_INNER = {"expressions", "from_"}
+_OUTER = {"where", "expressions", "from_", "limit", "offset", "order"}
+_INNER = {"where", "expressions", "from_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ def _read(tree: exp.Expr, clauses: set[str], ctes: Mapping[str, exp.CTE] = Mappi
     """Return the table whose rows a query passes on, each unchanged, also through CTEs; None of another query."""
     if not isinstance(tree, exp.Select) or {key for key, value in tree.args.items() if value} - {*clauses, "with_"}:
         return None
+    if tree.args.get("where") and not _is_true(tree.args["where"].this):
+        return None
     if not tree.expressions or not all(_is_plain(output.unalias()) for output in tree.expressions):
         return None
     ctes = {**ctes, **_ctes(tree)}
@@ -90,6 +92,14 @@ def _read(tree: exp.Expr, clauses: set[str], ctes: Mapping[str, exp.CTE] = Mappi
             return None if cte.args["alias"].args.get("columns") else _read(cte.this, _INNER, others)
         case _:
             return None
+
+
+def _is_true(node: exp.Expr) -> bool:
+    """Return whether a condition is one that Prisma writes where it has none: 1 = 1."""
+    node = node.unnest()
+    if isinstance(node, exp.EQ):
+        return isinstance(node.this, exp.Literal) and node.this == node.expression
+    return isinstance(node, exp.Boolean) and bool(node.this)
 
 
 def _ctes(tree: exp.Select) -> Mapping[str, exp.CTE]:

@@ -28,7 +28,8 @@ export async function tried(part, name, work) {
   try {
     told = { got: await work() };
   } catch (failed) {
-    const detail = failed?.detail ? `\nDETAIL:  ${failed.detail}` : "";
+    const said = failed?.detail ?? failed?.meta?.driverAdapterError?.cause?.detail;
+    const detail = said ? `\nDETAIL:  ${said}` : "";
     told = { failed: `${failed?.message ?? failed}${detail}`.slice(0, 2000) };
   }
   console.log(JSON.stringify({ part, name, ...told, paid: Math.round(((await paid()) - before) * 1000) / 1000 }));
