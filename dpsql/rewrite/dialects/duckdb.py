@@ -7,9 +7,18 @@ array where keys are narrow: several forms here are chosen for that.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import Forms, StoredTypes
+from dpsql.rewrite.dialects.forms import (
+    DATE_IN_JSON,
+    LONGEST_IN_JSON,
+    MOMENT_IN_JSON,
+    NUMBER_IN_JSON,
+    WHOLE_IN_JSON,
+    Forms,
+    StoredTypes,
+)
 from dpsql.rewrite.dialects.shared import PostgresFunctions
 from dpsql.rewrite.ir.calendar import ERAS
 
@@ -52,6 +61,7 @@ class DuckDbDialect(PostgresFunctions):
             SqlType.TIMESTAMPTZ: _MOMENTS,
             SqlType.TIME: frozenset({"time", "time_ns"}),
             SqlType.INTERVAL: frozenset({"interval"}),
+            SqlType.JSON: frozenset({"json", "varchar"}),
         },
         floats=frozenset({"float", "double"}),
         wide=frozenset({"hugeint", "uhugeint", "ubigint"}),
@@ -93,6 +103,40 @@ class DuckDbDialect(PostgresFunctions):
         """Return a cast: every decimal of DuckDB's has at most 38 digits, so it can't fail."""
         del representable
         return f"CAST({column} AS DOUBLE)"
+
+    def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
+        """Return what is there: what is no JSON is NULL before anything is looked for in it, so that nothing can fail.
+
+        Conditions only choose what functions are given, and no function that could fail stands behind one.
+        """
+        own = f"CAST({column} AS VARCHAR)"
+        json, place = f"(CASE WHEN json_valid({own}) THEN {own} END)", self.text("".join(f"/{key}" for key in keys))
+        found = f"json_extract_string({json}, {place})"
+        match type_:
+            case SqlType.TEXT:
+                is_text = f"json_type({json}, {place}) = 'VARCHAR'"
+                return f"(CASE WHEN {is_text} AND NOT contains({found}, chr(0)) THEN {found} END)"
+            case SqlType.BOOLEAN:
+                return f"(CASE {found} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
+            case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
+                whole = self._matching(found, WHOLE_IN_JSON)
+                return f"TRY_CAST(split_part({whole}, '.', 1) AS {type_.value.upper()})"
+            case SqlType.NUMERIC | SqlType.DOUBLE:
+                short = f"(CASE WHEN length({found}) <= {LONGEST_IN_JSON} THEN {found} END)"
+                number = f"TRY_CAST({self._matching(short, NUMBER_IN_JSON)} AS DOUBLE)"
+                return f"(CASE WHEN {number} BETWEEN -1e300 AND 1e300 THEN {number} END)"
+            case SqlType.DATE:
+                return f"TRY_CAST({self._matching(found, DATE_IN_JSON)} AS DATE)"
+            case SqlType.TIMESTAMP:
+                return f"TRY_CAST(rtrim({self._matching(found, MOMENT_IN_JSON)}, 'Z') AS TIMESTAMP)"
+            case _:
+                raise InternalError
+
+    def _matching(self, text: str, pattern: str) -> str:
+        """Return a text if it is wholly as a pattern says, and begins with no year 0, which PostgreSQL has not."""
+        return (
+            f"(CASE WHEN regexp_full_match({text}, '{pattern}') AND NOT starts_with({text}, '0000-') THEN {text} END)"
+        )
 
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return the unit: all decimals of one column have one scale."""

@@ -62,6 +62,16 @@ class Forms:
     as_a_whole: str
 
 
+WHOLE_IN_JSON = r"[+-]?[0-9]{1,18}([.]0{0,9})?"
+"""Whole numbers in JSON, as numbers or as texts; what has more digits is none, so that no cast can be too large."""
+NUMBER_IN_JSON = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
+LONGEST_IN_JSON = 1_000
+"""Characters of a number in JSON: with an exponent of three digits it has its place in a numeric."""
+DATE_IN_JSON = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+MOMENT_IN_JSON = rf"{DATE_IN_JSON}([T ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?Z?)?"
+"""Of a clock without a zone, or of UTC's: what engines make of another zone is not the same."""
+
+
 def spelled_span(span: IntervalValue) -> str:
     """Return a span of time as PostgreSQL and DuckDB read it."""
     seconds, micros = divmod(span.micros, 10**6)

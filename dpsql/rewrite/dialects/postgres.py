@@ -7,9 +7,18 @@ multiplied is kept away from both.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import Forms, StoredTypes
+from dpsql.rewrite.dialects.forms import (
+    DATE_IN_JSON,
+    LONGEST_IN_JSON,
+    MOMENT_IN_JSON,
+    NUMBER_IN_JSON,
+    WHOLE_IN_JSON,
+    Forms,
+    StoredTypes,
+)
 from dpsql.rewrite.dialects.shared import PlainForms, PostgresFunctions
 from dpsql.rewrite.ir.calendar import to_datetime
 
@@ -49,6 +58,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
             SqlType.TIMESTAMPTZ: _MOMENTS,
             SqlType.TIME: frozenset({"time without time zone"}),
             SqlType.INTERVAL: frozenset({"interval"}),
+            SqlType.JSON: frozenset({"jsonb"}),  # of json `->>` fails where a text has the character 0
         },
         floats=frozenset({"real", "double precision"}),
         wide=frozenset(),
@@ -89,6 +99,37 @@ class PostgresDialect(PostgresFunctions, PlainForms):
     def stored_number(self, column: str, *, representable: bool) -> str:
         """Return a cast, or its total form for numerics without a length: those may be beyond double precision."""
         return f"{column}::float8" if representable else _any_numeric(column)
+
+    def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
+        """Return what is there: a text becomes another type only if it is one for sure.
+
+        `->` and `->>` of jsonb never fail. Conditions choose what is cast, and stand in what is cast.
+        """
+        *outer, last = (self.text(key).strip() for key in keys)
+        before = "".join((column, *(f"->{key}" for key in outer)))
+        found = f"({before}->>{last})"
+        match type_:
+            case SqlType.TEXT:
+                return f"(CASE WHEN jsonb_typeof({before}->{last}) = 'string' THEN {found} END)"
+            case SqlType.BOOLEAN:
+                return f"(CASE {found} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
+            case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
+                number = f"split_part({_matching(found, WHOLE_IN_JSON)}, '.', 1)::bigint"
+                bits = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31}.get(type_)
+                if bits is None:
+                    return f"({number})"
+                return f"(CASE WHEN {number} BETWEEN {-(2**bits)} AND {2**bits - 1} THEN {number} END)"
+            case SqlType.NUMERIC | SqlType.DOUBLE:
+                short = f"(CASE WHEN length({found}) <= {LONGEST_IN_JSON} THEN {found} END)"
+                number = f"({_matching(short, NUMBER_IN_JSON)}::numeric)"
+                tiny = f"WHEN {number} > -1e-300 AND {number} < 1e-300 THEN 0"
+                return f"(CASE {tiny} WHEN {number} BETWEEN -1e300 AND 1e300 THEN {number}::float8 END)"
+            case SqlType.DATE:
+                return f"({_valid(_matching(found, DATE_IN_JSON), 'date')}::date)"
+            case SqlType.TIMESTAMP:
+                return f"({_valid(_matching(found, MOMENT_IN_JSON), 'timestamp')}::timestamp)"
+            case _:
+                raise InternalError
 
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return a numeric in double precision: equal numerics have as many texts as there are scales."""
@@ -155,6 +196,16 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         """Return 64 bits: PostgreSQL adds up only those without a limit."""
         del most
         return SqlType.BIGINT
+
+
+def _matching(text: str, pattern: str) -> str:
+    """Return a text if it is wholly as a pattern says."""
+    return f"(CASE WHEN {text} ~ '^({pattern})$' THEN {text} END)"
+
+
+def _valid(text: str, type_: str) -> str:
+    """Return a text if it is a value of a type: a day that there is."""
+    return f"(CASE WHEN pg_input_is_valid({text}, '{type_}') THEN {text} END)"
 
 
 def _hash(unit: str, type_: SqlType) -> str:

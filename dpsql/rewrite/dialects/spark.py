@@ -66,6 +66,7 @@ class SparkDialect(PlainForms):
             SqlType.TIMESTAMPTZ: _MOMENTS,
             SqlType.TIME: frozenset(),
             SqlType.INTERVAL: frozenset(),
+            SqlType.JSON: frozenset(),
         },
         floats=frozenset({"float", "double"}),
         wide=frozenset(),
@@ -114,6 +115,11 @@ class SparkDialect(PlainForms):
         """Return a cast: every decimal of Spark's has at most 38 digits, so it can't fail."""
         del representable
         return f"CAST({column} AS DOUBLE)"
+
+    def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
+        """Refuse: Spark repairs what is no JSON in ways of its own."""
+        del column, keys, type_
+        raise _lacking("JSON")
 
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return the unit: all decimals of one column have one scale."""

@@ -35,6 +35,7 @@ _DUMMY: dict[SqlType, str] = {
     SqlType.TIMESTAMPTZ: "epoch",
     SqlType.TIME: "00:00",
     SqlType.INTERVAL: "0",
+    SqlType.JSON: "{}",
 }
 
 
@@ -84,14 +85,14 @@ def described_tables(connection: Connection, policy: Policy) -> None:
     connection.execute("DELETE FROM pg_dpsql.declared")
     with connection.cursor().copy("COPY pg_dpsql.declared FROM STDIN") as copy:
         for table in policy.tables.values():
-            for place, column in enumerate(table.columns.values(), start=1):
+            for place, column in enumerate((*table.columns.values(), *table.paths), start=1):
                 copy.write_row(_declared(table, place, column))
 
 
 def hidden_words(policy: Policy) -> list[object]:
     """Return what `described_tables` writes."""
     return [
-        (_about(table, policy), [_declared(table, 0, column) for column in table.columns.values()])
+        (_about(table, policy), [_declared(table, 0, column) for column in (*table.columns.values(), *table.paths)])
         for _, table in sorted(policy.tables.items())
     ]
 

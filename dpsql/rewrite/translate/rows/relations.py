@@ -44,6 +44,7 @@ from dpsql.rewrite.translate.rows.unions import united
 from dpsql.rewrite.translate.rows.windows import windowed, windows_of
 from dpsql.rewrite.translate.values.comparisons import checked, compare
 from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.json_paths import passed_on
 from dpsql.rewrite.translate.values.scope_names import Names, renamed
 from dpsql.rewrite.translate.values.translator import translator
 
@@ -266,5 +267,5 @@ def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
         if isinstance(output, exp.Star):
             columns |= t.names.all()
         else:
-            columns[output_name(output)] = t.expression(output.unalias())
+            columns[output_name(output)] = passed_on(t, output.unalias())
     return columns
