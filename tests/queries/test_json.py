@@ -5,7 +5,8 @@ import pytest
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.question import Settings
 from tests.queries.test_golden import compare
-from tests.support.fix_json import NewJson
+from tests.support.fix_json import JsonEngines, NewJson
+from tests.support.fix_world import World
 from tests.support.golden import Golden
 from tests.support.reference import Reference
 from tests.support.samples import in_one_way
@@ -177,3 +178,34 @@ def test_quantiles_of_a_path(engine: str, of_json: NewJson, json_reference: Refe
     assert isinstance(answer, float)
     assert isinstance(expected, float)
     assert abs(answer - expected) < 0.1
+
+
+def test_the_catalogue_shows_the_paths(json_world: tuple[World, JsonEngines]) -> None:
+    """By the names that statements have for them, to those who have a right to the column."""
+    shown = "SELECT column_name, type, lower_bound, upper_bound, values, nullable, description FROM dpsql.columns"
+    with json_world[0].connect("ana") as client:
+        rows = client.execute(f"{shown} WHERE table_name = 'events'").fetchall()
+        assert [row[0] for row in rows] == [
+            "person", "amount", "props", "props->>'plan'", "props->>'age'", "props->>'score'", "props->>'weight'",
+            "props->>'active'", "props->>'since'", "props->>'at'", "props->'address'->>'city'", "props->>'level'",
+            "props->>'note'", "props->>'serial'",
+        ]  # fmt: skip
+        assert rows[2] == ("props", "jsonb", None, None, None, True, None)
+        assert rows[3] == ("props->>'plan'", "text", None, None, ["free", "pro", "team"], True, "what they pay for")
+        assert rows[5] == ("props->>'score'", "numeric(6,2)", "-5", "10", None, True, None)
+        rows = client.execute(f"{shown} WHERE table_name = 'large'").fetchall()
+        assert [row[0] for row in rows[:5]] == ["person", "amount", "p", "p->>'plan'", "p->>'age'"]
+        assert rows[3][4:6] == (["free", "pro", "team"], True)
+    with json_world[0].connect("vic") as client:
+        assert [row[0] for row in client.execute(f"{shown} WHERE table_name = 'events'")] == ["person", "amount"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_views_and_rights_to_rows_read_paths(engine: str, of_json: NewJson) -> None:
+    """A view passes JSON on under another name; a condition on rows may be about a path."""
+    ask = of_json(engine).ask
+    plans = "SELECT p->>'plan' AS plan, count(*) FROM large GROUP BY 1"
+    assert ask(plans).rows == ask("SELECT props->>'plan', count(*) FROM events WHERE amount > 50 GROUP BY 1").rows
+    condition = "props->'address'->>'city' = 'Oslo' AND (props->>'age')::int >= 18"
+    some = ask(f"SELECT count(*), sum(amount) FROM events WHERE {condition}").rows
+    assert of_json(engine, "nor").ask("SELECT count(*), sum(amount) FROM events").rows == some

@@ -38,9 +38,14 @@ roles:
   owner: {protects: person, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
   explorer: {protects: person, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
   visitor: {protects: person, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}, columns: {events: [person, amount]}}
+  nordic:
+    protects: person
+    budget: {epsilon: 1e30}
+    per_query: {epsilon: 1e12}
+    where: {events: "props->'address'->>'city' = 'Oslo' AND (props->>'age')::int >= 18"}
 users: {}
 """
-USERS = {"ana": "owner", "eve": "explorer", "vic": "visitor"}
+USERS = {"ana": "owner", "eve": "explorer", "vic": "visitor", "nor": "nordic"}
 
 NOT_JSON = (
     "", "{", "nonsense", '{"plan": "pro"', '{"plan": "pro"} x', "{'plan': 'pro'}", "\x01", '{"plan": "\\ud800"}', "[" * 9_000,
