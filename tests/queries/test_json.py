@@ -93,6 +93,11 @@ REFUSED = {
     "SELECT count(*) FROM events WHERE props = '{}'": "json-as-a-whole",
     "SELECT count(*) FROM (SELECT DISTINCT props FROM events) AS t": "json-as-a-whole",
     "SELECT count(*) FROM events AS a JOIN events AS b USING (person, props)": "json-as-a-whole",
+    "SELECT count(*) FROM events AS a NATURAL JOIN events AS b": "json-as-a-whole",
+    "SELECT count(*) FROM events WHERE props IN (SELECT props FROM events)": "json-as-a-whole",
+    "SELECT count(DISTINCT (person, props)) FROM events": "json-as-a-whole",
+    "SELECT count(*) FROM (SELECT person, props, count(*) FROM events GROUP BY 1, 2) AS t": "json-as-a-whole",
+    "SELECT count(*) FROM events AS a WHERE EXISTS (SELECT FROM events AS b WHERE a.props = b.props)": "json-as-a-whole",
     "SELECT t.props->>'plan', count(*) FROM (SELECT props FROM events UNION ALL SELECT props FROM events) AS t GROUP BY 1": (
         "json-as-a-whole"
     ),

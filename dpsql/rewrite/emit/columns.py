@@ -10,7 +10,7 @@ paid  →  (CAST(s0."paid" AS VARCHAR) COLLATE "C")
 import re
 from collections.abc import Sequence
 
-from dpsql.errors import Unsupported
+from dpsql.errors import InternalError
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
@@ -28,7 +28,7 @@ def stored(ref: Ref, dialect: Dialect) -> str:
     """Return the text that reads a column as its declared type, decimals in double precision.
 
     Raises:
-        Unsupported: it is JSON as a whole, or the engine is not asked for what is in it.
+        Unsupported: it is in JSON, which is not read on this engine.
     """
     column = f"s{ref.source}.{quoted(ref.column.stored_name if ref.column.path else ref.name)}"
     if ref.column.path is not None:
@@ -49,11 +49,7 @@ def stored(ref: Ref, dialect: Dialect) -> str:
         case SqlType.BOOLEAN if ref.column.in_numbers:
             return f"(CASE {column} WHEN 0 THEN FALSE WHEN 1 THEN TRUE END)"
         case SqlType.JSON:
-            raise Unsupported(
-                f'"{ref.name}" is JSON, of which declared paths can be read alone',
-                because="json-as-a-whole",
-                hint="dpsql.columns lists them.",
-            )
+            raise InternalError  # none is read as a whole
         case SqlType.DATE:
             return f"CAST({column} AS DATE)"
         case SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ:

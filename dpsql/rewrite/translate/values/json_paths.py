@@ -133,7 +133,7 @@ def _declared_path(t: Translator, node: exp.Expr) -> Ref:
     of, keys = _steps(t, node)
     json = t.names.find(of)
     if json.type is not SqlType.JSON:
-        raise refused(node, because="construct-not-known")
+        raise refused(node, because="json-path-not-declared")
     if not isinstance(json, Ref) or not json.column.paths or not isinstance(node, _AS_TEXT):
         raise not_as_a_whole(json, node if isinstance(node, _BY_KEY + _BY_KEYS) else of)
     for inside in json.column.paths:
@@ -161,7 +161,7 @@ def _steps(t: Translator, node: exp.Expr) -> tuple[exp.Column, tuple[str, ...]]:
         case exp.JSONBExtract() | exp.JSONBExtractScalar():
             own = _keys(t, node.expression, node)
         case _:
-            raise refused(node, because="construct-not-known")
+            raise refused(node, because="json-path-not-declared")
     of, above = _steps(t, node.this)
     return of, (*above, *own)
 
