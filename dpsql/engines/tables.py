@@ -91,16 +91,10 @@ def _unique(table: Table, engine: Engine) -> frozenset[UniqueKey]:
     return unique_as_declared(table, engine.unique_keys(table.name), engine.columns)
 
 
-_JSON: Mapping[str, str] = {
-    "duckdb": "JSON is read from columns of type json, and in files from varchar alone: DuckDB fails at what is none there",
-    "postgres": "JSON is read from columns of type jsonb: of json, reading a text with the character 0 fails",
-}
-
-
 def _advice(column: Column, kind: str, dialect: Dialect) -> str:
     declared = column.type
     if declared is SqlType.JSON:
-        return f"; {_JSON.get(dialect.name, 'JSON is read on DuckDB and PostgreSQL alone')}"
+        return f"; {dialect.stored_types.json}"
     if declared.is_number and not declared.is_integer and kind == "numeric":
         return " without a length, which may be beyond double precision; declare it numeric"
     if declared is SqlType.BOOLEAN and "int" in kind.lower():

@@ -28,7 +28,7 @@ from tests.support.samples import examples
 _DUCKDB_ALONE = (
     '{"plan": "p\\u0000ro", "note": "\\u0000"}', '{"age": NaN, "weight": Infinity, "serial": -Infinity}', "\x00",
     '{"age": 1,}', '{"age": 1e9999999999999999999}', '{"age": -0, "weight": -0.0}', '{"plan": "free", "plan": 3}',
-    '{"": {"": 1}}',
+    '{"": {"": 1}}', '{"weight": 1e-400, "score": -1e-400}',
 )  # fmt: skip
 _CHARACTERS = '{}[]:,"\\ \n\t0123456789.eE+-truefalsnNaInity/*\u00e9\U0001f600\x7fplanagescorewightivedcr'
 

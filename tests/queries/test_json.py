@@ -214,3 +214,19 @@ def test_views_and_rights_to_rows_read_paths(engine: str, of_json: NewJson) -> N
     condition = "props->'address'->>'city' = 'Oslo' AND (props->>'age')::int >= 18"
     some = ask(f"SELECT count(*), sum(amount) FROM events WHERE {condition}").rows
     assert of_json(engine, "nor").ask("SELECT count(*), sum(amount) FROM events").rows == some
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_profile_has_the_paths_with_bounds(engine: str, of_json: NewJson, json_reference: Reference) -> None:
+    """Which share of their values lies beyond, of those that are of the declared type."""
+    client = of_json(engine, "eve")
+    client.ask("SELECT dpsql.take_profile()")
+    shares = "SELECT share_below, share_above FROM dpsql.columns WHERE table_name = 'events' AND column_name = "
+    ((below, above),) = client.ask(f"{shares} 'props->>''age'''").rows
+    ends = "count(*) FILTER (WHERE (props->>'age')::int IN (0, 120))::float8 / count(*)"
+    ((most,),) = json_reference.answer(f"SELECT {ends} FROM events", "person").rows
+    assert isinstance(below, float)
+    assert isinstance(above, float)
+    assert isinstance(most, float)
+    assert 0.01 < below < above < most
+    assert client.ask(f"{shares} 'props->>''plan'''").rows == [(None, None)]

@@ -7,12 +7,10 @@ array where keys are narrow: several forms here are chosen for that.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.dialects.forms import (
     DATE_IN_JSON,
-    LONGEST_IN_JSON,
     MOMENT_IN_JSON,
     NUMBER_IN_JSON,
     WHOLE_IN_JSON,
@@ -40,6 +38,21 @@ _TYPES: Mapping[SqlType, str] = {
 _MOMENTS = frozenset({"timestamp", "timestamp with time zone", "timestamp_ns", "timestamptz_ns"})
 
 
+_JSON_TEXT = r'^"(?:[^\\]|\\[^u]|\\u(?:[1-9a-fA-F]|0[1-9a-fA-F]|00[1-9a-fA-F]|000[1-9a-fA-F]))*"$'
+"""A text as JSON writes it, without the character 0."""
+_IN_JSON: Mapping[SqlType, tuple[str, str]] = {
+    SqlType.BOOLEAN: ("^(true|false)$", "BOOLEAN"),
+    SqlType.SMALLINT: (WHOLE_IN_JSON, "SMALLINT"),
+    SqlType.INTEGER: (WHOLE_IN_JSON, "INTEGER"),
+    SqlType.BIGINT: (WHOLE_IN_JSON, "BIGINT"),
+    SqlType.NUMERIC: (NUMBER_IN_JSON, "DOUBLE"),
+    SqlType.DOUBLE: (NUMBER_IN_JSON, "DOUBLE"),
+    SqlType.DATE: (DATE_IN_JSON, "DATE"),
+    SqlType.TIMESTAMP: (MOMENT_IN_JSON, "TIMESTAMP"),
+}
+"""What of a text inside of JSON is read, and the type that it is cast to; the cast of anything else is NULL."""
+
+
 class DuckDbDialect(PostgresFunctions):
     """The SQL that DuckDB reads."""
 
@@ -65,6 +78,7 @@ class DuckDbDialect(PostgresFunctions):
         },
         floats=frozenset({"float", "double"}),
         wide=frozenset({"hugeint", "uhugeint", "ubigint"}),
+        json="JSON is read from columns of type json, and in files from varchar alone: DuckDB fails at what is none there",
     )
     # `/` would be in double precision, and `#` is no operator.
     forms = Forms(
@@ -107,36 +121,16 @@ class DuckDbDialect(PostgresFunctions):
     def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
         """Return what is there: what is no JSON is NULL before anything is looked for in it, so that nothing can fail.
 
-        Conditions only choose what functions are given, and no function that could fail stands behind one.
+        No function that could fail stands behind a condition: what it is given is right, or NULL. Nothing stands twice,
+        since DuckDB computes once what is written twice, but not within a CASE.
         """
-        own = f"CAST({column} AS VARCHAR)"
-        json, place = f"(CASE WHEN json_valid({own}) THEN {own} END)", self.text("".join(f"/{key}" for key in keys))
-        found = f"json_extract_string({json}, {place})"
-        match type_:
-            case SqlType.TEXT:
-                is_text = f"json_type({json}, {place}) = 'VARCHAR'"
-                return f"(CASE WHEN {is_text} AND NOT contains({found}, chr(0)) THEN {found} END)"
-            case SqlType.BOOLEAN:
-                return f"(CASE {found} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
-            case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
-                whole = self._matching(found, WHOLE_IN_JSON)
-                return f"TRY_CAST(split_part({whole}, '.', 1) AS {type_.value.upper()})"
-            case SqlType.NUMERIC | SqlType.DOUBLE:
-                short = f"(CASE WHEN length({found}) <= {LONGEST_IN_JSON} THEN {found} END)"
-                number = f"TRY_CAST({self._matching(short, NUMBER_IN_JSON)} AS DOUBLE)"
-                return f"(CASE WHEN {number} BETWEEN -1e300 AND 1e300 THEN {number} END)"
-            case SqlType.DATE:
-                return f"TRY_CAST({self._matching(found, DATE_IN_JSON)} AS DATE)"
-            case SqlType.TIMESTAMP:
-                return f"TRY_CAST(rtrim({self._matching(found, MOMENT_IN_JSON)}, 'Z') AS TIMESTAMP)"
-            case _:
-                raise InternalError
-
-    def _matching(self, text: str, pattern: str) -> str:
-        """Return a text if it is wholly as a pattern says, and begins with no year 0, which PostgreSQL has not."""
-        return (
-            f"(CASE WHEN regexp_full_match({text}, '{pattern}') AND NOT starts_with({text}, '0000-') THEN {text} END)"
-        )
+        json, place = f"TRY_CAST(CAST({column} AS VARCHAR) AS JSON)", self.text("".join(f"/{key}" for key in keys))
+        if type_ is SqlType.TEXT:
+            found = f"regexp_extract(CAST(json_extract({json}, {place}) AS VARCHAR), '{_JSON_TEXT}', 0, 's')"
+            return f"json_extract_string(TRY_CAST({found} AS JSON), '$')"
+        pattern, read_as = _IN_JSON[type_]
+        found = f"regexp_extract(json_extract_string({json}, {place}), '{pattern}', 1)"
+        return f"TRY_CAST({found} AS {read_as})"
 
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return the unit: all decimals of one column have one scale."""

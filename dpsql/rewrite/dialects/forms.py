@@ -30,6 +30,8 @@ class StoredTypes:
     floats: frozenset[str]
     wide: frozenset[str]
     """Integers beyond 64 bits, which only a declared type in double precision can read."""
+    json: str
+    """From what JSON is read, as messages say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,14 @@ class Forms:
     as_a_whole: str
 
 
-WHOLE_IN_JSON = r"[+-]?[0-9]{1,18}([.]0{0,9})?"
-"""Whole numbers in JSON, as numbers or as texts; what has more digits is none, so that no cast can be too large."""
-NUMBER_IN_JSON = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
-LONGEST_IN_JSON = 1_000
-"""Characters of a number in JSON: with an exponent of three digits it has its place in a numeric."""
-DATE_IN_JSON = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-MOMENT_IN_JSON = rf"{DATE_IN_JSON}([T ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?Z?)?"
+WHOLE_IN_JSON = "^([+-]?[0-9]{1,18})(?:[.]0{0,9})?$"
+"""Whole numbers in JSON, as numbers or as texts, and what of them is read: of so many digits 64 bits hold all."""
+NUMBER_IN_JSON = "^([+-]?(?:[0-9]{1,100}(?:[.][0-9]{0,100})?|[.][0-9]{1,100})(?:[eE][+-]?[0-9]{1,2})?)$"
+"""Other numbers: below 1e200 and, but for 0, above 1e-200, so that no cast to double precision can fail."""
+_YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
+_DAY = f"{_YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+DATE_IN_JSON = f"^({_DAY})$"
+MOMENT_IN_JSON = f"^({_DAY}(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]{{1,6}})?)?)Z?$"
 """Of a clock without a zone, or of UTC's: what engines make of another zone is not the same."""
 
 

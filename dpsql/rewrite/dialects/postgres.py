@@ -12,7 +12,6 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.dialects.forms import (
     DATE_IN_JSON,
-    LONGEST_IN_JSON,
     MOMENT_IN_JSON,
     NUMBER_IN_JSON,
     WHOLE_IN_JSON,
@@ -62,6 +61,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         },
         floats=frozenset({"real", "double precision"}),
         wide=frozenset(),
+        json="JSON is read from columns of type jsonb: of json, reading a text with the character 0 fails",
     )
     # PostgreSQL finds NaN equal to itself. EXTRACT's seconds are a numeric with all six digits; a difference has no months.
     forms = Forms(
@@ -103,9 +103,9 @@ class PostgresDialect(PostgresFunctions, PlainForms):
     def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
         """Return what is there: a text becomes another type only if it is one for sure.
 
-        `->` and `->>` of jsonb never fail. Conditions choose what is cast, and stand in what is cast.
+        `->` and `->>` of jsonb never fail. What no pattern has let through is NULL before it is cast.
         """
-        *outer, last = (self.text(key).strip() for key in keys)
+        *outer, last = (self.text(key) for key in keys)
         before = "".join((column, *(f"->{key}" for key in outer)))
         found = f"({before}->>{last})"
         match type_:
@@ -114,20 +114,16 @@ class PostgresDialect(PostgresFunctions, PlainForms):
             case SqlType.BOOLEAN:
                 return f"(CASE {found} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
             case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
-                number = f"split_part({_matching(found, WHOLE_IN_JSON)}, '.', 1)::bigint"
+                number = f"(substring({found}, '{WHOLE_IN_JSON}')::bigint)"
                 bits = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31}.get(type_)
-                if bits is None:
-                    return f"({number})"
-                return f"(CASE WHEN {number} BETWEEN {-(2**bits)} AND {2**bits - 1} THEN {number} END)"
+                within = f"{number} BETWEEN {-(2 ** (bits or 0))} AND {2 ** (bits or 0) - 1}"
+                return number if bits is None else f"(CASE WHEN {within} THEN {number} END)"
             case SqlType.NUMERIC | SqlType.DOUBLE:
-                short = f"(CASE WHEN length({found}) <= {LONGEST_IN_JSON} THEN {found} END)"
-                number = f"({_matching(short, NUMBER_IN_JSON)}::numeric)"
-                tiny = f"WHEN {number} > -1e-300 AND {number} < 1e-300 THEN 0"
-                return f"(CASE {tiny} WHEN {number} BETWEEN -1e300 AND 1e300 THEN {number}::float8 END)"
+                return f"(substring({found}, '{NUMBER_IN_JSON}')::float8)"
             case SqlType.DATE:
-                return f"({_valid(_matching(found, DATE_IN_JSON), 'date')}::date)"
+                return _if_valid(f"substring({found}, '{DATE_IN_JSON}')", "date")
             case SqlType.TIMESTAMP:
-                return f"({_valid(_matching(found, MOMENT_IN_JSON), 'timestamp')}::timestamp)"
+                return _if_valid(f"substring({found}, '{MOMENT_IN_JSON}')", "timestamp")
             case _:
                 raise InternalError
 
@@ -198,14 +194,9 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         return SqlType.BIGINT
 
 
-def _matching(text: str, pattern: str) -> str:
-    """Return a text if it is wholly as a pattern says."""
-    return f"(CASE WHEN {text} ~ '^({pattern})$' THEN {text} END)"
-
-
-def _valid(text: str, type_: str) -> str:
-    """Return a text if it is a value of a type: a day that there is."""
-    return f"(CASE WHEN pg_input_is_valid({text}, '{type_}') THEN {text} END)"
+def _if_valid(text: str, type_: str) -> str:
+    """Return a text as a day, or a moment, if there is such a one."""
+    return f"((CASE WHEN pg_input_is_valid({text}, '{type_}') THEN {text} END)::{type_})"
 
 
 def _hash(unit: str, type_: SqlType) -> str:

@@ -70,6 +70,7 @@ class SparkDialect(PlainForms):
         },
         floats=frozenset({"float", "double"}),
         wide=frozenset(),
+        json="JSON is read on DuckDB and PostgreSQL alone",
     )
     # A list of more than a few numbers is looked up by their bits, which 0 and −0 have not in common.
     # A text that is not UTF-8 could not be read when it comes back, which would tell that it is there: it is NULL.
