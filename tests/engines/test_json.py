@@ -15,7 +15,8 @@ from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS, CAREFULLY, other
 from dpsql.engines.kinds import fits_column
 from dpsql.engines.tables import misfits_of
 from dpsql.errors import Unsupported
-from dpsql.policy.model import Policy
+from dpsql.policy.load.scalars import json_keys
+from dpsql.policy.model import Policy, SqlType
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
@@ -139,6 +140,31 @@ def test_both_engines_read_the_same(json_policy: Policy, json_world: tuple[World
         read.append(json_world[1][name].execute(f"SELECT {columns} FROM {rows} AS s0"))
     for text, mine, other in zip(ODD, *read, strict=True):
         assert mine == other, text
+
+
+KEYS = ("plan", "@type", "$ref", "#1", "is-admin", "user:id", "first name", "Ünïcode", "_x", "a$b#c", "SELECT")
+
+
+def test_keys_are_the_same_to_both_engines(json_world: tuple[World, JsonEngines]) -> None:
+    """Whatever they are made of, as far as it may be declared; beside others in an object, and in one inside another."""
+    whole = json.dumps({key: {inner: f"{key} {inner}" for inner in KEYS} for key in KEYS}, ensure_ascii=False)
+    for name, dialect in (("duckdb", DUCKDB), ("postgres", POSTGRES)):
+        paths = [json_keys(f"{key}.{inner}") for key in KEYS for inner in KEYS]
+        texts = ", ".join(dialect.in_json("s0.props", path, SqlType.TEXT) for path in paths)
+        stored = "VARCHAR" if name == "duckdb" else "jsonb"
+        (row,) = json_world[1][name].execute(
+            f"SELECT {texts} FROM (SELECT CAST({dialect.text(whole)} AS {stored}) AS props) AS s0"
+        )
+        assert list(row) == [" ".join(path) for path in paths]
+
+
+@pytest.mark.parametrize(
+    "text", ["", ".", "a.", "0", "tags.0", "-1", " 1", "a/b", "a~b", "a*", "a'b", 'a"b', "a\\b", "a{b", "x" * 64]
+)
+def test_keys_that_an_engine_may_read_otherwise_are_refused(text: str) -> None:
+    """Places in arrays, patterns, and what would have to be quoted."""
+    with pytest.raises(ValueError, match="must be keys with points between them"):
+        json_keys(text)
 
 
 def test_json_is_read_where_that_is_total(json_policy: Policy) -> None:
