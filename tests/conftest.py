@@ -59,6 +59,7 @@ FIXTURES = [
         "wide",
         "shop",
         "types",
+        "json",
         "ledger",
         "ledger_server",
     )

@@ -35,8 +35,8 @@ privacy/mechanisms/test_quantile_width privacy/mechanisms/test_threshold privacy
 privacy/mechanisms/test_extreme
 properties/test_any_statement properties/test_compared_once properties/test_finer_buckets properties/test_heavy_rows
 properties/test_lemma_mutants::test_what_is_right properties/test_messages properties/test_names_of_columns
-properties/test_order properties/test_prepared properties/test_shop properties/test_transcripts properties/test_types
-properties/test_weighed properties/test_wide properties/test_chosen_bounds::test_a_large_bound
+properties/test_json properties/test_order properties/test_prepared properties/test_shop properties/test_transcripts
+properties/test_types properties/test_weighed properties/test_wide properties/test_chosen_bounds::test_a_large_bound
 properties/test_chosen_bounds::test_no_unit_moves_statistics
 properties/test_chosen_bounds::test_no_unit_moves_what_is_measured properties/test_chosen_bounds::test_nor_
 queries/test_any_ queries/test_date_styles queries/test_forms queries/test_found_types queries/test_golden_prepared
@@ -49,7 +49,7 @@ shadow/test_binder::test_what_takes_long shadow/test_left_behind shadow/test_ora
 shadow/test_priorities shadow/test_uninterrupted shadow/test_warden
 test_collector test_frames test_local test_noising test_parallel test_quiet_end test_retired test_snapshot_keeper
 test_watchdog
-trial/test_admission trial/test_ground trial/test_mutants trial/test_right::test_statements_over_the_shop
+trial/test_admission trial/test_ground trial/test_json trial/test_mutants trial/test_right::test_statements_over_the_shop
 trial/test_second_reading trial/test_spark trial/test_subject trial/test_types
 web/test_visits web/test_whole
 wire/server wire/test_half_closed wire/test_hostile wire/test_kept wire/test_limits wire/test_pipelines

@@ -28,6 +28,7 @@ _IN_DUCKDB: Mapping[SqlType, str] = {
     SqlType.NUMERIC: "DECIMAL(38, 6)",
     SqlType.REAL: "FLOAT",
     SqlType.DOUBLE: "DOUBLE",
+    SqlType.JSON: "JSON",
 }
 """The types of DuckDB's columns, where PostgreSQL's name of the declared one is not theirs."""
 _SAIL = """

@@ -8,7 +8,7 @@ from math import sqrt
 from dpsql.engines.base import OwnerEngine
 from dpsql.engines.kinds import unique_as_declared
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Column, Policy, Table
+from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import whole_number
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.whose.owners import owners
@@ -94,7 +94,8 @@ def report(policy: Policy, engine: OwnerEngine, declared: Declared) -> Iterator[
 
 def _columns(table: Table, engine: OwnerEngine, emitter: Emitter) -> tuple[int, tuple[ColumnReport, ...]]:
     """Count the values that contradict the declarations, in one statement."""
-    asked = {column.name: _conditions(column, ref(0, table, column.name), emitter) for column in table.columns.values()}
+    read = [column for column in (*table.columns.values(), *table.paths) if column.type is not SqlType.JSON]
+    asked = {column.name: _conditions(column, ref(0, table, column.name), emitter) for column in read}
     counts = ["count(*)", *(f"count(*) FILTER (WHERE {text})" for texts in asked.values() for text in texts.values())]
     selected = ", ".join(f"CAST({text} AS BIGINT)" for text in counts)
     (row,) = engine.for_owner(f"SELECT {selected} FROM {engine.named(table.name)} AS s0", timeout=_TIMEOUT)  # noqa: S608

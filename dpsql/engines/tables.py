@@ -7,6 +7,7 @@ from dpsql.engines.kinds import engine_labels, fits_column, identifies, unique_a
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey, is_unique
 from dpsql.question import Cancellation
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import quoted
 
 _PATIENCE = 30.0
@@ -59,7 +60,7 @@ def _mistakes(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iter
             yield f"{named}: the engine has no such column"
         elif not fits_column(column, kind, engine.dialect):
             declared = f"{column.declared} with values 0 and 1" if column.in_numbers else column.declared
-            yield f"{named} is declared {declared}, the engine has {kind}{_advice(column, kind)}"
+            yield f"{named} is declared {declared}, the engine has {kind}{_advice(column, kind, engine.dialect)}"
         elif column.name in units and not identifies(column.type, kind, engine.dialect):
             why = "which takes different texts for one" if column.type.is_text else "which rounds"
             yield f"{named} identifies a privacy unit, but the engine has {kind}, {why}"
@@ -90,8 +91,10 @@ def _unique(table: Table, engine: Engine) -> frozenset[UniqueKey]:
     return unique_as_declared(table, engine.unique_keys(table.name), engine.columns)
 
 
-def _advice(column: Column, kind: str) -> str:
+def _advice(column: Column, kind: str, dialect: Dialect) -> str:
     declared = column.type
+    if declared is SqlType.JSON:
+        return f"; {dialect.stored_types.json}"
     if declared.is_number and not declared.is_integer and kind == "numeric":
         return " without a length, which may be beyond double precision; declare it numeric"
     if declared is SqlType.BOOLEAN and "int" in kind.lower():

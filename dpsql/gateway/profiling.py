@@ -19,7 +19,7 @@ from dpsql.gateway.measuring import Measuring
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import ProfileStatement, Request
-from dpsql.policy.model import Policy, Role, Table
+from dpsql.policy.model import Column, Policy, Role, Table
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedScope, outside_of, search_of
@@ -142,16 +142,19 @@ def _scope(
         further = replace(counted.bound, up_to=max(ladder, counted.bound.rows + 1))
         declared = counted.bound.rows if counted.bound.up_to is None else 1
         searches.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))
-    names = [name for name in _bounded(table) if role.may_name(table.name, name)]
-    columns = [Ref(0, table.name, name, table.columns[name]) for name in names]
+    columns = [
+        Ref(0, table.name, column.name, column)
+        for column in _bounded(table)
+        if role.may_name(table.name, column.stored_name)
+    ]
     plan = replace(scope.plan, outputs=())
     return replace(
         scope, plan=plan, parts=(*searches, *([outside_of(counted, columns, each, emitter)] if columns else []))
     )
 
 
-def _bounded(table: Table) -> list[str]:
-    return [column.name for column in table.columns.values() if column.bounds is not None]
+def _bounded(table: Table) -> list[Column]:
+    return [column for column in (*table.columns.values(), *table.paths) if column.bounds is not None]
 
 
 def with_profile(drawn: Mapping[str, Draws], priced: PricedPlan, profile: Profile) -> Mapping[str, Draws]:

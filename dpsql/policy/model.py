@@ -75,6 +75,24 @@ class Reference:
         return f"{self.table}.({', '.join(self.columns)})" if self.further else f"{self.table}.{self.column}"
 
 
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath:
+    """The way to a value inside a column of JSON: objects in each other, by their keys."""
+
+    column: str
+    keys: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Return it as clients write it: `props->>'plan'`, `props->'address'->>'city'`."""
+        name = self.column if _PLAIN_NAME.fullmatch(self.column) else '"' + self.column.replace('"', '""') + '"'
+        *outer, last = ("'" + key.replace("'", "''") + "'" for key in self.keys)
+        return "".join((name, *(f"->{key}" for key in outer), f"->>{last}"))
+
+
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Column(HashedOnce):
@@ -95,6 +113,16 @@ class Column(HashedOnce):
     """Whether it is a boolean that the engine stores as 0 and 1."""
     names_unit: bool = False
     """Whether it says by itself whose a row is: no engine may store it in floats, and its values are told apart exactly."""
+    paths: tuple["Column", ...] = field(default=(), repr=False)
+    """Of a column of JSON: what can be read of it, each a column of its own with a `path`. Releases are found by texts in
+    which columns are shown, and go on being found if what is new is not."""
+    path: JsonPath | None = field(default=None, repr=False)
+    """Where the value stands, of one inside a column of JSON; its name is the path's text."""
+
+    @property
+    def stored_name(self) -> str:
+        """Return the name of the column that the engine has: rights are to that."""
+        return self.name if self.path is None else self.path.column
 
     @property
     def characters(self) -> int | None:
@@ -150,6 +178,15 @@ class Table:
     """The columns that together identify a row, where several were declared."""
     references: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By table, what several columns together point to: the column of its key by the column of this table."""
+
+    def column_named(self, name: str) -> Column | None:
+        """Return what is read by a name: a column, or a path in one of JSON."""
+        return self.columns.get(name) or next((path for path in self.paths if path.name == name), None)
+
+    @property
+    def paths(self) -> tuple[Column, ...]:
+        """Return what is declared inside of columns of JSON."""
+        return tuple(path for column in self.columns.values() for path in column.paths)
 
     @property
     def keys(self) -> frozenset[UniqueKey]:

@@ -24,6 +24,8 @@ class SqlType(StrEnum):
     TIMESTAMPTZ = "timestamptz"
     TIME = "time"
     INTERVAL = "interval"
+    JSON = "jsonb"
+    """Read by declared paths alone; no expression is of this type."""
 
     @property
     def is_integer(self) -> bool:
@@ -92,5 +94,6 @@ TYPE_NAMES: Mapping[str, SqlType] = {
     "timestamp without time zone": SqlType.TIMESTAMP,
     "timestamp with time zone": SqlType.TIMESTAMPTZ,
     "time without time zone": SqlType.TIME,
+    "json": SqlType.JSON,
 }
 """Every name that PostgreSQL has for them."""

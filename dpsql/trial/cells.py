@@ -2,6 +2,8 @@
 
 import datetime as dt
 import itertools
+import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +53,7 @@ _DIRT: Mapping[SqlType, Sequence[str]] = {
     SqlType.TIMESTAMPTZ: ("1900-01-01 23:59:59.999999+00", "2262-04-12 00:00:00+00", "-infinity"),
     SqlType.TIME: ("00:00:00", "23:59:59.999999", "24:00:00"),
     SqlType.INTERVAL: ("0", "-1 days", "400 days 00:00:00.000001", "1 mon", "-7 years"),
+    SqlType.JSON: ("{}", "[]", "[1, 2]", "null", "3", '"a"', "true", "{", "", '{"a": 1e400}'),
 }
 """Values that a table may hold against its declaration, as far as its type in the engine lets it."""
 
@@ -77,12 +80,17 @@ class CellPool:
     """Values of public tables that the column does not point to, but may be compared with."""
     dirt: Sequence[MadeUpCell]
     """Values that are not declared, and may be there."""
+    inside: Sequence["CellPool"] = ()
+    """Of a column of JSON: those of its paths."""
 
     @classmethod
     def of(
         cls, column: Column, keys: Sequence[MadeUpCell], public: Sequence[MadeUpCell], draw: Random, *, nulls: bool
     ) -> "CellPool":
         """Choose them; `keys` are those of what the column points to, `public` what stands in columns of public tables."""
+        if column.paths:
+            inside = tuple(cls.of(path, (), (), draw, nulls=True) for path in column.paths)
+            return cls(column, (), (), (), (*((None,) * _NULLS if nulls else ()), *_DIRT[column.type]), inside)
         free = not keys and column.values is None and (column.bounds is None or _around_zero(column))
         twins = _TWINS.get(column.type, ()) if free else ()
         public = alike_first(public)
@@ -97,6 +105,8 @@ class CellPool:
 
     def cell(self, unit: int, row: int, style: Style, draw: Random, share: float) -> MadeUpCell:
         """Return a cell of a unit's row, with dirt in this share of them."""
+        if self.inside:
+            return draw.choice(self.dirt) if draw.random() < share else self._object(unit, row, style, draw, share)
         if style is Style.DIVERSE:
             return self.many[-1 - row % len(self.many)]
         sign = {Style.ABOVE: 1, Style.BELOW: -1}.get(style, 0)
@@ -109,6 +119,34 @@ class CellPool:
         if draw.random() < _SAME:
             return self.usual[unit % len(self.usual)]
         return draw.choice(self.usual)
+
+    def _object(self, unit: int, row: int, style: Style, draw: Random, share: float) -> str:
+        """Return an object with the declared paths: some may be missing, and some lead to a value of another type."""
+        made: dict[str, object] = {}
+        for pool in self.inside:
+            path, cell = pool.column.path, pool.cell(unit, row, style, draw, share)
+            if path is None or cell is None:
+                continue
+            place = made
+            for key in path.keys[:-1]:
+                inner = place.setdefault(key, {})
+                place = inner if isinstance(inner, dict) else {}
+            wrong = draw.random() < share
+            place.setdefault(path.keys[-1], draw.choice(_NO_VALUES) if wrong else _in_json(cell, pool.column))
+        return json.dumps(made, ensure_ascii=False)
+
+
+def _in_json(cell: str, column: Column) -> object:
+    """Return a cell as JSON has it: a number or a boolean as itself, unless that is none there."""
+    if column.type is SqlType.BOOLEAN:
+        return cell == "t"
+    if not column.type.is_number:
+        return cell
+    number = int(cell) if column.type.is_integer else float(cell)
+    return number if math.isfinite(number) else cell
+
+
+_NO_VALUES: Sequence[object] = (None, True, "", "?", [1], {"a": 1}, -0.5, 10**30)
 
 
 def alike_first(texts: Sequence[MadeUpCell]) -> list[MadeUpCell]:

@@ -56,11 +56,15 @@ async def bounded_columns(client: VisitorClient, policy: Policy) -> tuple[Bounde
     """Return the columns that the visitor may ask about, read from `dpsql.columns` over their own connection."""
     rows = [tuple(map(str, row)) for row in await client.rows(_DECLARED)]
     tables = {name for name, table in policy.tables.items() if not table.public}
-    return tuple(_bounded(row) for row in rows if _NUMBERS.match(row[4]) and row[0] in tables)
+    paths = {(name, path.name) for name in tables for path in policy.tables[name].paths}
+    numbers = (row for row in rows if _NUMBERS.match(row[4]) and row[0] in tables)
+    return tuple(_bounded(row, is_path=(row[0], row[1]) in paths) for row in numbers)
 
 
-def _bounded(row: Sequence[str]) -> Bounded:
+def _bounded(row: Sequence[str], *, is_path: bool) -> Bounded:
+    """Return a column, or a path in one of JSON, whose name is SQL already."""
     table, column, table_sql, column_sql, kind, low, high, description = row
+    column_sql = f"({column})::{kind}" if is_path else column_sql
     first, last, buckets = Fraction(low), Fraction(high), _BUCKETS
     if kind in _WHOLE:
         # Whole numbers stand in the middle of their buckets.

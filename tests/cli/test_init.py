@@ -14,6 +14,8 @@ from dpsql.engines import admitted
 from dpsql.engines.admitted import ADMITTED
 from dpsql.policy.load.document import parse_document
 from dpsql.policy.load.mistakes import Mistakes
+from dpsql.policy.load.shaped import shaped
+from dpsql.policy.load.table_shapes import TableShape
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.docs.hospital import DDL as HOSPITAL
 from tests.docs.hospital import rows
@@ -82,6 +84,25 @@ def test_the_files_are_yaml_for_the_loader(duckdb_file: Path, tmp_path: Path) ->
     assert mistakes.gathered == []
     assert document is not None
     assert document.root["table"] == "people"
+
+
+def test_json_is_left_to_the_owner(tmp_path: Path) -> None:
+    """The line shows how paths are declared; without its sign of a comment the file can be read."""
+    with duckdb.connect(tmp_path / "app.duckdb") as connection:
+        connection.execute("CREATE TABLE events (person INTEGER, props JSON, place STRUCT(x INTEGER))")
+    done = RUN.invoke(app, ["init", str(tmp_path / "app.duckdb"), "--directory", str(tmp_path)])
+    assert "events: left out, since dpsql has no such type: place (struct" in done.output
+    assert "events: JSON is left out until its file says which paths may be read: props" in done.output
+    text = (tmp_path / "events.yaml").read_text()
+    assert (
+        "  # props: {type: json, paths: {plan: {type: text, values: [free, pro]}, age: {type: integer, bounds: [0, 120]}}}"
+        "  # JSON: say what may be read of it\n"
+    ) in text
+    mistakes = Mistakes()
+    document = parse_document(text.replace("  # props", "  props"), "events.yaml", mistakes)
+    assert document is not None
+    shaped(TableShape, document, mistakes)
+    assert mistakes.gathered == []
 
 
 def test_nothing_is_overwritten(duckdb_file: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
 from dpsql.policy.config import PostgresServer
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import Policy, SqlType
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
@@ -27,6 +27,7 @@ from tests.engines.copies import column, copying, table, written
 from tests.engines.nasty import COLUMNS, DECLARED, Engines
 from tests.engines.reader import reading
 from tests.support.dialects import DUCKDB, POSTGRES
+from tests.support.fix_json import ODD
 
 MORE = {
     "text": (SqlType.TEXT, "text", ["", " ", '"', '""', ",", "a\nb", "\r\n", "\r", "\\.", "\\N", "NULL", "\ufeffx", "日本"]),
@@ -103,6 +104,27 @@ def test_the_ends_of_types_are_copied(owner: psycopg.Connection, reader_dsn: str
     refs = [Ref(0, "nasty", each.name, each) for each in columns]
     with duckdb.connect(written(copying(place, PostgresServer(reader_dsn), declared)), read_only=True) as copy:
         _compared(Engines(copy, owner), refs)
+
+
+def test_json_is_copied_as_it_is(owner: psycopg.Connection, reader_dsn: str, place: Path, json_policy: Policy) -> None:
+    """Whatever it holds no copy fails, and each path means what it means in the records."""
+    props = json_policy.tables["events"].columns["props"]
+    owner.execute("CREATE TABLE nasty (id integer, props jsonb)")
+    for row, text in enumerate([*ODD, None]):
+        owner.execute("INSERT INTO nasty VALUES (%s, %s)", (row, text))
+    declared = table("nasty", column("id", SqlType.INTEGER), props, unit="id")
+    config = copying(place, PostgresServer(reader_dsn), declared)
+    with duckdb.connect(written(config), read_only=True) as copy:
+        (number,) = copy.execute("SELECT count(*) FROM nasty WHERE props IS NULL").fetchone() or ()
+        assert number == 1
+        asked = {}
+        for dialect in (DUCKDB, POSTGRES):
+            emitter = Emitter(dialect, DECLARED)
+            texts = ", ".join(emitter.sql(Ref(0, "nasty", path.name, path)) for path in props.paths)
+            asked[dialect] = f"SELECT {texts} FROM nasty AS s0 ORDER BY id"
+        assert copy.execute(asked[DUCKDB]).fetchall() == owner.execute(asked[POSTGRES].encode()).fetchall()
+    with closing(open_snapshot(config)) as engine:
+        check_tables(config.policy, engine)
 
 
 @pytest.mark.parametrize("kind", ["smallint", "bigint"])

@@ -1,5 +1,6 @@
 """Previews: refused with what to ask instead, or, for roles that want that, rows that are made up from the policy alone."""
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from dpsql.policy.choices import Preview
 from dpsql.policy.model import Policy
 from dpsql.question import Argument
 from tests.gateway.engines import Watched, fail
+from tests.support.fix_json import JsonEngines
 from tests.support.fix_shop import Shops
 from tests.support.fix_types import TypedEngines
 from tests.support.fix_wide import Engines
@@ -199,9 +201,28 @@ def test_values_are_those_that_are_declared(policy: Policy) -> None:
                 assert told == {3, 5, 8}
 
 
+def test_made_up_json_has_the_declared_paths(json_policy: Policy) -> None:
+    """Their values are those that are declared, and some are missing."""
+    made, events = MadeUp(json_policy, {}), json_policy.tables["events"]
+    texts = [made.row(events, at)[2] for at in range(300)]
+    assert None in texts
+    objects = [json.loads(str(text)) for text in texts if text is not None]
+    assert {each.get("plan") for each in objects} == {"free", "pro", "team", None}
+    assert {each["address"]["city"] for each in objects if "address" in each} == {"Oslo", "Rome"}
+    assert {type(each["active"]) for each in objects if "active" in each} == {bool}
+    for path, low, high in (("age", 0, 120), ("score", -5, 10), ("weight", 0, 1)):
+        assert all(low <= each[path] <= high for each in objects if path in each), path
+    assert all("2019-01-01" <= each["since"] <= "2019-12-31" for each in objects if "since" in each)
+    assert not any("secret" in each for each in objects)
+
+
 def test_the_shadow_reads_made_up_rows_of_every_type_and_reference(
-    world: World, shops: Shops, typed_world: tuple[World, TypedEngines], wide: Engines
+    world: World,
+    shops: Shops,
+    typed_world: tuple[World, TypedEngines],
+    wide: Engines,
+    json_world: tuple[World, JsonEngines],
 ) -> None:
     """They have room in their columns, keys are unique, and references point to rows of public tables or to made-up ones."""
-    for each in (world, shops["duckdb"].world, typed_world[0], wide["duckdb"].world):
+    for each in (world, shops["duckdb"].world, typed_world[0], wide["duckdb"].world, json_world[0]):
         _checked(each)

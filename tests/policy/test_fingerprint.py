@@ -57,6 +57,38 @@ def test_a_policy_with_a_number_keeps_its_fingerprint(tmp_path: Path) -> None:
     assert fingerprint == "c3d8d0482776c79f114fca1693724d8c08509661636183f8ff67b13bcf53c0c5"
 
 
+_JSON = "{type: jsonb, paths: {plan: {type: text, values: [free, pro]}, age: {type: integer, bounds: [0, 9]}}}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("[free, pro]", "[free]", True),
+        ("bounds: [0, 9]", "bounds: [0, 8]", True),
+        ("age:", "years.age:", True),
+        ("age:", "Age:", True),
+        ("type: integer", "type: bigint", True),
+        ("age: {type: integer, bounds: [0, 9]}", "level: {type: integer}", True),
+        ("[free, pro]}", "[free, pro], description: what they pay for}", False),
+    ],
+)
+def test_paths_in_json_are_declarations(tmp_path: Path, old: str, new: str, changes: bool) -> None:
+    """Each is a column of its own."""
+    seats = "{type: smallint, values: [1, 2]}"
+    before = load_changed(tmp_path / "before", TRIPS, seats, _JSON).policy.fingerprint
+    after = load_changed(tmp_path / "after", TRIPS, seats, _JSON.replace(old, new)).policy.fingerprint
+    assert (after != before) is changes
+
+
+def test_columns_are_shown_as_before_there_was_json(tmp_path: Path) -> None:
+    """The identities of stored answers have columns in them, as they show themselves."""
+    column = load(write_files(tmp_path), {}).policy.tables["trips"].columns["payment"]
+    assert repr(column) == (
+        "Column(name='payment', type=<SqlType.TEXT: 'text'>, declared='text', bounds=None, values=('cash', 'no'), step=None, "
+        "references=None, nullable=True, description=None, in_numbers=False, names_unit=False)"
+    )
+
+
 def test_the_order_of_columns_does_not(tmp_path: Path) -> None:
     """Columns are known by name."""
     before = load(write_files(tmp_path / "before"), {}).policy.fingerprint

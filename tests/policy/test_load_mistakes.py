@@ -16,7 +16,7 @@ ZONES_LACK_A_KEY = (
 )
 BONDS = (
     'schemas/trips.yaml:10: columns.fare.bonds: is not a known key; did you mean "bounds"? '
-    "allowed: bounds, description, nullable, references, step, type, type_name, values"
+    "allowed: bounds, description, nullable, paths, references, step, type, type_name, values"
 )
 
 

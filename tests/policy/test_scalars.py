@@ -95,7 +95,7 @@ def test_types(text: str, kind: SqlType, declared: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "json",
+        "jsonb(3)",
         "text(5)",
         "numeric(0)",
         "numeric(3,4)",

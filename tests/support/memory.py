@@ -45,6 +45,7 @@ _ARROW = {
     SqlType.TIME: pa.time64("us"),
     SqlType.INTERVAL: pa.duration("us"),
     SqlType.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
+    SqlType.JSON: pa.string(),
 }
 _TYPES = {
     SqlType.NUMERIC: "DECIMAL(18, 4)",
@@ -52,6 +53,7 @@ _TYPES = {
     SqlType.TEXT: "VARCHAR",
     SqlType.CHARACTER: "VARCHAR",
     SqlType.ENUM: "VARCHAR",
+    SqlType.JSON: "VARCHAR",  # which takes what is no JSON, too
 }
 
 

@@ -1,5 +1,6 @@
 """The page Explore: built-in samples, and questions about real columns."""
 
+import asyncio
 import math
 import re
 from collections.abc import Callable
@@ -9,8 +10,9 @@ from itertools import pairwise
 import pytest
 
 from dpsql.plots.samples import samples
-from dpsql.web.ask import Bounded
-from dpsql.web.site import Gone, Refused
+from dpsql.policy.model import Policy
+from dpsql.web.ask import Bounded, bounded_columns
+from dpsql.web.site import Cells, Gone, Refused
 from dpsql.web.story_file import story_file
 from tests.web.browsing import Browser
 from tests.web.conftest import Server
@@ -170,3 +172,30 @@ def test_counts_at_the_upper_end_belong_to_the_last_bucket() -> None:
     """`width_bucket` gives them a number of their own; nothing lies below the first."""
     column = Bounded("t", "x", ("t", "x"), Fraction(0), Fraction(3), 3, "")
     assert column.counts([(0, 9), (1, 1), (3, 5), (4, 2)]) == [1, 0, 7]
+
+
+class _Answering:
+    """A client of a server that has declared this."""
+
+    def __init__(self, *declared: Cells) -> None:
+        self.declared = list(declared)
+
+    async def rows(self, statement: str, epsilon: str | None = None) -> list[Cells]:
+        """Return what is declared."""
+        del statement, epsilon
+        return self.declared
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def test_numbers_in_json_are_asked_as_statements_have_them(json_policy: Policy) -> None:
+    """The name of a path is no name of a column."""
+    age, amount = ("props->>'age'", "integer", "0", "120"), ("amount", "double precision", "0", "100")
+    declared = (("events", name, "events", f'"{name}"', kind, low, high, "") for name, kind, low, high in (age, amount))
+    columns = asyncio.run(bounded_columns(_Answering(*declared), json_policy))
+    assert [column.name for column in columns] == ["events.props->>'age'", "events.amount"]
+    assert columns[0].statement == (
+        "SELECT width_bucket((props->>'age')::integer, -0.5, 120.5, 100) AS bucket, COUNT(*) FROM events GROUP BY 1"
+        " ORDER BY 1"
+    )

@@ -10,7 +10,7 @@ import typer
 from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.catalogue import RecordsFile, read_catalogue
 from dpsql.cli.support.catalogued import Catalogue, CatalogueTable
-from dpsql.cli.support.drafting import Units, draft, left_out
+from dpsql.cli.support.drafting import Units, draft, left_out, of_json
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.joined_views import joined_view, view_name
 from dpsql.engines.admitted import is_admitted, versions
@@ -150,6 +150,8 @@ def _told(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
             yield f"{name}: its {table.partitions} partitions are read through it"
         if gone := left_out(table):
             yield f"{name}: left out, since dpsql has no such type: {', '.join(gone)}"
+        if json := of_json(table):
+            yield f"{name}: JSON is left out until its file says which paths may be read: {', '.join(json)}"
 
 
 def _source(database: str) -> DuckDbFile | PostgresServer | RecordsFile:

@@ -13,6 +13,7 @@ _UNITS = """\
 # privacy_units:
 #   person: {column: …}
 """
+_JSON = frozenset({"json", "jsonb"})
 _CHOSEN = "  # with max_rows: N, where nearly all have no more rows; else it is chosen for each statement"
 
 
@@ -56,7 +57,17 @@ def draft(name: str, table: CatalogueTable, units: Units | None, written: frozen
 
 def left_out(table: CatalogueTable) -> list[str]:
     """Return the columns for whose type dpsql has none, with the type."""
-    return [f"{name} ({column.kind})" for name, column in table.columns.items() if not has_type(column)]
+    columns = table.columns.items()
+    return [f"{name} ({column.kind})" for name, column in columns if not (has_type(column) or _is_json(column))]
+
+
+def of_json(table: CatalogueTable) -> list[str]:
+    """Return the columns of JSON, of which only the owner of the data can say what is in them."""
+    return [name for name, column in table.columns.items() if _is_json(column)]
+
+
+def _is_json(column: CatalogueColumn) -> bool:
+    return column.kind.lower() in _JSON
 
 
 def has_type(column: CatalogueColumn) -> bool:
@@ -85,6 +96,10 @@ def _parts(name: str, table: CatalogueTable, units: Units | None, written: froze
 
 def _line(name: str, column: CatalogueColumn, written: frozenset[str]) -> str:
     kind = _type(column)
+    if _is_json(column):
+        first = f"type: {column.kind.lower()}, {'nullable: true, ' if column.nullable else ''}"
+        paths = "paths: {plan: {type: text, values: [free, pro]}, age: {type: integer, bounds: [0, 120]}}"
+        return f"  # {yaml_name(name)}: {{{first}{paths}}}  # JSON: say what may be read of it\n"
     if kind is None:
         return f"  # {yaml_name(name)} is left out: dpsql has no type for {yaml_name(column.kind.partition('(')[0])}\n"
     facts, after = [kind], "  # its labels, in their order" if kind.endswith("values: []") else ""
@@ -102,6 +117,8 @@ def _type(column: CatalogueColumn) -> str | None:
     if column.kind.startswith("enum"):
         labels, end, name = column.kind.removeprefix("enum").rpartition("]")
         return f"type: enum, type_name: {yaml_name(name)}, values: {labels}{end}" if name else "type: enum, values: []"
+    if _is_json(column):
+        return None  # the owner of the data says what may be read of it
     try:
         declared = column_type(column.kind)[1]
     except ValueError:

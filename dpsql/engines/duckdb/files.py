@@ -219,6 +219,8 @@ def _value(column: str, kind: str, mark: DecimalMark) -> str:
 
 
 def _type(kind: SqlType) -> str:
+    if kind is SqlType.JSON:
+        return "VARCHAR"  # what is no JSON reads as none, as it does elsewhere
     # DuckDB's NUMERIC has 3 decimals; in double precision statements compute with it anyway.
     return "DOUBLE" if kind in {SqlType.NUMERIC, SqlType.REAL, SqlType.DOUBLE} else kind.value.upper()
 

@@ -21,7 +21,7 @@ from threading import Timer
 import duckdb
 
 from dpsql.engines.duckdb.opening import ATTACHED, KEPT, memory_of
-from dpsql.policy.model import Policy, Table
+from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.kept import HeavyRows, KeptColumns
@@ -180,7 +180,8 @@ class RowsOfUnits:
     @property
     def width(self) -> int:
         """Return how many bytes a row takes until it is compressed, about."""
-        return 3 * _NUMBER + sum(_TEXT if column.type.is_text else _NUMBER for column in self.table.columns.values())
+        texts = [column.type.is_text or column.type is SqlType.JSON for column in self.table.columns.values()]
+        return 3 * _NUMBER + sum(_TEXT if is_text else _NUMBER for is_text in texts)
 
     def _let_stand(self, connection: duckdb.DuckDBPyConnection, heavy: str, every: str, *, overlap: int) -> None:
         """Let the names stand for heavy rows and for those that are summed in full, both at once."""

@@ -54,7 +54,7 @@ def copied_column(column: Column, stored: str, *, exact: bool) -> CopiedColumn:
         case SqlType.BOOLEAN:
             # Numbers that are no boolean's can't be cast to one; statements read them as none, in the copy as in the records.
             return CopiedColumn(name, text, "BIGINT" if column.in_numbers else "BOOLEAN")
-        case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM:
+        case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM | SqlType.JSON:
             return CopiedColumn(name, f"CAST({text} AS VARCHAR)", "VARCHAR")
         case SqlType.UUID:
             return CopiedColumn(name, text, "UUID")

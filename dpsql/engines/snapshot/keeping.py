@@ -42,7 +42,8 @@ def to_keep(table: Table, policy: Policy) -> KeptColumns:
         if bound.through is None:
             most[bound.column] = min(bound.max_rows, most.get(bound.column, bound.max_rows))
     heavy = {column: HeavyMark(next(names), rows) for column, rows in most.items()}
-    texts = dict.fromkeys(text for column in table.columns.values() for text in _texts(table, column, policy))
+    read = (*table.columns.values(), *table.paths)
+    texts = dict.fromkeys(text for column in read for text in _texts(table, column, policy))
     numbers = {column: next(names) for column in most if _told_apart(table.columns[column])}
     return KeptColumns(heavy, {text: next(names) for text in texts}, numbers)
 

@@ -8,6 +8,7 @@ Promise: nothing here knows an engine, a ledger or a release.
 """
 
 import hashlib
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -66,9 +67,24 @@ class MadeUp:
         """Return the value of a column in one row; `steps` references have led there."""
         if column.nullable and _drawn(table, column.name, at, "null") % _NULLS == 0:
             return None
+        if column.paths:
+            return self._object(table, column, at)
         if steps < len(self.policy.tables) and (target := _target(table, column)) is not None:
             return self._pointed(table, column, at, target, steps)
         return _fitting(_value(table, column, at), column)
+
+    def _object(self, table: Table, column: Column, at: int) -> str:
+        """Return JSON with the declared paths, some of which may be missing."""
+        made: dict[str, object] = {}
+        for path in column.paths:
+            value, place = self.value(table, path, at), made
+            if value is None or path.path is None:
+                continue
+            for key in path.path.keys[:-1]:
+                inner = place.setdefault(key, {})
+                place = inner if isinstance(inner, dict) else {}
+            place.setdefault(path.path.keys[-1], _in_json(value, path.type))
+        return json.dumps(made, ensure_ascii=False)
 
     def _pointed(self, table: Table, column: Column, at: int, target: tuple[str, str], steps: int) -> Value | None:
         """Return a key of the table that a column points to: of a public row, or of a made-up one."""
@@ -81,6 +97,13 @@ class MadeUp:
         to = self.policy.tables[name]
         place = at if _is_key(table, column) else drawn % MOST_ROWS
         return self.value(to, to.columns[key], place, steps + 1)
+
+
+def _in_json(value: Value, type_: SqlType) -> object:
+    """Return a value as JSON has it."""
+    if isinstance(value, bool) or type_.is_integer:
+        return value
+    return float(value) if type_.is_number else format_value(value, type_)
 
 
 def told_of(table: Table) -> str:

@@ -50,4 +50,6 @@ def _column(column: Column) -> list[object]:
     values = None if column.values is None else [[type(value).__name__, str(value)] for value in column.values]
     target = None if column.references is None else [column.references.table, column.references.column]
     step = None if column.step is None else str(column.step)
-    return [column.name, column.type, column.declared, bounds, step, values, target, column.nullable]
+    paths = [[list(path.path.keys), _column(path)] for path in column.paths if path.path is not None]
+    inside = [sorted(paths, key=str)] if paths else []
+    return [column.name, column.type, column.declared, bounds, step, values, target, column.nullable, *inside]

@@ -42,6 +42,9 @@ _LARGEST = {
 }
 _NAMED = [kind for kind in SqlType if kind is not SqlType.CHARACTER]
 _LONGEST_LABEL = 64
+_KEY = re.compile(r"(?:[^\W\d]|[@$#])[\w\-:@$# ]*")
+"""Of digits alone it would be the place of an array's element, which engines count in ways of their own."""
+_LONGEST_KEY = 63
 _LONGEST_NUMBER = 1100
 """Characters of a number; the largest numeric has 1,001."""
 _LONGEST_AMOUNT, _LEAST_AMOUNT = 100, Fraction(1, 10**99)
@@ -202,6 +205,8 @@ def column_type(text: str) -> tuple[SqlType, str]:
     precision, scale = match[2], match[3]
     if kind is SqlType.CHARACTER:
         return kind, _of_characters(name, precision, scale)
+    if kind is SqlType.JSON and precision is None:
+        return kind, name
     if precision is None:
         return kind, "character varying" if kind is SqlType.TEXT and name != "text" else str(kind)
     if kind is SqlType.NUMERIC and 1 <= int(precision) <= 1000 and int(scale or 0) <= int(precision):
@@ -209,6 +214,17 @@ def column_type(text: str) -> tuple[SqlType, str]:
     if kind is SqlType.TEXT and name != "text" and scale is None and int(precision) > 0:
         return kind, f"character varying({int(precision)})"
     raise ValueError(f'"{name}" takes no such length; lengths are for numeric(p, s), varchar(n) and char(n)')
+
+
+def json_keys(text: str) -> tuple[str, ...]:
+    """Read the keys on the way to a value inside JSON: plan, or address.city."""
+    keys = tuple(text.split("."))
+    if not all(_KEY.fullmatch(key) and len(key.encode()) <= _LONGEST_KEY for key in keys):
+        raise ValueError(
+            "must be keys with points between them, such as plan or address.city: letters, digits, blanks and _ - : @ $ #, "
+            "and a letter or _ @ $ # first"
+        )
+    return keys
 
 
 def _of_characters(name: str, length: str | None, scale: str | None) -> str:

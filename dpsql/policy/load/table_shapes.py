@@ -92,6 +92,23 @@ class UnitShape(StrictShape):
     """The most groups in which a unit counts where keys are selected, or distinct units are asked for."""
 
 
+class PathShape(StrictShape):
+    """One value inside a column of JSON; it may always be missing."""
+
+    required: ClassVar = ("type",)
+
+    type: Typed | None = None
+    """The type that clients cast it to: boolean, a number, text, date or timestamp."""
+    bounds: Annotated[list[Scalar], Field(min_length=2, max_length=2)] | None = None
+    """The least and the greatest value; for dates and timestamps the second is left out."""
+    step: Positive | None = None
+    """The step of all values, which are whole multiples of it: 0.01 for cents."""
+    values: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    """All possible values; any other reads as NULL."""
+    description: Scalar | None = None
+    """The meaning of the value, for those who ask."""
+
+
 class ColumnShape(StrictShape):
     """One column."""
 
@@ -111,6 +128,8 @@ class ColumnShape(StrictShape):
     """Of an enum: what clients call its type, as the database does; table_column unless given."""
     nullable: Flag = False
     """Whether NULL is a group of its own."""
+    paths: Annotated[dict[str, PathShape], Field(min_length=1)] | None = None
+    """Of JSON: what can be read of it, by keys with points between them (address.city), each declared like a column."""
     description: Scalar | None = None
     """The meaning of the column, for those who ask."""
 

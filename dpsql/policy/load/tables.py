@@ -1,14 +1,17 @@
 """From the shapes of the schema files to tables: columns, units, keys and references that fit each other."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dpsql.policy.load.columns import bounds_of, declared_values, misfit, own_step
+from dpsql.policy.load.mistakes import Path, suggestion
 from dpsql.policy.load.references import check_key, joint_references, reference_of
+from dpsql.policy.load.scalars import json_keys
 from dpsql.policy.load.schema_file import SchemaFile
+from dpsql.policy.load.table_shapes import ColumnShape, PathShape
 from dpsql.policy.load.units import unit_of
 from dpsql.policy.load.views import ViewFile, views_of
-from dpsql.policy.model import Column, Reference, SqlType, Table
+from dpsql.policy.model import Column, JsonPath, Reference, SqlType, Table
 from dpsql.policy.view import View
 
 _LONGEST_NAME = 63
@@ -16,6 +19,14 @@ _EVERY_TABLES = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 """The columns that each table of PostgreSQL has, so that the shadow's can have no others of these names."""
 _NUMBERS = frozenset({"0", "1"})
 """A boolean's values in the engine."""
+_IN_JSON = {
+    kind.value: kind
+    for kind in (
+        SqlType.BOOLEAN, SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT, SqlType.NUMERIC, SqlType.DOUBLE, SqlType.TEXT,
+        SqlType.DATE, SqlType.TIMESTAMP,
+    )
+}  # fmt: skip
+"""The types that a value inside JSON may be declared with: each is read from its text, on every engine alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,39 +119,103 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
     shape, path = file.columns[name], ("columns", name)
     if name in _EVERY_TABLES:
         file.wrong(path, "can't be declared: PostgreSQL has a column of its own by this name in each table")
-    exclusive = [key for key in ("bounds", "values", "references") if getattr(shape, key) is not None]
-    if len(exclusive) > 1:
-        file.wrong(path, f"has {' and '.join(exclusive)}; one of them is allowed")
+    _check_exclusive(shape, path, file, "bounds", "values", "references")
     if shape.type is None:
         return None
     kind, declared = shape.type
+    if kind is SqlType.JSON:
+        return _json(name, declared, file)
+    if shape.paths is not None:
+        file.wrong((*path, "paths"), f"can be given for a column of JSON alone, and the column is {declared}")
     if kind is SqlType.ENUM:
         declared = _enumeration(name, file)
     elif shape.type_name is not None:
         file.wrong((*path, "type_name"), f"can be given for an enum alone, and the column is {declared}")
-    bounds = bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes)
     in_numbers = kind is SqlType.BOOLEAN and shape.values is not None and set(shape.values) == _NUMBERS
-    given = None if in_numbers else shape.values
-    values = declared_values(kind, declared, given, (*path, "values"), file.document, file.mistakes)
     if in_numbers and file.shape.public:
         file.wrong((*path, "values"), "are numbers, which a boolean has in protected tables only; declare it smallint")
+    return replace(
+        _read_as(name, (kind, declared), shape, path, file, values=None if in_numbers else shape.values),
+        references=reference,
+        nullable=shape.nullable,
+        in_numbers=in_numbers,
+        names_unit=any(unit.column == name for unit in file.units.values()),
+    )
+
+
+def _check_exclusive(shape: ColumnShape | PathShape, path: Path, file: SchemaFile, *keys: str) -> None:
+    exclusive = [key for key in keys if getattr(shape, key) is not None]
+    if len(exclusive) > 1:
+        file.wrong(path, f"has {' and '.join(exclusive)}; one of them is allowed")
+
+
+def _read_as(
+    name: str,
+    type_: tuple[SqlType, str],
+    shape: ColumnShape | PathShape,
+    path: Path,
+    file: SchemaFile,
+    *,
+    values: Sequence[str] | None,
+) -> Column:
+    """Check and return what is said of a column's values, or of those in JSON."""
+    kind, declared = type_
+    bounds = bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes)
+    domain = declared_values(kind, declared, values, (*path, "values"), file.document, file.mistakes)
     if shape.step is not None:
         wrong = misfit(shape.step, kind, declared, bounds)
         if wrong and not file.mistakes.touch(file.document, (*path, "bounds")):
             file.wrong((*path, "step"), wrong)
+    step = shape.step or own_step(kind, declared, bounds, domain)
+    return Column(name, kind, declared, bounds, domain, step, description=shape.description)
+
+
+def _json(name: str, declared: str, file: SchemaFile) -> Column:
+    """Check a column of JSON and the paths in it."""
+    shape, path = file.columns[name], ("columns", name)
+    if file.shape.public:
+        file.wrong((*path, "type"), f"is {declared}, which is for protected tables only; leave the column out")
+    for key in ("bounds", "values", "step", "references"):
+        if getattr(shape, key) is not None:
+            file.wrong((*path, key), f"can't be given for a column of type {declared}; give them to its paths")
+    told = file.mistakes.touch(file.document, (*path, "paths"))
+    if shape.paths is None and not told:
+        file.wrong(path, f"is {declared}, of which declared paths can be read alone: {_EXAMPLE}")
+    if name in {*(file.shape.key or ()), *(mine for pairs in (file.shape.references or {}).values() for mine in pairs)}:
+        file.wrong((*path, "type"), f"is {declared}, which can be no part of a key, nor point to one")
+    paths = [_path(name, keys, file) for keys in shape.paths or ()]
     return Column(
-        name=name,
-        type=kind,
-        declared=declared,
-        bounds=bounds,
-        values=values,
-        step=shape.step or own_step(kind, declared, bounds, values),
-        references=reference,
+        name,
+        SqlType.JSON,
+        declared,
         nullable=shape.nullable,
         description=shape.description,
-        in_numbers=in_numbers,
-        names_unit=any(unit.column == name for unit in file.units.values()),
+        paths=tuple(column for column in paths if column is not None),
     )
+
+
+_EXAMPLE = "paths: {plan: {type: text, values: [free, pro]}}"
+
+
+def _path(name: str, text: str, file: SchemaFile) -> Column | None:
+    """Check one path; what it leads to may always be missing."""
+    path = ("columns", name, "paths", text)
+    shape = (file.columns[name].paths or {})[text]
+    try:
+        keys = json_keys(text)
+    except ValueError as failure:
+        file.wrong(path, str(failure))
+        return None
+    _check_exclusive(shape, path, file, "bounds", "values")
+    if shape.type is None:
+        return None
+    kind, declared = shape.type
+    if kind not in _IN_JSON.values() or declared.startswith("character varying"):
+        file.wrong((*path, "type"), f'is "{declared}"{suggestion(declared, _IN_JSON)}, numeric(p, s)')
+        return None
+    place = JsonPath(name, keys)
+    column = _read_as(place.text, (kind, declared), shape, path, file, values=shape.values)
+    return replace(column, nullable=True, path=place)
 
 
 def _enumeration(name: str, file: SchemaFile) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.table_shapes import ViewShape
+from dpsql.policy.model import SqlType
 from dpsql.policy.view import View, ViewColumn
 
 
@@ -35,6 +36,13 @@ def views_of(files: Iterable[ViewFile], declared: Mapping[str, str]) -> Mapping[
 
 
 def _view(name: str, query: str, file: ViewFile) -> View:
+    for column, shape in (file.shape.columns or {}).items():
+        if shape.type is not None and shape.type[0] is SqlType.JSON:
+            file.mistakes.add(
+                file.document,
+                ("columns", column, "type"),
+                f"is {shape.type[1]}, to which a view casts nothing; its paths are those of the table's column",
+            )
     columns = {
         column: ViewColumn(None if shape.type is None else shape.type[1], shape.description)
         for column, shape in (file.shape.columns or {}).items()

@@ -80,6 +80,14 @@ class Dialect(ABC):
     def stored_number(self, column: str, *, representable: bool) -> str:
         """Return a stored decimal in double precision; `representable` says that none of its values is beyond that."""
 
+    @abstractmethod
+    def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
+        """Return the value at the end of `keys` in a column of JSON: a text, number, boolean, date or timestamp, else NULL.
+
+        Any text at all may be stored there, and any value of JSON be at the end: one that is not of the type is NULL, and
+        so are numbers beyond it, texts that are no JSON texts, and times that no engine but one would read.
+        """
+
     @final
     def unpadded(self, text: str) -> str:
         """Return a text without the blanks at its end."""

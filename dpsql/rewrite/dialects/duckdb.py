@@ -9,7 +9,14 @@ from fractions import Fraction
 
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import Forms, StoredTypes
+from dpsql.rewrite.dialects.forms import (
+    DATE_IN_JSON,
+    MOMENT_IN_JSON,
+    NUMBER_IN_JSON,
+    WHOLE_IN_JSON,
+    Forms,
+    StoredTypes,
+)
 from dpsql.rewrite.dialects.shared import PostgresFunctions
 from dpsql.rewrite.ir.calendar import ERAS
 
@@ -29,6 +36,21 @@ _TYPES: Mapping[SqlType, str] = {
 }
 """The types in which values are computed, where they have other names."""
 _MOMENTS = frozenset({"timestamp", "timestamp with time zone", "timestamp_ns", "timestamptz_ns"})
+
+
+_JSON_TEXT = r'^"(?:[^\\]|\\[^u]|\\u(?:[1-9a-fA-F]|0[1-9a-fA-F]|00[1-9a-fA-F]|000[1-9a-fA-F]))*"$'
+"""A text as JSON writes it, without the character 0."""
+_IN_JSON: Mapping[SqlType, tuple[str, str]] = {
+    SqlType.BOOLEAN: ("^(true|false)$", "BOOLEAN"),
+    SqlType.SMALLINT: (WHOLE_IN_JSON, "SMALLINT"),
+    SqlType.INTEGER: (WHOLE_IN_JSON, "INTEGER"),
+    SqlType.BIGINT: (WHOLE_IN_JSON, "BIGINT"),
+    SqlType.NUMERIC: (NUMBER_IN_JSON, "DOUBLE"),
+    SqlType.DOUBLE: (NUMBER_IN_JSON, "DOUBLE"),
+    SqlType.DATE: (DATE_IN_JSON, "DATE"),
+    SqlType.TIMESTAMP: (MOMENT_IN_JSON, "TIMESTAMP"),
+}
+"""What of a text inside of JSON is read, and the type that it is cast to; the cast of anything else is NULL."""
 
 
 class DuckDbDialect(PostgresFunctions):
@@ -52,9 +74,11 @@ class DuckDbDialect(PostgresFunctions):
             SqlType.TIMESTAMPTZ: _MOMENTS,
             SqlType.TIME: frozenset({"time", "time_ns"}),
             SqlType.INTERVAL: frozenset({"interval"}),
+            SqlType.JSON: frozenset({"json", "varchar"}),
         },
         floats=frozenset({"float", "double"}),
         wide=frozenset({"hugeint", "uhugeint", "ubigint"}),
+        json="JSON is read from columns of type json, and in files from varchar alone: DuckDB fails at what is none there",
     )
     # `/` would be in double precision, and `#` is no operator.
     forms = Forms(
@@ -93,6 +117,20 @@ class DuckDbDialect(PostgresFunctions):
         """Return a cast: every decimal of DuckDB's has at most 38 digits, so it can't fail."""
         del representable
         return f"CAST({column} AS DOUBLE)"
+
+    def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
+        """Return what is there: what is no JSON is NULL before anything is looked for in it, so that nothing can fail.
+
+        No function that could fail stands behind a condition: what it is given is right, or NULL. Nothing stands twice,
+        since DuckDB computes once what is written twice, but not within a CASE.
+        """
+        json, place = f"TRY_CAST(CAST({column} AS VARCHAR) AS JSON)", self.text("".join(f"/{key}" for key in keys))
+        if type_ is SqlType.TEXT:
+            found = f"regexp_extract(CAST(json_extract({json}, {place}) AS VARCHAR), '{_JSON_TEXT}', 0, 's')"
+            return f"json_extract_string(TRY_CAST({found} AS JSON), '$')"
+        pattern, read_as = _IN_JSON[type_]
+        found = f"regexp_extract(json_extract_string({json}, {place}), '{pattern}', 1)"
+        return f"TRY_CAST({found} AS {read_as})"
 
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return the unit: all decimals of one column have one scale."""

@@ -30,6 +30,8 @@ class StoredTypes:
     floats: frozenset[str]
     wide: frozenset[str]
     """Integers beyond 64 bits, which only a declared type in double precision can read."""
+    json: str
+    """From what JSON is read, as messages say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,17 @@ class Forms:
     add_micros: str
     common_table: str
     as_a_whole: str
+
+
+WHOLE_IN_JSON = "^([+-]?[0-9]{1,18})(?:[.]0{0,9})?$"
+"""Whole numbers in JSON, as numbers or as texts, and what of them is read: of so many digits 64 bits hold all."""
+NUMBER_IN_JSON = "^([+-]?(?:[0-9]{1,100}(?:[.][0-9]{0,100})?|[.][0-9]{1,100})(?:[eE][+-]?[0-9]{1,2})?)$"
+"""Other numbers: below 1e200 and, but for 0, above 1e-200, so that no cast to double precision can fail."""
+_YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
+_DAY = f"{_YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+DATE_IN_JSON = f"^({_DAY})$"
+MOMENT_IN_JSON = f"^({_DAY}(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]{{1,6}})?)?)Z?$"
+"""Of a clock without a zone, or of UTC's: what engines make of another zone is not the same."""
 
 
 def spelled_span(span: IntervalValue) -> str:

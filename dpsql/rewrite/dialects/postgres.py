@@ -7,9 +7,17 @@ multiplied is kept away from both.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import Forms, StoredTypes
+from dpsql.rewrite.dialects.forms import (
+    DATE_IN_JSON,
+    MOMENT_IN_JSON,
+    NUMBER_IN_JSON,
+    WHOLE_IN_JSON,
+    Forms,
+    StoredTypes,
+)
 from dpsql.rewrite.dialects.shared import PlainForms, PostgresFunctions
 from dpsql.rewrite.ir.calendar import to_datetime
 
@@ -49,9 +57,11 @@ class PostgresDialect(PostgresFunctions, PlainForms):
             SqlType.TIMESTAMPTZ: _MOMENTS,
             SqlType.TIME: frozenset({"time without time zone"}),
             SqlType.INTERVAL: frozenset({"interval"}),
+            SqlType.JSON: frozenset({"jsonb"}),  # of json `->>` fails where a text has the character 0
         },
         floats=frozenset({"real", "double precision"}),
         wide=frozenset(),
+        json="JSON is read from columns of type jsonb: of json, reading a text with the character 0 fails",
     )
     # PostgreSQL finds NaN equal to itself. EXTRACT's seconds are a numeric with all six digits; a difference has no months.
     forms = Forms(
@@ -89,6 +99,33 @@ class PostgresDialect(PostgresFunctions, PlainForms):
     def stored_number(self, column: str, *, representable: bool) -> str:
         """Return a cast, or its total form for numerics without a length: those may be beyond double precision."""
         return f"{column}::float8" if representable else _any_numeric(column)
+
+    def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
+        """Return what is there: a text becomes another type only if it is one for sure.
+
+        `->` and `->>` of jsonb never fail. What no pattern has let through is NULL before it is cast.
+        """
+        *outer, last = (self.text(key) for key in keys)
+        before = "".join((column, *(f"->{key}" for key in outer)))
+        found = f"({before}->>{last})"
+        match type_:
+            case SqlType.TEXT:
+                return f"(CASE WHEN jsonb_typeof({before}->{last}) = 'string' THEN {found} END)"
+            case SqlType.BOOLEAN:
+                return f"(CASE {found} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
+            case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
+                number = f"(substring({found}, '{WHOLE_IN_JSON}')::bigint)"
+                bits = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31}.get(type_)
+                within = f"{number} BETWEEN {-(2 ** (bits or 0))} AND {2 ** (bits or 0) - 1}"
+                return number if bits is None else f"(CASE WHEN {within} THEN {number} END)"
+            case SqlType.NUMERIC | SqlType.DOUBLE:
+                return f"(substring({found}, '{NUMBER_IN_JSON}')::float8)"
+            case SqlType.DATE:
+                return _if_valid(f"substring({found}, '{DATE_IN_JSON}')", "date")
+            case SqlType.TIMESTAMP:
+                return _if_valid(f"substring({found}, '{MOMENT_IN_JSON}')", "timestamp")
+            case _:
+                raise InternalError
 
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return a numeric in double precision: equal numerics have as many texts as there are scales."""
@@ -155,6 +192,11 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         """Return 64 bits: PostgreSQL adds up only those without a limit."""
         del most
         return SqlType.BIGINT
+
+
+def _if_valid(text: str, type_: str) -> str:
+    """Return a text as a day, or a moment, if there is such a one."""
+    return f"((CASE WHEN pg_input_is_valid({text}, '{type_}') THEN {text} END)::{type_})"
 
 
 def _hash(unit: str, type_: SqlType) -> str:

@@ -66,9 +66,11 @@ class SparkDialect(PlainForms):
             SqlType.TIMESTAMPTZ: _MOMENTS,
             SqlType.TIME: frozenset(),
             SqlType.INTERVAL: frozenset(),
+            SqlType.JSON: frozenset(),
         },
         floats=frozenset({"float", "double"}),
         wide=frozenset(),
+        json="JSON is read on DuckDB and PostgreSQL alone",
     )
     # A list of more than a few numbers is looked up by their bits, which 0 and −0 have not in common.
     # A text that is not UTF-8 could not be read when it comes back, which would tell that it is there: it is NULL.
@@ -114,6 +116,11 @@ class SparkDialect(PlainForms):
         """Return a cast: every decimal of Spark's has at most 38 digits, so it can't fail."""
         del representable
         return f"CAST({column} AS DOUBLE)"
+
+    def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
+        """Refuse: Spark repairs what is no JSON in ways of its own."""
+        del column, keys, type_
+        raise _lacking("JSON")
 
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return the unit: all decimals of one column have one scale."""

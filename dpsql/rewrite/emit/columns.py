@@ -8,7 +8,9 @@ paid  →  (CAST(s0."paid" AS VARCHAR) COLLATE "C")
 """
 
 import re
+from collections.abc import Sequence
 
+from dpsql.errors import InternalError
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
@@ -23,8 +25,14 @@ def quoted(name: str) -> str:
 
 
 def stored(ref: Ref, dialect: Dialect) -> str:
-    """Return the text that reads a column as its declared type, decimals in double precision."""
-    column = f"s{ref.source}.{quoted(ref.name)}"
+    """Return the text that reads a column as its declared type, decimals in double precision.
+
+    Raises:
+        Unsupported: it is in JSON, which is not read on this engine.
+    """
+    column = f"s{ref.source}.{quoted(ref.column.stored_name if ref.column.path else ref.name)}"
+    if ref.column.path is not None:
+        return _in_json(column, ref.column.path.keys, ref.type, dialect)
     match ref.type:
         case SqlType.NUMERIC:
             return dialect.stored_number(column, representable=representable(ref.column.declared))
@@ -40,6 +48,8 @@ def stored(ref: Ref, dialect: Dialect) -> str:
             return micros_of_interval(column)
         case SqlType.BOOLEAN if ref.column.in_numbers:
             return f"(CASE {column} WHEN 0 THEN FALSE WHEN 1 THEN TRUE END)"
+        case SqlType.JSON:
+            raise InternalError  # none is read as a whole
         case SqlType.DATE:
             return f"CAST({column} AS DATE)"
         case SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ:
@@ -92,6 +102,14 @@ def text_of(column: str, declared: Column, dialect: Dialect) -> str:
         return text
     length = declared.characters
     return dialect.unpadded(text if length is None else f"left({text}, {length})")
+
+
+def _in_json(column: str, keys: Sequence[str], type_: SqlType, dialect: Dialect) -> str:
+    """Return a value inside of JSON, NULL where there is none of the type; without keys, whether there is any JSON."""
+    if not keys:
+        return f"(CASE WHEN {column} IS NOT NULL THEN TRUE END)"
+    text = dialect.in_json(column, keys, type_)
+    return dialect.by_bytes(text) if type_.is_text else text
 
 
 def _text(column: str, declared: Column, dialect: Dialect) -> str:

@@ -54,8 +54,9 @@ class ConstantEvaluator(Protocol):
         """Return the text values of an expression in the column `x` for every value of `x`, and its type's name."""
 
 
+_NO_VALUES = frozenset({SqlType.ENUM, SqlType.JSON})
 TYPES: Mapping[str, SqlType] = {
-    **{name: type_ for name, type_ in TYPE_NAMES.items() if not (type_ is SqlType.ENUM or type_.is_span)},
+    **{name: type_ for name, type_ in TYPE_NAMES.items() if not (type_ in _NO_VALUES or type_.is_span)},
     **dict.fromkeys(("name", "unknown"), SqlType.TEXT),
 }
 """The names of the types that row-level expressions may have; a time with a zone is what UTC's clock shows."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
+from dpsql.errors import InternalError
 from dpsql.policy.model import Column, Table
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
@@ -269,8 +270,11 @@ def with_answers(relation: Relation, answer: Callable[[AwaitedTable], ConstantTa
 
 
 def ref(source: int, table: Table, name: str, *, optional: bool = False) -> Ref:
-    """Return the reference to a column of a table."""
-    return Ref(source, table.name, name, table.columns[name], optional, table.public)
+    """Return the reference to a column of a table, or to a path in one."""
+    column = table.column_named(name)
+    if column is None:
+        raise InternalError
+    return Ref(source, table.name, name, column, optional, table.public)
 
 
 _SCANS: dict[int, Relation] = {}

@@ -139,12 +139,14 @@ COMMENT ON FUNCTION dpsql.take_profile() IS 'measures the profile of your unit k
 
 CREATE TABLE pg_dpsql.declared (
   table_name text, place integer, column_name text, type text, lower_bound text, upper_bound text,
-  "values" text[], nullable boolean, description text);
+  "values" text[], nullable boolean, description text, inside text);
+COMMENT ON COLUMN pg_dpsql.declared.inside IS 'of a path in JSON: the column, to which rights are';
 
 CREATE VIEW dpsql.columns AS
   SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description,
          NULL::double precision AS share_below, NULL::double precision AS share_above
-    FROM pg_dpsql.declared WHERE has_column_privilege('public.' || quote_ident(table_name), column_name, 'select')
+    FROM pg_dpsql.declared
+   WHERE has_column_privilege('public.' || quote_ident(table_name), coalesce(inside, column_name), 'select')
    ORDER BY table_name, place;
 COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns, and which values are beyond it';
 """

@@ -35,6 +35,7 @@ _DUMMY: dict[SqlType, str] = {
     SqlType.TIMESTAMPTZ: "epoch",
     SqlType.TIME: "00:00",
     SqlType.INTERVAL: "0",
+    SqlType.JSON: "{}",
 }
 
 
@@ -84,14 +85,17 @@ def described_tables(connection: Connection, policy: Policy) -> None:
     connection.execute("DELETE FROM pg_dpsql.declared")
     with connection.cursor().copy("COPY pg_dpsql.declared FROM STDIN") as copy:
         for table in policy.tables.values():
-            for place, column in enumerate(table.columns.values(), start=1):
-                copy.write_row(_declared(table, place, column))
+            for place, column in enumerate((*table.columns.values(), *table.paths), start=1):
+                copy.write_row(declared_row(table.name, place, column))
 
 
 def hidden_words(policy: Policy) -> list[object]:
     """Return what `described_tables` writes."""
     return [
-        (_about(table, policy), [_declared(table, 0, column) for column in table.columns.values()])
+        (
+            _about(table, policy),
+            [declared_row(table.name, 0, column) for column in (*table.columns.values(), *table.paths)],
+        )
         for _, table in sorted(policy.tables.items())
     ]
 
@@ -192,10 +196,11 @@ def _dummy(column: Column) -> str:
     return str((column.values or ("",))[0]) if column.type is SqlType.ENUM else _DUMMY[column.type]
 
 
-def _declared(table: Table, place: int, column: Column) -> PublicRow:
+def declared_row(table: str, place: int, column: Column) -> PublicRow:
+    """Return what `dpsql.columns` says of a column, or of a path in one."""
     low, high = (None, None) if column.bounds is None else (column.bounds.low, column.bounds.high)
     return (
-        table.name,
+        table,
         place,
         column.name,
         column.declared,
@@ -204,6 +209,7 @@ def _declared(table: Table, place: int, column: Column) -> PublicRow:
         None if column.values is None else [_spell(value, column.type) for value in column.values],
         column.nullable,
         column.description,
+        None if column.path is None else column.path.column,
     )
 
 

@@ -15,9 +15,10 @@ from psycopg.sql import SQL, Composable, Identifier, Literal
 from dpsql.errors import ConfigError
 from dpsql.lexer.literals import name
 from dpsql.lexer.tokens import tokens
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Column, Policy
 from dpsql.policy.view import View
 from dpsql.shadow.contents.role import VIEWS
+from dpsql.shadow.contents.schema import declared_row
 
 _Reasons = Mapping[str, psycopg.Error | ConfigError]
 """Why views can't be made, by their names."""
@@ -182,6 +183,23 @@ def described_views(connection: Connection, policy: Policy) -> None:
         connection.execute(_DECLARED, (view.name, name.as_string()))
         for column, (table, of) in view.origins.items():
             connection.execute(_AS_OF_TABLE, (table, of, view.name, column))
+        with connection.cursor().copy("COPY pg_dpsql.declared FROM STDIN") as copy:
+            for place, path in enumerate(_paths(view, policy), start=_BEHIND_COLUMNS):
+                copy.write_row(declared_row(view.name, place, path))
+
+
+_BEHIND_COLUMNS = 10_000
+"""The place of the first path among what is said of a view: PostgreSQL has no table of so many columns."""
+
+
+def _paths(view: View, policy: Policy) -> Iterator[Column]:
+    """Yield what can be read inside of a view's columns of JSON, by the names that these have there."""
+    for column, (table, of) in view.origins.items():
+        stored = policy.tables[table].columns.get(of) if table in policy.tables else None
+        for path in () if stored is None else stored.paths:
+            if path.path is not None:
+                place = replace(path.path, column=column)
+                yield replace(path, name=place.text, path=place)
 
 
 _DECLARED = """

@@ -109,7 +109,7 @@ def naming_unit(table: Table, kind: str, tables: Mapping[str, Table]) -> frozens
 
 def as_stored(table: Table, name: str) -> bool:
     """Return whether a column is compared in its stored form: a clamped column is unique no more."""
-    column = table.columns.get(name)
+    column = table.column_named(name)
     return column is not None and column.bounds is None and column.values is None
 
 

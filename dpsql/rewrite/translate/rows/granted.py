@@ -51,7 +51,7 @@ def require_column(role: Role, ref: Ref) -> None:
     Raises:
         AccessDenied: it may not.
     """
-    require_columns(role, ref.table, (ref.name,))
+    require_columns(role, ref.table, (ref.column.stored_name,))
 
 
 def require_columns(role: Role, table: str, names: Iterable[str]) -> None:

@@ -208,7 +208,7 @@ def made_column(name: str, key: Expr, env: Env) -> Column:
     column = replace(
         column, name=name, references=None, nullable=key_facts.nullable, description=None, in_numbers=False
     )
-    column = replace(column, names_unit=False)  # it is written in double precision
+    column = replace(column, names_unit=False, path=None)  # it is written in double precision, and was read already
     if key.type is SqlType.BOOLEAN:
         return column
     if key.type.is_span:

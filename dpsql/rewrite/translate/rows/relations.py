@@ -11,7 +11,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import Policy, Role, Table
+from dpsql.policy.model import Policy, Role, SqlType, Table
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.join_order import with_joins_moved
@@ -44,6 +44,7 @@ from dpsql.rewrite.translate.rows.unions import united
 from dpsql.rewrite.translate.rows.windows import windowed, windows_of
 from dpsql.rewrite.translate.values.comparisons import checked, compare
 from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.json_paths import not_as_a_whole, passed_on
 from dpsql.rewrite.translate.values.scope_names import Names, renamed
 from dpsql.rewrite.translate.values.translator import translator
 
@@ -256,6 +257,9 @@ def _condition(t: Translator, join: exp.Join, left: Names, right: Mapping[str, E
     pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
     before = left.all()
     named = {name: (t.names.named(before[name]), t.names.named(right[name])) for name in pairs}
+    for name, (own, _) in named.items():
+        if own.type is SqlType.JSON:
+            raise not_as_a_whole(own, exp.column(name))
     return both(*(compare(t, "eq", *named[name], node) for name, node in pairs.items()))
 
 
@@ -266,5 +270,5 @@ def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
         if isinstance(output, exp.Star):
             columns |= t.names.all()
         else:
-            columns[output_name(output)] = t.expression(output.unalias())
+            columns[output_name(output)] = passed_on(t, output.unalias())
     return columns

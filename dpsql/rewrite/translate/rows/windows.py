@@ -31,6 +31,7 @@ from dpsql.rewrite.translate.rows.frames import frame_of
 from dpsql.rewrite.translate.rows.per_unit import Around, fresh_names, made_column
 from dpsql.rewrite.translate.rows.unit_values import Aggregated, as_asked, unit_value
 from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.json_paths import UNREAD, is_json
 from dpsql.rewrite.translate.values.scope_names import Names
 from dpsql.rewrite.translate.values.value_map import mapped
 
@@ -64,10 +65,12 @@ def windowed(relation: Relation, t: Translator, select: exp.Select, around: Arou
     outputs: dict[str, Expr] = {}
     for output in select.expressions:
         if isinstance(output, exp.Star):
-            outputs |= {name: rows.seen(expr) for name, expr in t.names.all().items()}
+            every = t.names.all().items()
+            outputs |= {name: UNREAD if expr.type is SqlType.JSON else rows.seen(expr) for name, expr in every}
         else:
             node = output.unalias().transform(lambda part: _marked(part, places), copy=False)
-            outputs[output_name(output)] = rows.seen(inside.expression(node))
+            json = is_json(inside, node)
+            outputs[output_name(output)] = UNREAD if json else rows.seen(inside.expression(node))
     return rows.made(outputs)
 
 

@@ -18,6 +18,7 @@ from dpsql.rewrite.ir.expr import Apply, Bins, Const, Digits, Expr, IntervalValu
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
 from dpsql.rewrite.translate.values.clock import TIME_TYPES, time_of_day
 from dpsql.rewrite.translate.values.context import Operand, Translator, refused
+from dpsql.rewrite.translate.values.json_paths import typed_path
 from dpsql.rewrite.translate.values.texts import as_text
 from dpsql.rewrite.translate.values.value_map import through_shadow
 from dpsql.rewrite.translate.values.zones import at_time_zone, is_zoned, on_session_clock
@@ -34,12 +35,13 @@ def cast(t: Translator, node: exp.Expr) -> Operand:
     """Translate a cast that can't fail; of a column with few values, any cast."""
     assert isinstance(node, exp.Cast)
     name = node.to.sql("postgres").lower()
-    if name in TIME_TYPES:
+    inside = typed_path(t, node)
+    if inside is None and name in TIME_TYPES:
         return time_of_day(t, node)
     zoned = is_zoned(t, node)
-    if zoned is not is_zoned(t, node.this) and (zoned or name in _CLOCK_TYPES):
+    if inside is None and zoned is not is_zoned(t, node.this) and (zoned or name in _CLOCK_TYPES):
         return at_time_zone(t, node)
-    arg, base = t.expression(node.this), name.split("(")[0]
+    arg, base = inside or t.expression(node.this), name.split("(")[0]
     target = SqlType.INTERVAL if base == "interval" else TYPES.get(base)
     if target is None or "[" in name:
         raise refused(node, because="cast-type")
@@ -48,9 +50,8 @@ def cast(t: Translator, node: exp.Expr) -> Operand:
         lengths = [1]
     if lengths or "(" in name:
         return _with_length(t, node, arg, target, lengths)
-    result = _cast(
-        on_session_clock(t, arg, node) if target.is_temporal and target is not SqlType.TIMESTAMPTZ else arg, target
-    )
+    clocked = inside is None and target.is_temporal and target is not SqlType.TIMESTAMPTZ
+    result = _cast(on_session_clock(t, arg, node) if clocked else arg, target)
     return result if result is not None else through_shadow(t, node)
 
 

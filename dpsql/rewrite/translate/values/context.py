@@ -23,6 +23,7 @@ _MOST_OPERATIONS = 5_000
 _READ: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Is: frozenset({"negate", "unknown"}), exp.Like: frozenset({"negate"}), exp.ILike: frozenset({"negate"}),
     exp.Div: frozenset({"typed"}), exp.DPipe: frozenset({"safe"}),
+    exp.JSONExtract: frozenset({"only_json_types"}), exp.JSONExtractScalar: frozenset({"only_json_types"}),
 }  # fmt: skip
 """The parser's flags of a node beside its parts, such as NOT; a version with more of them is not believed to say less."""
 

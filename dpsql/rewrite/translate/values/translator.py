@@ -14,6 +14,7 @@ from dpsql.rewrite.translate.values.arithmetic import ARITHMETIC_HANDLERS
 from dpsql.rewrite.translate.values.calls import CALLS
 from dpsql.rewrite.translate.values.comparisons import LOGIC_HANDLERS
 from dpsql.rewrite.translate.values.context import Handler, Operand, Translator
+from dpsql.rewrite.translate.values.json_paths import JSON_HANDLERS, column
 from dpsql.rewrite.translate.values.membership import MEMBERSHIP_HANDLERS
 from dpsql.rewrite.translate.values.overlaps import overlaps
 from dpsql.rewrite.translate.values.scope_names import Names
@@ -24,17 +25,12 @@ from dpsql.rewrite.translate.values.zoned_times import by_clock
 from dpsql.rewrite.translate.values.zones import at_time_zone
 
 
-def _column(t: Translator, node: exp.Expr) -> Expr:
-    assert isinstance(node, exp.Column)
-    return t.names.find(node)
-
-
 def _inner(t: Translator, node: exp.Expr) -> Operand:
     return t.operand(node.this)
 
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
-    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC_HANDLERS, **LOGIC_HANDLERS,
+    exp.Column: column, exp.Paren: _inner, **ARITHMETIC_HANDLERS, **LOGIC_HANDLERS, **JSON_HANDLERS,
     **MEMBERSHIP_HANDLERS, **CALLS, **MAPPED, **LOOKUPS, **REGULAR,
     exp.AtTimeZone: at_time_zone, exp.Add: by_clock, exp.Sub: by_clock, exp.Overlaps: overlaps,
 }  # fmt: skip

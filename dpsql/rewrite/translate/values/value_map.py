@@ -25,6 +25,9 @@ _MANY = 100
 """From so many values on it is seen whether there is a part that has fewer: engines take long to read a CASE of thousands."""
 
 
+_PATHS = (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract, exp.JSONBExtractScalar)
+
+
 @dataclass(frozen=True, slots=True)
 class _Input:
     """A part of a function's arguments that has few values."""
@@ -227,8 +230,9 @@ def _result(text: str, type_: SqlType) -> Value:
 
 
 def _speakable(t: Translator, node: exp.Expr) -> bool:
+    """Return whether the shadow may be asked; paths in JSON are no part of what it is told."""
     try:
-        t.constants.spelled(node)
+        t.constants.spelled(node.transform(lambda part: exp.column("x") if isinstance(part, _PATHS) else part))
     except DpsqlError:
         return False
     return True
