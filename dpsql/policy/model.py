@@ -16,6 +16,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.row_condition import RowCondition
 from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
 from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
+from dpsql.policy.table_name import bare_names, schemas_of
 from dpsql.policy.view import View
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
@@ -304,3 +305,13 @@ class Policy:
     def protected(self) -> frozenset[str]:
         """Return the names of the tables and views with private rows."""
         return frozenset(name for name in (*self.tables, *self.views) if self.protects(name))
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """Return the schemas that tables and views are in, beside `public`."""
+        return schemas_of((*self.tables, *self.views))
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Return the names that no temporary table may have: those of tables and views, with their schemas and without."""
+        return frozenset((*self.tables, *self.views)) | bare_names((*self.tables, *self.views))

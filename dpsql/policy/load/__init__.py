@@ -4,7 +4,7 @@ Or it tells every mistake at once.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dpsql.errors import InternalError
@@ -22,8 +22,11 @@ from dpsql.policy.load.table_shapes import TableShape, ViewShape
 from dpsql.policy.load.tables import Schemas, tables_of
 from dpsql.policy.load.views import ViewFile
 from dpsql.policy.model import Policy
+from dpsql.policy.table_name import TableName
 
 __all__ = ["load"]
+
+_YAML = (".yaml", ".yml")
 
 
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
@@ -55,7 +58,7 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
     if not directory.is_dir():
         mistakes.add(document, ("schemas",), f'is "{directory}", which is no directory')
         return Schemas({}, {}, complete=False)
-    places = sorted(place for place in directory.iterdir() if place.suffix in (".yaml", ".yml"))
+    places = sorted(_schema_files(directory))
     if not places:
         mistakes.add(document, ("schemas",), f'is "{directory}", which has no .yaml file')
     read = {os.path.relpath(place, path.parent): read_document(place, str(place), mistakes) for place in places}
@@ -65,8 +68,28 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
             views.append(ViewFile(name, schema, shaped(ViewShape, schema, mistakes), mistakes))
         elif schema is not None:
             files.append(SchemaFile(name, schema, shaped(TableShape, schema, mistakes), mistakes))
+    for file in (*files, *views):
+        _see_folder(directory, file)
     complete = 0 < len(files) + len(views) == len(places)
     return tables_of(files, views, complete=complete)
+
+
+def _schema_files(directory: Path) -> Iterator[Path]:
+    """Yield the files of a directory, and those in its folders, which are for schemas."""
+    for place in directory.iterdir():
+        if place.is_dir() and not place.name.startswith("."):
+            yield from (inside for inside in place.iterdir() if inside.suffix in _YAML)
+        elif place.suffix in _YAML:
+            yield place
+
+
+def _see_folder(directory: Path, file: SchemaFile | ViewFile) -> None:
+    """See that what a folder's file declares is of the schema that the folder is called after."""
+    folder, name = Path(file.document.file).parent, file.shape.table
+    schema = None if name is None else TableName.of(name).schema
+    if folder.absolute() != directory.absolute() and schema not in (None, folder.name):
+        text = f'is "{name}", in the folder of another schema; write {folder.name}.{TableName.of(name or "").name}'
+        file.mistakes.add(file.document, ("table",), f"{text}, or put the file elsewhere")
 
 
 def _config(path: Path, access: Access) -> Config | None:
