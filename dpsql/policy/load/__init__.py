@@ -68,7 +68,8 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
             views.append(ViewFile(name, schema, shaped(ViewShape, schema, mistakes), mistakes))
         elif schema is not None:
             files.append(SchemaFile(name, schema, shaped(TableShape, schema, mistakes), mistakes))
-    for file in (*files, *views):
+    every: list[SchemaFile | ViewFile] = [*files, *views]
+    for file in every:
         _see_folder(directory, file)
     complete = 0 < len(files) + len(views) == len(places)
     return tables_of(files, views, complete=complete)

@@ -30,8 +30,8 @@ MICROS_OF_DAY = 86_400_000_000
 """Microseconds."""
 _VERIFIER = re.compile(r"SCRAM-SHA-256\$(\d{1,8}):([^$:]+)\$([^$:]+):([^$:]+)", re.ASCII)
 
-_RESERVED = frozenset({"dpsql", "information_schema"})
-"""Schemas of the shadow's own, beside those that begin as PostgreSQL's."""
+_RESERVED = ("dpsql", "information_schema", "pg_")
+"""The beginnings of the names of schemas that are the shadow's own, and of its roles, which PostgreSQL searches first."""
 
 REFRESHES = {"daily": Period.DAY, "weekly": Period.WEEK, "monthly": Period.MONTH, "never": Period.NEVER}
 """How often the epoch may advance."""
@@ -182,8 +182,8 @@ def table_name(text: str) -> str:
         )
     for part in (schema, name) if dot else (text,):
         identifier(part)
-    if dot and (schema.lower() in _RESERVED or schema.lower().startswith("pg_")):
-        owner = "dpsql's" if schema.lower() == "dpsql" else "PostgreSQL's"
+    if dot and schema.lower().startswith(_RESERVED):
+        owner = "dpsql's" if schema.lower().startswith("dpsql") else "PostgreSQL's"
         raise ValueError(f"must be of another schema: {schema} is {owner} own")
     return TableName.of(text).text
 
