@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from dpsql.policy.model import Policy, Table
+from dpsql.policy.table_name import TableName
 from dpsql.rewrite.emit.columns import quoted
 
 _FEW = 24
@@ -19,7 +20,7 @@ def questions_of(policy: Policy, kind: str) -> Iterator[str]:
 
 
 def _about(table: Table, kind: str) -> Iterator[str]:
-    name = quoted(table.name)
+    name = TableName.of(table.name).called
     yield f"SELECT count(*) FROM {name}"  # noqa: S608
     units = table.units[kind].columns
     if table.units[kind].through is None:

@@ -10,7 +10,7 @@ from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.policy.model import NoiseLevel, Period, Role, Table
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.policy.table_name import TableName
 from dpsql.web.choosing.asked_lately import asked_lately
 from dpsql.web.choosing.planning import plan_of
 from dpsql.web.choosing.policies import STAYS, rule_of
@@ -56,7 +56,7 @@ async def _counted(table: Table, role: Role, client: VisitorClient) -> tuple[int
     """Return how many rows of one person count, and where that is chosen for each statement, for which C it stands."""
     declared = table.units[role.protects].max_rows
     try:
-        ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) SELECT count(*) FROM {quoted(table.name)}")  # noqa: S608
+        ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) SELECT count(*) FROM {TableName.of(table.name).called}")  # noqa: S608
     except Refused:
         return declared, ""
     (output,) = Explained.of(plan[0]["Plan"]).outputs
