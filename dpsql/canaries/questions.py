@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from dpsql.policy.model import Policy, Table
-from dpsql.policy.table_name import TableName
 from dpsql.rewrite.emit.columns import quoted
 
 _FEW = 24
@@ -16,11 +15,11 @@ def questions_of(policy: Policy, kind: str) -> Iterator[str]:
     """Yield statements about all tables with rows of a unit kind."""
     for table in policy.tables.values():
         if kind in table.units:
-            yield from _about(table, kind)
+            yield from _about(table, kind, policy)
 
 
-def _about(table: Table, kind: str) -> Iterator[str]:
-    name = TableName.of(table.name).called
+def _about(table: Table, kind: str, policy: Policy) -> Iterator[str]:
+    name = policy.asked_as(table.name)
     yield f"SELECT count(*) FROM {name}"  # noqa: S608
     units = table.units[kind].columns
     if table.units[kind].through is None:

@@ -16,7 +16,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.row_condition import RowCondition
 from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
 from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
-from dpsql.policy.table_name import bare_names, schemas_of
+from dpsql.policy.table_name import TableName, bare_names, schemas_of
 from dpsql.policy.view import View
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
@@ -290,6 +290,8 @@ class Policy:
     """A hash of the tables, columns and units: releases made under others are not reused."""
     views: Mapping[str, View] = field(default_factory=dict)
     """By name, each behind those that it reads."""
+    search_path: tuple[str, ...] = ()
+    """The schemas in which clients' bare names are looked for unless they say others; none: PostgreSQL's default."""
 
     def protects(self, name: str) -> bool:
         """Return whether a name is that of a table or a view with private rows."""
@@ -305,6 +307,11 @@ class Policy:
     def protected(self) -> frozenset[str]:
         """Return the names of the tables and views with private rows."""
         return frozenset(name for name in (*self.tables, *self.views) if self.protects(name))
+
+    def asked_as(self, table: str) -> str:
+        """Return a table's name as a statement of a client's session has it, unless that session has set another path."""
+        name = TableName.of(table)
+        return name.quoted if self.search_path else name.called
 
     @property
     def schemas(self) -> tuple[str, ...]:

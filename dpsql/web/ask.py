@@ -12,6 +12,8 @@ _BUCKETS = 100
 _WHOLE = frozenset({"smallint", "integer", "bigint"})
 _NUMBERS = re.compile(r"(smallint|integer|bigint|real|double precision|numeric)\b")
 _QUOTED = (
+    "CASE WHEN strpos(table_name, '.') = 0 AND to_regclass(quote_ident(table_name)) IS DISTINCT FROM "
+    "to_regclass(concat('public.', quote_ident(table_name))) THEN 'public.' ELSE '' END || "
     "array_to_string(ARRAY(SELECT quote_ident(part) FROM unnest(string_to_array(table_name, '.')) WITH ORDINALITY "
     "AS u (part, place) ORDER BY place), '.')"
 )

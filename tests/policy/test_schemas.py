@@ -146,3 +146,15 @@ def test_a_schema_without_tables_is_told(tmp_path: Path) -> None:
     changes = {"config.yaml": ("tables: [trips]", "tables: [clinica.*]")}
     (line,) = mistakes(tmp_path, _written(tmp_path, ALL, changes))
     assert 'is "clinica.*", where nothing is that the role could use; did you mean "clinical.*"?' in line
+
+
+def test_a_search_path_is_of_schemas_that_there_are(tmp_path: Path) -> None:
+    """In the order that is given; others are told."""
+    changes = {"config.yaml": ("schemas: schemas\n", "schemas: schemas\nsearch_path: [clinical, public]\n")}
+    policy = load(_written(tmp_path / "a", ALL, changes), {}).policy
+    assert policy.search_path == ("clinical", "public")
+    assert policy.asked_as("trips") == '"public"."trips"'
+    assert load(_written(tmp_path / "b", ALL), {}).policy.asked_as("trips") == '"trips"'
+    changes = {"config.yaml": ("schemas: schemas\n", "schemas: schemas\nsearch_path: [clinic]\n")}
+    (line,) = mistakes(tmp_path, _written(tmp_path / "c", ALL, changes))
+    assert 'search_path[0]: is "clinic", which no table is in; did you mean "clinical"?' in line

@@ -81,7 +81,7 @@ def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
         _candidates(whole, keys),
         tuple(_grants(wanted or whole, reader)),
         version,
-        _searched(paths, () if given or list(searched) == [PUBLIC] else searched),
+        searched=_searched(paths, () if given or list(searched) == [PUBLIC] else searched),
     )
 
 

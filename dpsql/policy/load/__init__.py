@@ -13,7 +13,7 @@ from dpsql.policy.load.config_shape import ConfigShape
 from dpsql.policy.load.document import Document, read_document
 from dpsql.policy.load.expand import expand
 from dpsql.policy.load.fingerprint import fingerprint
-from dpsql.policy.load.mistakes import Mistakes
+from dpsql.policy.load.mistakes import Mistakes, suggestion
 from dpsql.policy.load.operation import Operation, engine_of, ldap_of, ledger_of, listen_of, shadow_of, snapshot_of
 from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
 from dpsql.policy.load.schema_file import SchemaFile
@@ -22,7 +22,7 @@ from dpsql.policy.load.table_shapes import TableShape, ViewShape
 from dpsql.policy.load.tables import Schemas, tables_of
 from dpsql.policy.load.views import ViewFile
 from dpsql.policy.model import Policy
-from dpsql.policy.table_name import TableName
+from dpsql.policy.table_name import PUBLIC, TableName, schemas_of
 
 __all__ = ["load"]
 
@@ -75,6 +75,15 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
     return tables_of(files, views, complete=complete)
 
 
+def _search_path(access: Access) -> tuple[str, ...]:
+    """Check the schemas in which names are looked for."""
+    declared = {PUBLIC, *schemas_of((*access.schemas.tables, *access.schemas.views))}
+    for at, name in enumerate(access.shape.search_path or ()):
+        if access.schemas.complete and name not in declared:
+            access.wrong(("search_path", at), f'is "{name}", which no table is in{suggestion(name, declared)}')
+    return tuple(access.shape.search_path or ())
+
+
 def _schema_files(directory: Path) -> Iterator[Path]:
     """Yield the files of a directory, and those in its folders, which are for schemas."""
     for place in directory.iterdir():
@@ -105,7 +114,9 @@ def _config(path: Path, access: Access) -> Config | None:
     if shape.dataset is None or engine is None or ledger is None:
         return None
     return Config(
-        policy=Policy(shape.dataset, tables, roles, budgets, fingerprint(tables), access.schemas.views),
+        policy=Policy(
+            shape.dataset, tables, roles, budgets, fingerprint(tables), access.schemas.views, _search_path(access)
+        ),
         engine=engine,
         listen=listen_of(shape.listen, ("listen",), operation),
         shadow=shadow_of(operation),

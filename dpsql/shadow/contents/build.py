@@ -171,7 +171,7 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
     tables = [_structure(policy.tables[name]) for name in sorted(policy.tables)]
     return _Stamps(
         structure=_hash([_EDITION, policy.dataset, tables, views.structure_of_views(policy)]),
-        users=_hash([sorted(users.items()), granted]),
+        users=_hash([sorted(users.items()), granted, policy.search_path]),
         words=_hash([schema.hidden_words(policy), views.words_of_views(policy)]),
         rows=_hash(epoch),
     )

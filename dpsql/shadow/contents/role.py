@@ -95,6 +95,7 @@ def change_roles(connection: Connection, policy: Policy, users: Mapping[str, str
         connection.execute(
             SQL("REVOKE ALL ON ALL TABLES IN SCHEMA {} FROM {}").format(all_schemas(policy), Identifier(user))
         )
+    _search(connection, policy)
     _grant(connection, policy, users)
 
 
@@ -171,7 +172,15 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     for table in (*policy.tables, *policy.views):
         if not policy.protects(table):
             connection.execute(SQL("GRANT SELECT ON {} TO {}").format(relation(table), both))
+    _search(connection, policy)
     _grant(connection, policy, users)
+
+
+def _search(connection: Connection, policy: Policy) -> None:
+    """Let new sessions look for bare names where the policy says."""
+    name, path = Identifier(policy.dataset), SQL(", ").join(map(Identifier, policy.search_path))
+    how = SQL("SET search_path = {}").format(path) if policy.search_path else SQL("RESET search_path")
+    connection.execute(SQL("ALTER DATABASE {} {}").format(name, how))
 
 
 def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
