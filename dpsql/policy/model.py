@@ -16,10 +16,12 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.row_condition import RowCondition
 from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
 from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
-from dpsql.policy.table_name import TableName, bare_names, schemas_of
+from dpsql.policy.table_name import PUBLIC, TableName, bare_names, schemas_of
 from dpsql.policy.view import View
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
+_WITH_SCHEMA = re.compile(r'"((?:[^"]|"")+)"\."(?:[^"]|"")+"')
+"""An enumeration's name, if its schema is another than `public`."""
 _LEAST = 1_000
 """The share of `per_query` that a measurement pays at least, unless the policy says otherwise."""
 CHOOSING = 5
@@ -96,6 +98,18 @@ class Column(HashedOnce):
     """Whether it is a boolean that the engine stores as 0 and 1."""
     names_unit: bool = False
     """Whether it says by itself whose a row is: no engine may store it in floats, and its values are told apart exactly."""
+
+    @property
+    def spelled_type(self) -> str:
+        """Return the type as the shadow's SQL has it wherever it stands: an enumeration's with its schema."""
+        of_schema = self.type is not SqlType.ENUM or _WITH_SCHEMA.fullmatch(self.declared)
+        return self.declared if of_schema else f"public.{self.declared}"
+
+    @property
+    def schema_of_type(self) -> str:
+        """Return the schema that an enumeration is in."""
+        match = _WITH_SCHEMA.fullmatch(self.declared) if self.type is SqlType.ENUM else None
+        return PUBLIC if match is None else match[1].replace('""', '"')
 
     @property
     def characters(self) -> int | None:
@@ -315,8 +329,9 @@ class Policy:
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """Return the schemas that tables and views are in, beside `public`."""
-        return schemas_of((*self.tables, *self.views))
+        """Return the schemas that tables, views and types are in, beside `public`."""
+        of_types = {column.schema_of_type for table in self.tables.values() for column in table.columns.values()}
+        return tuple(sorted({*schemas_of((*self.tables, *self.views)), *of_types} - {PUBLIC}))
 
     @property
     def taken(self) -> frozenset[str]:

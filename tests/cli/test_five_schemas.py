@@ -112,6 +112,8 @@ STATEMENTS = (
     "SELECT count(*) FROM billing.patients",
     "SELECT count(*) FROM encounters",
     "SELECT sum(e.cost) FROM clinical.encounters AS e WHERE e.severity = 'high'",
+    "SELECT count(*) FROM clinical.encounters WHERE severity = 'high'::clinical.severity",
+    "SELECT count(*) FROM encounters WHERE severity >= 'low'::severity",
     "SELECT severity, count(*) FROM clinical.encounters GROUP BY severity ORDER BY severity",
     'SELECT z.name, count(*) FROM clinical.encounters e JOIN "Ref"."Zones" z USING (zone_id) GROUP BY z.name ORDER BY 1',
     "SELECT z.name, count(*) FROM encounters e JOIN hr.zones z ON z.zone_id = e.zone_id GROUP BY z.name ORDER BY 1",

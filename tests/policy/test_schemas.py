@@ -158,3 +158,18 @@ def test_a_search_path_is_of_schemas_that_there_are(tmp_path: Path) -> None:
     changes = {"config.yaml": ("schemas: schemas\n", "schemas: schemas\nsearch_path: [clinic]\n")}
     (line,) = mistakes(tmp_path, _written(tmp_path / "c", ALL, changes))
     assert 'search_path[0]: is "clinic", which no table is in; did you mean "clinical"?' in line
+
+
+def test_enumerations_are_in_schemas(tmp_path: Path) -> None:
+    """In that of their table, unless they are given a name, with a schema or without."""
+    text = ENCOUNTERS.replace("ward: {type: integer, references: {table: clinical.zones, column: zone_id}}", "{}")
+    said = {"": '"clinical"."encounters_a"', ", type_name: mood": '"mood"', ", type_name: core.Mood": '"core"."Mood"'}
+    for place, (words, declared) in enumerate(said.items()):
+        file = text.replace("{}", f"a: {{type: enum, values: [x]{words}}}")
+        policy = load(_written(tmp_path / str(place), {"clinical/encounters.yaml": file}), {}).policy
+        column = policy.tables["clinical.encounters"].columns["a"]
+        assert (column.declared, column.spelled_type) == (
+            declared,
+            declared if "." in declared else f"public.{declared}",
+        )
+        assert policy.schemas == (("clinical", "core") if "core" in words else ("clinical",))

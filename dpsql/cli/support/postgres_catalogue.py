@@ -24,7 +24,7 @@ SELECT c.oid::bigint, pg_table_is_visible(c.oid), n.nspname, c.relname, c.relisp
   a.attnum, a.attname, col_description(c.oid, a.attnum), a.attnotnull OR y.typnotnull,
   CASE WHEN t.typtype = 'e'
     THEN 'enum' || (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid)
-      || t.typname
+      || (SELECT m.nspname FROM pg_namespace m WHERE m.oid = t.typnamespace) || '.' || t.typname
     ELSE format_type(t.oid, coalesce(b.typmod, NULLIF(a.atttypmod, -1), -1)) END,
   (SELECT count(*) FROM pg_partition_tree(c.oid) p WHERE p.isleaf AND c.relkind = 'p'),
   has_schema_privilege(n.oid, 'USAGE'), has_any_column_privilege(c.oid, 'SELECT')
@@ -144,7 +144,7 @@ def _tables(columns: list[_Column], keys: list[_Key], *, bare: bool) -> Iterator
                 single[own[0]] = f"{names[to]}.{next(iter(pairs.values()))}"
             else:
                 joint[names[to]] = pairs
-        described = {row[7]: _column(row, single.get(number)) for number, row in rows.items()}
+        described = {row[7]: _column(row, single.get(number), bare=bare) for number, row in rows.items()}
         key = tuple(rows[number][7] for number in primary.get(oid, ()))
         first = next(iter(rows.values()))
         found = first[1] if TableName.of(names[oid]).schema == PUBLIC else names[oid] == f"{first[2]}.{first[3]}"
@@ -165,8 +165,14 @@ def _called(row: _Column, *, bare: bool) -> str:
         return f"{row[2]}_{row[3]}".replace(".", "_")
 
 
-def _column(row: _Column, references: str | None) -> CatalogueColumn:
-    return CatalogueColumn(_plain(row[10]), nullable=not row[9], description=row[8], references=references)
+def _column(row: _Column, references: str | None, *, bare: bool) -> CatalogueColumn:
+    kind = _plain(row[10])
+    if kind.startswith("enum"):
+        labels, end, name = kind.rpartition("]")
+        schema, _, own = name.partition(".")
+        plain = schema == PUBLIC or "." in own or (bare and row[1])
+        kind = f"{labels}{end}{own.replace('.', '_') if plain else name}"
+    return CatalogueColumn(kind, nullable=not row[9], description=row[8], references=references)
 
 
 def _plain(kind: str) -> str:

@@ -154,7 +154,7 @@ class ColumnShape(StrictShape):
     """All possible values; any other reads as NULL."""
     references: ReferenceText | None = None
     """The key of another table: table.column. Those of a public table are the possible values."""
-    type_name: Name | None = None
+    type_name: Table | None = None
     """Of an enum: what clients call its type, as the database does; table_column unless given."""
     nullable: Flag = False
     """Whether NULL is a group of its own."""

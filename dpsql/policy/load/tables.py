@@ -158,11 +158,11 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
 
 def _enumeration(name: str, file: SchemaFile) -> str:
     """Return the name of the type that a column of labels has for clients; note mistakes."""
-    type_name = file.columns[name].type_name or f"{file.shape.table}_{name}"
+    type_name = TableName.of(file.columns[name].type_name or f"{file.shape.table}_{name}")
     if file.columns[name].values is None:
         file.wrong(("columns", name), 'is an enum, and needs "values": its labels in their order')
-    if len(type_name.encode()) > _LONGEST_NAME:
+    if len(type_name.name.encode()) > _LONGEST_NAME:
         file.wrong(
-            ("columns", name, "type"), f'is enum, whose name "{type_name}" would be too long; give it a type_name'
+            ("columns", name, "type"), f'is enum, whose name "{type_name.text}" would be too long; give it a type_name'
         )
-    return '"' + type_name.replace('"', '""') + '"'
+    return type_name.called

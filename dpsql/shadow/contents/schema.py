@@ -107,13 +107,13 @@ def _create(table: Table) -> Composed:
 def create_enumeration(column: Column) -> Composed:
     """Return the statement that makes the type of a column of labels."""
     labels = SQL(", ").join(Literal(str(value)) for value in column.values or ())
-    return SQL("CREATE TYPE public.{} AS ENUM ({})").format(SQL(column.declared), labels)
+    return SQL("CREATE TYPE {} AS ENUM ({})").format(SQL(column.spelled_type), labels)
 
 
 def _definitions(table: Table) -> Iterator[Composable]:
     for column in table.columns.values():
         # The declared spelling was checked against SqlType where the policy was read.
-        kind = SQL(column.declared)
+        kind = SQL(column.spelled_type)
         required = SQL("" if column.nullable or table.public else " NOT NULL")
         yield SQL("{} {}{}").format(Identifier(column.name), kind, required)
     if key := _key(table):
