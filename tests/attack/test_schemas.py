@@ -336,3 +336,47 @@ def test_a_statement_is_the_same_by_whichever_names(connect: Connect, sql: str, 
         spent.append(asking.execute("SELECT epsilon_spent FROM dpsql.budget").fetchone())
     assert all(answer == answers[0] for answer in answers)
     assert len(set(spent)) == 1
+
+
+def test_a_prepared_statement_is_bound_anew_where_the_path_changes(connect: Connect) -> None:
+    """As PostgreSQL does it, by either protocol, and within a transaction."""
+    asking = connect("owner")
+    asking.execute("PREPARE counted AS SELECT count(*) FROM patients WHERE person > 0")
+    for path, rows in (("core", CORE), ("clinical", CLINICAL), ("public", PUBLIC), ("core", CORE)):
+        with asking.transaction():
+            asking.execute(f"SET LOCAL search_path = {path}")
+            for _ in range(2):
+                assert asking.execute("SELECT count(*) FROM patients", prepare=True).fetchone() == (rows,)
+            assert asking.execute("EXECUTE counted").fetchone() == (rows,)
+    assert asking.execute("EXECUTE counted").fetchone() == (PUBLIC,)
+
+
+def test_what_is_written_down_is_of_the_table_that_is_named(connect: Connect) -> None:
+    """CTEs before INSERT, tables that are made, cursors and COPY read the schema as a plain query does."""
+    asking = connect("owner")
+    asking.execute("CREATE TEMP TABLE written (n bigint)")
+    for sql in (
+        "WITH patients AS (SELECT count(*) AS n FROM clinical.patients) INSERT INTO written SELECT n FROM patients",
+        "INSERT INTO written SELECT count(*) FROM core.patients",
+        "INSERT INTO written VALUES ((SELECT count(*) FROM patients))",
+    ):
+        asking.execute(sql)
+    assert asking.execute("SELECT n FROM written ORDER BY n").fetchall() == [(CORE,), (CLINICAL,), (PUBLIC,)]
+    asking.execute("UPDATE written SET n = (SELECT count(*) FROM clinical.patients) WHERE n = 1000")
+    asking.execute("CREATE TEMP TABLE made AS SELECT mood, count(*) AS n FROM core.patients GROUP BY mood")
+    assert asking.execute("SELECT max(w.n), max(m.n) FROM written w, made m").fetchone() == (PUBLIC, CORE)
+    with asking.transaction():
+        asking.execute("DECLARE c CURSOR FOR SELECT count(*) FROM clinical.patients")
+        assert asking.execute("FETCH c").fetchone() == (CLINICAL,)
+    with asking.cursor().copy("COPY (SELECT count(*) FROM core.patients) TO STDOUT") as copied:
+        assert list(copied.rows()) == [(str(CORE),)]
+
+
+def test_previews_are_of_the_table_that_is_named(connect: Connect) -> None:
+    """Made-up rows of one that the role may use, and of no other of its name."""
+    asking = connect("viewer")
+    asking.execute("SET search_path = public, core")
+    assert len(asking.execute("SELECT * FROM patients LIMIT 3").fetchall()) == 3
+    asking.execute("SET search_path = core, public")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        asking.execute("SELECT * FROM patients LIMIT 3")
