@@ -10,6 +10,9 @@ from tempfile import TemporaryDirectory
 import psycopg
 import pytest
 
+from dpsql.agents import tools
+from dpsql.policy.table_name import TableName
+from dpsql.web import ask
 from tests.support.connected import Connect, connections
 from tests.support.two_schemas import ROWS, write_site
 
@@ -380,3 +383,23 @@ def test_previews_are_of_the_table_that_is_named(connect: Connect) -> None:
     asking.execute("SET search_path = core, public")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         asking.execute("SELECT * FROM patients LIMIT 3")
+
+
+@pytest.mark.parametrize("path", ["public", "clinical, core, public", "core, clinical"])
+def test_pages_and_agents_name_the_table_that_they_list(connect: Connect, path: str) -> None:
+    """Whatever a session's path makes of bare names."""
+    asking = connect("owner")
+    asking.execute(f"SET search_path = {path}")
+    for table, _, written, *_ in asking.execute(ask._DECLARED).fetchall():
+        same = asking.execute("SELECT %s::regclass = %s::regclass", (TableName.of(table).quoted, written))
+        assert same.fetchone() == (True,), (table, written)
+    described = asking.execute(tools._TABLES.replace("$1", "%(name)s"), {"name": None}).fetchall()
+    assert [name for name, *_ in described] == sorted(name for name, *_ in described)
+    assert {name for name, *_ in described} == {
+        *ROWS,
+        *('Old Ward.Mixed "Case"', "clinical.encounters", "clinical.scores", "clinical.wards", "core.wards"),
+    }
+    (one,) = asking.execute(tools._TABLES.replace("$1", "%(name)s"), {"name": "core.patients"}).fetchall()
+    assert one[:2] == ("core.patients", "protected")
+    references = {of for of, _ in asking.execute(tools._REFERENCES).fetchall()}
+    assert references == {"clinical.encounters"}
