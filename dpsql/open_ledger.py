@@ -12,7 +12,7 @@ from dpsql.accounting.postgres.upkeep import lines_on_server
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.upkeep import newest_lines, owner_of
-from dpsql.engines.source import alike, source
+from dpsql.engines.source import Wordings, source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 
@@ -89,7 +89,7 @@ def _now() -> datetime:
 
 
 def _dataset(config: Config) -> DataSet:
-    return DataSet(config.policy.dataset, source(config.engine), alike(config.engine, tuple(config.policy.tables)))
+    return DataSet(config.policy.dataset, source(config.engine), Wordings(config.engine, tuple(config.policy.tables)))
 
 
 def _demand_move(path: Path, left: tuple[Path, ...]) -> None:

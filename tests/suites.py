@@ -13,13 +13,13 @@ attack/test_one_analyst attack/test_rights attack/test_superuser
 attack/test_statements::test_rows_that_fail_where_make_nothing_overflow
 audit/test_canaries audit/test_keys audit/test_transcripts::test_what_is_wrong
 benchmarks canaries
-cli/test_init cli/test_planned cli/test_plot_command cli/test_profile cli/test_user
+cli/test_five_schemas cli/test_init cli/test_planned cli/test_plot_command cli/test_profile cli/test_user
 clients
 docs/test_configuration_page docs/test_deploy docs/test_examples docs/test_helpers_page docs/test_sessions
 docs/test_thirty_minutes
 engines/test_any_expression engines/test_both_engines engines/test_declared_otherwise engines/test_heavy_rows
-engines/test_narrowing engines/test_same_integers engines/test_snapshot engines/test_spark engines/test_spill
-engines/test_total_forms
+engines/test_narrowing engines/test_same_integers engines/test_schemas engines/test_snapshot engines/test_spark
+engines/test_spill engines/test_total_forms
 epsilon/test_advice_by_brute_force epsilon/test_outputs epsilon/test_total_rule
 faults flights
 gateway/reuse/test_contained::test_what_no_release_says_is_charged gateway/reuse/test_dashboard

@@ -3,6 +3,7 @@
 import sqlite3
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from dpsql.accounting.ledger import Way
@@ -13,6 +14,7 @@ from dpsql.policy.config import Config, SqliteLedgerConfig
 from dpsql.policy.load import load
 from tests.accounting.sqlite.test_file import as_of_version_one
 from tests.policy.fix_config import write_files
+from tests.support.connected import connections
 
 
 def config(directory: Path, dataset: str = "taxi", database: str = "taxi.duckdb") -> Config:
@@ -83,3 +85,47 @@ def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
     old.unlink()
     sqlite3.connect(old).close()
     assert opened(config(tmp_path))[1] == 0
+
+
+_BEFORE = """\
+dataset: hospital
+engine: {kind: duckdb, tables: {labs: labs.parquet, core_labs: core.parquet}}
+schemas: before
+listen: {host: 127.0.0.1, port: 0}
+budget: {person: {epsilon: 10}}
+roles: {owner: {protects: person, budget: {epsilon: 5}, per_query: {epsilon: 1}}}
+users: {}
+"""
+_TABLE = (
+    "table: {}\nprivacy_units: {{person: {{column: person, max_rows: 1}}}}\ncolumns: {{person: {{type: integer}}}}\n"
+)
+
+
+def test_what_was_spent_stays_spent_when_tables_get_their_schemas(tmp_path: Path) -> None:
+    """The same files under names with schemas have the same ledger; what was told is asked anew, and paid again."""
+    tmp_path.chmod(0o711)
+    with duckdb.connect() as files:
+        for name in ("labs", "core"):
+            files.execute(f"COPY (SELECT n::INTEGER AS person FROM range(9) AS r (n)) TO '{tmp_path}/{name}.parquet'")
+    for folder, names in (("before", ("labs", "core_labs")), ("now", ("clinical.labs", "core.labs"))):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / f"{name}.yaml").write_text(_TABLE.format(name))
+    config, spent = tmp_path / "config.yaml", "SELECT epsilon_spent FROM dpsql.budget"
+    config.write_text(_BEFORE)
+    with connections(config) as connect:
+        connect("owner").execute("SELECT count(*) FROM core_labs")
+        assert connect("owner").execute(spent).fetchone() == (1,)
+    moved = (
+        _BEFORE.replace("before", "now").replace("labs: labs", "clinical.labs: labs").replace("core_labs", "core.labs")
+    )
+    config.write_text(moved)
+    with connections(config) as connect:
+        asking = connect("owner")
+        assert asking.execute(spent).fetchone() == (1,)
+        asking.execute("SELECT count(*) FROM core.labs")
+        asking.execute("SELECT count(*) FROM core.labs")
+        assert asking.execute(spent).fetchone() == (2,)
+    config.write_text(moved.replace("core.labs: core", "core.labs: labs"))
+    with pytest.raises(ConfigError, match="is that of duckdb"):
+        opened(load(config, {}))

@@ -4,7 +4,7 @@ Promise: a statement's whole cost is durable before `open_statement` returns, or
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -58,12 +58,12 @@ class DataSet:
     name: str = ""
     source: str = ""
     """Where its records are."""
-    alike: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    alike: Container[str] = field(default=frozenset(), compare=False, repr=False)
     """Other wordings of the same place."""
 
     def is_called(self, other: "DataSet") -> bool:
         """Return whether another data set is this one, perhaps in other words."""
-        return self.name == other.name and other.source in {self.source, *self.alike}
+        return self.name == other.name and (other.source == self.source or other.source in self.alike)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,22 +24,25 @@ LONGEST_ANSWER = 1_000_000
 """Characters of the rows that are told."""
 _MOST_VALUES = 200
 _QUERIES = frozenset({"select", "with", "values", "table", "("})
-_TABLES = """
-SELECT c.relname, CASE WHEN c.relrowsecurity THEN 'protected' WHEN c.relkind = 'v' THEN 'view' ELSE 'public' END,
+_NAME = "CASE n.nspname WHEN 'public' THEN c.relname::text ELSE pg_catalog.concat(n.nspname, '.', c.relname) END"
+_OURS = "n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'dpsql')"
+_TABLES = f"""
+SELECT {_NAME}, CASE WHEN c.relrowsecurity THEN 'protected' WHEN c.relkind = 'v' THEN 'view' ELSE 'public' END,
        pg_catalog.obj_description(c.oid, 'pg_class')
-  FROM pg_catalog.pg_class c
- WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')
-   AND pg_catalog.has_table_privilege(c.oid, 'select') AND ($1::text IS NULL OR c.relname = $1)
- ORDER BY c.relname
-"""
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ WHERE {_OURS} AND c.relkind IN ('r', 'v')
+   AND pg_catalog.has_table_privilege(c.oid, 'select') AND ($1::text IS NULL OR {_NAME} = $1)
+ ORDER BY 1
+"""  # noqa: S608  # names of our own
 _COLUMNS = """
 SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description FROM dpsql.columns
  WHERE $1::text IS NULL OR table_name = $1
 """
-_REFERENCES = """
-SELECT r.conrelid::regclass::text, pg_catalog.pg_get_constraintdef(r.oid) FROM pg_catalog.pg_constraint r
- WHERE r.contype = 'f' AND r.connamespace = 'public'::regnamespace ORDER BY 1, 2
-"""
+_REFERENCES = f"""
+SELECT {_NAME}, pg_catalog.pg_get_constraintdef(r.oid) FROM pg_catalog.pg_constraint r
+  JOIN pg_catalog.pg_class c ON c.oid = r.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ WHERE r.contype = 'f' AND {_OURS} ORDER BY 1, 2
+"""  # noqa: S608
 _CHARGED = """
 SELECT epsilon, statement FROM dpsql.charges WHERE charge_id > $1 AND user_name = current_user ORDER BY charge_id
 """
@@ -63,7 +66,7 @@ async def tell_tables(login: Login, table: str | None) -> _Found:
                 "kind": kind,
                 "description": about,
                 "columns": [_column(column[1:]) for column in columns if column[0] == name],
-                "references": [text for of, text in references if of.strip('"') == name],
+                "references": [text for of, text in references if of == name],
             }
             for name, kind, about in tables
         ]

@@ -15,6 +15,7 @@ import psycopg
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, EngineConfig, PostgresServer, SparkServer
 from dpsql.policy.model import Column, Policy, SqlType
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.shadow.server.postgres import Postgres
@@ -92,16 +93,20 @@ def _write(people: MadeUpPeople, file: Path, *, parquet: bool) -> Mapping[str, s
     """Write the tables into a DuckDB file, and each into one of Parquet besides; return where Spark has the latter."""
     written: dict[str, str] = {}
     with duckdb.connect(file) as connection:
+        for schema in people.policy.schemas:
+            connection.execute(f"CREATE SCHEMA {quoted(schema)}")
         for name, columns, cells in people.tables():
+            where = TableName.of(name)
+            table = f"{quoted('main' if where.schema == PUBLIC else where.schema)}.{quoted(where.name)}"
             lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quoted(column.name)}" for column in columns)
             casts = ", ".join(f"TRY_CAST({quoted(c.name)} AS {_duckdb_type(c)}) AS {quoted(c.name)}" for c in columns)
             connection.execute(
-                f"CREATE TABLE {quoted(name)} AS SELECT {casts} FROM (SELECT {lists})",  # noqa: S608
+                f"CREATE TABLE {table} AS SELECT {casts} FROM (SELECT {lists})",  # noqa: S608
                 [list(column) for column in cells],
             )
             if parquet:
                 place = file.parent / f"{len(written)}.parquet"
-                connection.execute(f"COPY {quoted(name)} TO '{place}' (FORMAT parquet)")
+                connection.execute(f"COPY {table} TO '{place}' (FORMAT parquet)")
                 written[name] = f"parquet:{place}"
     return written
 
@@ -120,9 +125,13 @@ def _in_postgres(people: MadeUpPeople, directory: Path) -> Iterator[PostgresServ
             owner.execute(f"CREATE DATABASE {_DATABASE}")
             owner.execute(f"CREATE ROLE {_READER} LOGIN PASSWORD '{server.address.secret}'")
         with psycopg.connect(server.dsn(_DATABASE), autocommit=True) as owner:
+            for schema in people.policy.schemas:
+                owner.execute(f"CREATE SCHEMA {quoted(schema)}".encode())
             for name, columns, cells in people.tables():
                 _table(owner, name, columns, cells)
-            owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {_READER}")
+            for schema in (PUBLIC, *people.policy.schemas):
+                owner.execute(f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {_READER}".encode())
+                owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {quoted(schema)} TO {_READER}".encode())
         yield PostgresServer(server.dsn(_DATABASE, _READER))
     finally:
         server.stop()
@@ -139,7 +148,7 @@ def _table(
         for c, type_ in zip(columns, types, strict=True)
     )
     owner.execute(
-        f"CREATE TABLE {quoted(name)} AS SELECT {casts} FROM unnest({lists}) AS t ({names})".encode(),  # noqa: S608
+        f"CREATE TABLE {TableName.of(name).quoted} AS SELECT {casts} FROM unnest({lists}) AS t ({names})".encode(),  # noqa: S608
         [list(column) for column in cells],
     )
 

@@ -15,11 +15,11 @@ def questions_of(policy: Policy, kind: str) -> Iterator[str]:
     """Yield statements about all tables with rows of a unit kind."""
     for table in policy.tables.values():
         if kind in table.units:
-            yield from _about(table, kind)
+            yield from _about(table, kind, policy)
 
 
-def _about(table: Table, kind: str) -> Iterator[str]:
-    name = quoted(table.name)
+def _about(table: Table, kind: str, policy: Policy) -> Iterator[str]:
+    name = policy.asked_as(table.name)
     yield f"SELECT count(*) FROM {name}"  # noqa: S608
     units = table.units[kind].columns
     if table.units[kind].through is None:

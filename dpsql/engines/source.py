@@ -2,15 +2,17 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import assert_never
 
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
 from dpsql.policy.config import DuckDbFile, DuckDbTables, EngineConfig, PostgresServer, SparkServer
+from dpsql.policy.table_name import PUBLIC, TableName
 
 _PLACE = ("service", "host", "hostaddr", "port", "dbname", "options")
 """The parts of a connection string that decide which records a client sees; its user does not."""
@@ -35,6 +37,91 @@ def source(engine: EngineConfig) -> str:
             return " ".join((f"spark {server}", *(f"{name}={place}" for name, place in sorted(tables.items()))))
         case _:
             assert_never(engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Wordings(Container[str]):
+    """The other words for where the same records of the same tables are: `alike`, and as tables were called before.
+
+    Before tables had schemas, `clinical.labs` was labs, or clinical_labs beside another labs, and its place stood in
+    engine.tables. No place but one of a table that is declared now is taken for the same, and none that was given is
+    left out.
+    """
+
+    engine: EngineConfig
+    tables: Collection[str]
+
+    def __contains__(self, text: object) -> bool:
+        """Return whether a line says where these records are."""
+        if not isinstance(text, str):
+            return False
+        return text in alike(self.engine, self.tables) or any(
+            text.startswith(head) and _is_of_places(text.removeprefix(head), self._places()) for head in self._heads()
+        )
+
+    def _heads(self) -> frozenset[str]:
+        """Return what stands before the places of tables."""
+        match self.engine:
+            case DuckDbFile():
+                return frozenset()
+            case DuckDbTables():
+                return frozenset({"duckdb"})
+            case PostgresServer(dsn):
+                bare = replace(self.engine, tables={})
+                return frozenset({source(bare), *alike(bare, ()), *self._searched(bare, dsn)})
+            case SparkServer():
+                return frozenset({source(replace(self.engine, tables={}))})
+            case _:
+                assert_never(self.engine)
+
+    def _searched(self, server: PostgresServer, dsn: str) -> Iterator[str]:
+        """Yield how a search path said where tables are that are all of one schema."""
+        schemas = {TableName.of(table).schema for table in self.tables}
+        if len(schemas) == 1 and PUBLIC not in schemas and not _given(dsn).get("options"):
+            for spelling in _SPELLINGS:
+                searched = replace(server, dsn=make_conninfo(dsn, options=spelling.format(*schemas)))
+                yield from (source(searched), *alike(searched, ()))
+
+    def _places(self) -> list["_Place"]:
+        """Return where tables are, with the names that they may have had."""
+        given: Mapping[str, object] = {}
+        match self.engine:
+            case DuckDbTables(tables):
+                given = {name: _absolute(path) for name, path in tables.items()}
+            case PostgresServer(_, tables) | SparkServer(_, tables):
+                given = tables
+            case _:
+                pass
+        own = {} if isinstance(self.engine, DuckDbTables) else {name: name for name in self.tables if "." in name}
+        return [_Place(_called(name), str(place), name in given) for name, place in {**own, **given}.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    names: frozenset[str]
+    place: str
+    given: bool
+    """Whether the configuration says it, and not the table's name."""
+
+
+def _called(table: str) -> frozenset[str]:
+    """Return what a table is and was called."""
+    where = TableName.of(table)
+    return frozenset({table} if where.schema == PUBLIC else {table, where.name, f"{where.schema}_{where.name}"})
+
+
+def _is_of_places(text: str, places: Sequence[_Place]) -> bool:
+    """Return whether a text is of some places, each once, with all that are given."""
+    left = list(places)
+    while text:
+        words = ((place, f" {name}={place.place}") for place in left for name in place.names)
+        begun = ((p, w) for p, w in words if text.startswith(w) and text[len(w) : len(w) + 1] in ("", " "))
+        place, word = max(begun, key=lambda of: len(of[1]), default=(None, ""))
+        if place is None:
+            return False
+        left.remove(place)
+        text = text.removeprefix(word)
+    return not any(place.given for place in left)
 
 
 def alike(engine: EngineConfig, tables: Collection[str]) -> frozenset[str]:

@@ -18,6 +18,7 @@ from dpsql.gateway.profiling import profile_statement
 from dpsql.gateway.request import Question, Request
 from dpsql.gateway.session_settings import asked_of_empty_groups
 from dpsql.policy.model import Role, UniqueKey
+from dpsql.policy.table_name import bare_names
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.bind.counts import counts_of
@@ -41,7 +42,7 @@ class PlannedQuestions:
     def __init__(self, deps: GatewayDependencies) -> None:
         self._deps = deps
         self._emitter = Emitter(deps.engine.dialect, deps.declared, deps.engine.named, deps.engine.kept)
-        self._names = deps.policy.protected
+        self._names = bare_names(deps.policy.protected)
         written = sorted(name.replace('"', '""') for name in self._names)
         # Most statements name no protected table, which this tells faster than their tokens do.
         self._named = re.compile("|".join((*map(re.escape, written), ACCOUNTS)), re.IGNORECASE)

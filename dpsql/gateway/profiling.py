@@ -20,6 +20,7 @@ from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import ProfileStatement, Request
 from dpsql.policy.model import Column, Policy, Role, Table
+from dpsql.policy.table_name import TableName
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedScope, outside_of, search_of
@@ -28,7 +29,6 @@ from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
-from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.whole.analyze import tokens_of
 from dpsql.shadow.splice import shadow_literal
 
@@ -132,7 +132,7 @@ def _scope(
     table: Table, role: Role, planned: Callable[[str], PricedPlan], each: Fraction, emitter: Emitter
 ) -> PricedScope:
     """Return the measured scope of a table: the rows that the role sees, however their units are reached."""
-    every = f"SELECT count(*) FROM {quoted_name(table.name)}"  # noqa: S608  # a name only
+    every = f"SELECT count(*) FROM {TableName.of(table.name).called}"  # noqa: S608  # a name only
     (scope,) = planned(every).scopes
     counted = scope.parts[0].measurement
     assert isinstance(counted, Sums)

@@ -16,9 +16,12 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.row_condition import RowCondition
 from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
 from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
+from dpsql.policy.table_name import PUBLIC, TableName, bare_names, schemas_of
 from dpsql.policy.view import View
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
+_WITH_SCHEMA = re.compile(r'"((?:[^"]|"")+)"\."(?:[^"]|"")+"')
+"""An enumeration's name, if its schema is another than `public`."""
 _LEAST = 1_000
 """The share of `per_query` that a measurement pays at least, unless the policy says otherwise."""
 CHOOSING = 5
@@ -123,6 +126,18 @@ class Column(HashedOnce):
     def stored_name(self) -> str:
         """Return the name of the column that the engine has: rights are to that."""
         return self.name if self.path is None else self.path.column
+
+    @property
+    def spelled_type(self) -> str:
+        """Return the type as the shadow's SQL has it wherever it stands: an enumeration's with its schema."""
+        of_schema = self.type is not SqlType.ENUM or _WITH_SCHEMA.fullmatch(self.declared)
+        return self.declared if of_schema else f"public.{self.declared}"
+
+    @property
+    def schema_of_type(self) -> str:
+        """Return the schema that an enumeration is in."""
+        match = _WITH_SCHEMA.fullmatch(self.declared) if self.type is SqlType.ENUM else None
+        return PUBLIC if match is None else match[1].replace('""', '"')
 
     @property
     def characters(self) -> int | None:
@@ -326,6 +341,8 @@ class Policy:
     """A hash of the tables, columns and units: releases made under others are not reused."""
     views: Mapping[str, View] = field(default_factory=dict)
     """By name, each behind those that it reads."""
+    search_path: tuple[str, ...] = ()
+    """The schemas in which clients' bare names are looked for unless they say others; none: PostgreSQL's default."""
 
     def protects(self, name: str) -> bool:
         """Return whether a name is that of a table or a view with private rows."""
@@ -341,3 +358,19 @@ class Policy:
     def protected(self) -> frozenset[str]:
         """Return the names of the tables and views with private rows."""
         return frozenset(name for name in (*self.tables, *self.views) if self.protects(name))
+
+    def asked_as(self, table: str) -> str:
+        """Return a table's name as a statement of a client's session has it, unless that session has set another path."""
+        name = TableName.of(table)
+        return name.quoted if self.search_path else name.called
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """Return the schemas that tables, views and types are in, beside `public`."""
+        of_types = {column.schema_of_type for table in self.tables.values() for column in table.columns.values()}
+        return tuple(sorted({*schemas_of((*self.tables, *self.views)), *of_types} - {PUBLIC}))
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Return the names that no temporary table may have: those of tables and views, with their schemas and without."""
+        return frozenset((*self.tables, *self.views)) | bare_names((*self.tables, *self.views))

@@ -11,8 +11,14 @@ from dpsql.web.site import Cells, VisitorClient
 _BUCKETS = 100
 _WHOLE = frozenset({"smallint", "integer", "bigint"})
 _NUMBERS = re.compile(r"(smallint|integer|bigint|real|double precision|numeric)\b")
+_QUOTED = (
+    "CASE WHEN strpos(table_name, '.') = 0 AND to_regclass(quote_ident(table_name)) IS DISTINCT FROM "
+    "to_regclass(concat('public.', quote_ident(table_name))) THEN 'public.' ELSE '' END || "
+    "array_to_string(ARRAY(SELECT quote_ident(part) FROM unnest(string_to_array(table_name, '.')) WITH ORDINALITY "
+    "AS u (part, place) ORDER BY place), '.')"
+)
 _DECLARED = (
-    "SELECT table_name, column_name, quote_ident(table_name), quote_ident(column_name), type, lower_bound, upper_bound, "
+    f"SELECT table_name, column_name, {_QUOTED}, quote_ident(column_name), type, lower_bound, upper_bound, "  # noqa: S608
     "coalesce(description, '') FROM dpsql.columns WHERE lower_bound IS NOT NULL"
 )
 

@@ -18,6 +18,7 @@ from dpsql.policy.load import load
 from dpsql.policy.model import Privacy
 from dpsql.privacy.measurement.sums import Sums
 from tests.clients.site import configure
+from tests.support.two_schemas import write_site
 
 
 @pytest.fixture
@@ -52,3 +53,18 @@ def test_half_the_noise_is_found_out(config: Config, monkeypatch: pytest.MonkeyP
     right = Sums.scale.fget  # type: ignore[attr-defined]  # a property
     monkeypatch.setattr(Sums, "scale", property(lambda sums: right(sums) // 8))
     assert any(question.broken for question in islice(_audit(config, 2), 12))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_tables_of_schemas_are_audited(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of those with one name by its own."""
+    monkeypatch.setattr(auditing, "_FEWEST", 4)
+    config = load(write_site(tmp_path))
+    role = replace(config.policy.roles["owner"], per_query=Privacy(Fraction(1)))
+    public = read_public(config.policy, open_engine(config)).rows
+    like = replace(config, engine=ENGINES[engine] or config.engine)
+    asked = [*questions_of(config.policy, "person")]
+    assert 'SELECT count(*) FROM "clinical"."patients"' in asked
+    questions = [*islice(audited(like, role, public, 0.01, lambda _: None), len(asked))]
+    assert [question.question for question in questions] == asked
+    assert not any(question.broken for question in questions)

@@ -254,11 +254,12 @@ def test_tables_of_other_schemas_are_taken_where_that_is_said(hospital: str, tmp
     words = ["init", hospital, "-d", str(tmp_path), "--schema", "billing", "--schema", "old"]
     done = RUN.invoke(app, [*words, "--unit", "patient=patients.patient_id"])
     assert done.exit_code == 0, done.output
-    assert 'for config.yaml, in engine: tables: {invoices: "billing.invoices", old_labs: "old.labs"}' in done.stdout
+    assert "for config.yaml, in engine" not in done.stdout
     assert "Left out are the tables of other schemas" not in done.stdout
-    lines = (tmp_path / "invoices.yaml").read_text().splitlines()
+    lines = (tmp_path / "billing" / "invoices.yaml").read_text().splitlines()
+    assert "table: billing.invoices" in lines
     assert f"  patient: {{column: patient_id}}{CHOSEN}" in lines
-    assert (tmp_path / "old_labs.yaml").exists()
+    assert (tmp_path / "old" / "labs.yaml").exists()
 
 
 def test_references_to_tables_that_are_not_written_are_left_out(hospital: str, tmp_path: Path) -> None:
@@ -279,10 +280,12 @@ def test_a_unit_that_is_no_column_is_refused(hospital: str, tmp_path: Path) -> N
 def test_a_table_named_like_a_path(tmp_path: Path) -> None:
     """A table's name can't lead out of the directory."""
     with duckdb.connect(tmp_path / "x.duckdb") as connection:
-        connection.execute('CREATE TABLE "../up" (a INTEGER)')
-    done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path / "in")])
+        connection.execute('CREATE TABLE "/up" (a INTEGER); CREATE TABLE "../up" (a INTEGER)')
+        connection.execute('CREATE SCHEMA "/etc"; CREATE TABLE "/etc"."/up" (a INTEGER)')
+    done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path / "in"), "-s", "/etc"])
     assert done.exit_code == 0
-    assert [file.name for file in (tmp_path / "in").iterdir()] == ["___up.yaml"]
+    assert sorted(file.name for file in (tmp_path / "in").iterdir()) == ["_etc__up.yaml", "_up.yaml"]
+    assert "a dot in their names, which stands behind a schema: ../up." in done.stdout
 
 
 def test_from_files(tmp_path: Path) -> None:
@@ -328,12 +331,15 @@ def test_a_dsn_of_key_words(postgres: Postgres, tmp_path: Path) -> None:
 
 
 def test_other_schemas_of_a_file_are_named(tmp_path: Path) -> None:
-    """They can't be served, and are not passed over in silence."""
+    """They are taken where that is said, and not passed over in silence."""
     with duckdb.connect(tmp_path / "x.duckdb") as connection:
         connection.execute("CREATE SCHEMA sales; CREATE TABLE sales.orders (a INT)")
     done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path)])
     assert done.exit_code == 1
-    assert "Left out are the tables of other schemas: sales (orders)." in done.stderr
+    assert "Left out are the tables of other schemas: sales (orders). --schema sales takes those of one" in done.stderr
+    done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path), "--schema", "sales"])
+    assert done.exit_code == 0, done.output
+    assert "table: sales.orders\n" in (tmp_path / "sales" / "orders.yaml").read_text()
 
 
 def test_a_version_that_is_not_admitted_is_told_first(
@@ -397,18 +403,24 @@ def test_what_there_is_in_five_schemas_is_told(five_schemas: str, tmp_path: Path
 
 @pytest.mark.parametrize("first", [True, False])
 def test_a_unit_of_another_schema_brings_all_schemas(five_schemas: str, tmp_path: Path, first: bool) -> None:
-    """Before the address or after it; tables of one name are told apart, and are the units' by their references."""
+    """Before the address or after it; tables keep their names, and are the units' by their references."""
     unit = ["--unit", "patient=core.patients.patient_id"]
     words = [*unit, five_schemas] if first else [five_schemas, *unit]
     done = RUN.invoke(app, ["init", *words, "-d", str(tmp_path / "schemas")])
     assert done.exit_code == 0, done.output
-    files = {file.stem: file.read_text(encoding="utf-8") for file in (tmp_path / "schemas").iterdir()}
-    assert set(files) == {"core_patients", "billing_patients", "zones", "encounters", "labs", "invoices", "staff"}
-    assert "patient: {column: patient_id, max_rows: 1}" in files["core_patients"]
-    assert "patient: {column: patient_id}" in files["invoices"]
-    assert "patient: {through: encounter}" in files["labs"]
+    made = tmp_path / "schemas"
+    files = {str(file.relative_to(made))[:-5]: file.read_text(encoding="utf-8") for file in made.glob("*/*.yaml")}
+    assert set(files) == {
+        *("core/patients", "billing/patients", "Ref/zones", "clinical/encounters", "clinical/labs"),
+        *("billing/invoices", "hr/staff"),
+    }
+    assert "table: core.patients\n" in files["core/patients"]
+    assert "patient: {column: patient_id, max_rows: 1}" in files["core/patients"]
+    assert 'patient_id: {type: integer, references: "core.patients.patient_id"' in files["billing/invoices"]
+    assert "patient: {column: patient_id}" in files["billing/invoices"]
+    assert "patient: {through: encounter}" in files["clinical/labs"]
     assert 'GRANT SELECT ON "clinical"."encounters" TO "init_reader";' in done.stdout
-    assert "core.patients" in done.stdout.partition("engine: tables: ")[2]
+    assert "engine: tables: " not in done.stdout
 
 
 def test_a_unit_that_is_not_there_is_answered_with_those_that_are(five_schemas: str, tmp_path: Path) -> None:

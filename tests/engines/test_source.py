@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.engines.source import alike, source
+from dpsql.engines.source import Wordings, alike, source
 from dpsql.policy.config import DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 
 
@@ -101,3 +101,70 @@ def test_no_two_places_have_words_in_common() -> None:
     assert [(a, b) for a, own in enumerate(words_of) for b, other in enumerate(words_of) if a < b and own & other] == []
     assert alike(DuckDbFile(Path("now.duckdb")), TABLES) == frozenset()
     assert alike(PostgresServer("service=records host=localhost"), TABLES) == frozenset()
+
+
+IN_SCHEMAS = ("clinical.labs", "clinical.patients", "core.patients", "visits")
+BEFORE = {"labs": "clinical.labs", "clinical_patients": "clinical.patients", "core_patients": "core.patients"}
+
+
+def _opens(now: Wordings, before: str) -> bool:
+    """Return whether a ledger of earlier is one of what is configured now."""
+    return before == source(now.engine) or before in now
+
+
+@pytest.mark.usefixtures("no_environment")
+def test_a_table_that_has_its_schema_now_is_the_same_one() -> None:
+    """As `init` called it before, with its place in engine.tables: by its name, or with its schema where that was taken."""
+    now = Wordings(PostgresServer("host=127.0.0.1 dbname=d"), IN_SCHEMAS)
+    for before in (
+        PostgresServer("host=localhost dbname=d", BEFORE),
+        PostgresServer("host=localhost port=5432 dbname=d", {"labs": "clinical.labs"}),
+        PostgresServer("host=localhost dbname=d", {"patients": "clinical.patients", "core_patients": "core.patients"}),
+        PostgresServer("host=localhost dbname=d"),
+    ):
+        assert _opens(now, source(before))
+    kept = Wordings(PostgresServer("host=localhost dbname=d", {"visits": "old.visits"}), IN_SCHEMAS)
+    assert _opens(kept, source(PostgresServer("host=localhost dbname=d", {**BEFORE, "visits": "old.visits"})))
+    one = Wordings(PostgresServer("host=localhost dbname=d"), ("clinical.labs", "clinical.visits"))
+    assert all(_opens(one, source(before)) for before in SAME)
+
+
+@pytest.mark.usefixtures("no_environment")
+def test_other_records_are_not_taken_for_those_of_a_schema() -> None:
+    """Another server, another place, a place that is given now, one that no table has, one table for two."""
+    now = Wordings(PostgresServer("host=localhost dbname=d", {"visits": "old.visits"}), IN_SCHEMAS)
+    for before in (
+        PostgresServer("host=localhost dbname=d", BEFORE),
+        PostgresServer("host=localhost dbname=e", {**BEFORE, "visits": "old.visits"}),
+        PostgresServer("host=localhost dbname=d", {**BEFORE, "visits": "new.visits"}),
+        PostgresServer("host=localhost dbname=d", {"visits": "old.visits", "labs": "archive.labs"}),
+        PostgresServer("host=localhost dbname=d", {"visits": "old.visits", "labs": "core.patients"}),
+        PostgresServer("host=localhost dbname=d", {"visits": "old.visits", "x": "clinical.labs"}),
+        PostgresServer(
+            "host=localhost dbname=d",
+            {"visits": "old.visits", "clinical_labs": "clinical.labs", "labs": "clinical.labs"},
+        ),
+        PostgresServer("host=localhost dbname=d options='-c search_path=clinical'", {"visits": "old.visits"}),
+    ):
+        assert not _opens(now, source(before)), before
+    public = Wordings(PostgresServer("host=localhost dbname=d"), ("labs", "visits"))
+    assert not _opens(public, source(PostgresServer("host=localhost dbname=d", {"labs": "clinical.labs"})))
+
+
+def test_files_and_clusters_keep_their_ledgers() -> None:
+    """Of a table that has its schema now the file is the same one, and so is its place in a cluster."""
+    files = {"clinical.labs": Path("/d/my labs.parquet"), "core.labs": Path("/d/labs.csv"), "b": Path("/d/b.csv")}
+    now = Wordings(DuckDbTables(files), tuple(files))
+    before = {"labs": files["clinical.labs"], "core_labs": files["core.labs"], "b": files["b"]}
+    assert _opens(now, source(DuckDbTables(before)))
+    assert not _opens(
+        now, source(DuckDbTables({**before, "labs": files["core.labs"], "core_labs": files["clinical.labs"]}))
+    )
+    assert not _opens(now, source(DuckDbTables({**before, "b": Path("/d/c.csv")})))
+    assert not _opens(now, source(DuckDbTables({name: before[name] for name in ("labs", "b")})))
+    assert not _opens(Wordings(DuckDbFile(Path("/d/x.duckdb")), ("clinical.labs",)), "duckdb /d/y.duckdb")
+    cluster = SparkServer("sc://spark:15002", {"rides": "lake.rides@4"})
+    spark = Wordings(cluster, ("rides", "clinical.labs"))
+    was = SparkServer("sc://spark:15002", {"labs": "clinical.labs", "rides": "lake.rides@4"})
+    assert _opens(spark, source(was))
+    assert not _opens(spark, source(SparkServer("sc://spark:15002", {"labs": "clinical.labs"})))

@@ -17,8 +17,10 @@ from dpsql.engines.admitted import is_admitted, versions
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.policy.yaml_name import yaml_name
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _MOST_CANDIDATES, _MOST_NAMED = 5, 8
 """How many keys, and how many tables of a schema, are named."""
 _NEXT = "next: declare the privacy units, bounds and values in them, then run dpsql check"
@@ -33,9 +35,7 @@ def init(
     database: Annotated[str, typer.Argument(help="A DuckDB, Parquet or CSV file, or a PostgreSQL DSN.")],
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the schema files go.")] = Path("schemas"),
     table: Annotated[list[str] | None, typer.Option("--table", "-t", help="Only these tables.")] = None,
-    schema: Annotated[
-        list[str] | None, typer.Option("--schema", "-s", help="Tables of this schema of a PostgreSQL, too.")
-    ] = None,
+    schema: Annotated[list[str] | None, typer.Option("--schema", "-s", help="Tables of this schema, too.")] = None,
     unit: Annotated[
         str | None,
         typer.Option("--unit", "-u", help="Whose privacy is protected: person=patients.patient_id, or core.patients.…"),
@@ -65,7 +65,7 @@ def init(
             "engine: {unverified: true}, at your own risk",
             err=True,
         )
-    advice = _advice(catalogue, source)
+    advice = _advice(catalogue)
     chosen = _chosen(table, catalogue, advice)
     units = None if unit is None else _units(unit, catalogue)
     texts = {name: draft(name, described, units, frozenset(chosen)) for name, described in chosen.items()}
@@ -99,6 +99,7 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
     files = _files(directory, texts)
     directory.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
+        file.parent.mkdir(exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
             stream.write(texts[name])
         typer.echo(f"wrote {file}")
@@ -118,7 +119,8 @@ def _units(unit: str, catalogue: Catalogue) -> Units:
     kind, _, place = unit.partition("=")
     where, _, column = place.rpartition(".")
     tables = catalogue.tables
-    found = [name for name, table in tables.items() if where in (name, table.place or f"public.{name}")]
+    found = [name for name, table in tables.items() if TableName.of(where).text in (name, table.place)]
+    found = found or [name for name in tables if TableName.of(name).name == where]
     if not kind or len(found) != 1 or column not in tables[found[0]].columns:
         named = ", ".join(_candidates(catalogue))
         raise ConfigError(
@@ -161,18 +163,26 @@ def _source(database: str) -> DuckDbFile | PostgresServer | RecordsFile:
     return RecordsFile(path) if path.name.lower().endswith((*PARQUET, *CSV)) else DuckDbFile(path)
 
 
-def _advice(catalogue: Catalogue, source: DuckDbFile | PostgresServer | RecordsFile) -> list[str]:
+def _advice(catalogue: Catalogue) -> list[str]:
     """Return what there is beside the tables that were found, what may not be read, and whose rows there are."""
     advice = []
     if catalogue.elsewhere:
         schemas = "; ".join(f"{name} ({_some(tables)})" for name, tables in catalogue.elsewhere.items())
-        if isinstance(source, PostgresServer):
-            how = f"--schema {next(iter(catalogue.elsewhere))} takes those of one, too."
-        else:
-            how = 'dpsql serves those of schema "main"; make views there.'
+        how = f"--schema {next(iter(catalogue.elsewhere))} takes those of one, too."
         advice.append(f"Left out are the tables of other schemas: {schemas}. {how}")
+    if catalogue.unnamed:
+        names = ", ".join(catalogue.unnamed)
+        advice.append(
+            f"Left out are tables with a dot in their names, which stands behind a schema: {names}. Make views of them."
+        )
     if catalogue.grants:
         advice.append(f"Not all may be read; missing are: {' '.join(catalogue.grants)}")
+    if catalogue.searched:
+        paths = "; ".join(f"{role}: {path}" for role, path in catalogue.searched.items())
+        advice.append(
+            f"Names without a schema are looked for there by roles' search paths ({paths}); for config.yaml, to have one as "
+            "everybody's: search_path: [schema, …]"
+        )
     if candidates := list(_candidates(catalogue)):
         advice.append(f"Keys to which others point, for --unit kind=…: {'; '.join(candidates)}")
     return advice
@@ -188,7 +198,10 @@ def _files(directory: Path, tables: Collection[str]) -> dict[str, Path]:
     """Return a file for each table; a name that is no file name is changed."""
     files: dict[str, Path] = {}
     for table in tables:
-        file = directory / f"{re.sub(r'[^A-Za-z0-9_-]', '_', table)}.yaml"
+        where = TableName.of(table)
+        file = directory / f"{_UNSAFE.sub('_', table)}.yaml"
+        if where.schema != PUBLIC and _UNSAFE.search(where.schema) is None:  # in the folder of its schema
+            file = directory / where.schema / f"{_UNSAFE.sub('_', where.name)}.yaml"
         if file.exists() or file in files.values():
             raise ConfigError(
                 f"{file} exists already", hint="Give another --directory, or --table for some tables only."

@@ -13,6 +13,7 @@ from dpsql.cli.support.postgres_catalogue import read_postgres
 from dpsql.engines.duckdb.files import PARQUET, CsvForm, duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
+from dpsql.policy.table_name import PUBLIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ _Row = tuple[bool, str, str, str, str]
 def read_catalogue(
     source: DuckDbFile | PostgresServer | RecordsFile, schemas: Collection[str] | None = ()
 ) -> Catalogue:
-    """Ask an engine, or a file, what tables it has; of PostgreSQL those of more `schemas`, too, or of all where that is None.
+    """Ask an engine, or a file, what tables it has; of more `schemas`, too, or of all where that is None.
 
     Raises:
         ConfigError: it can't be reached, or can't be read.
@@ -59,7 +60,7 @@ def read_catalogue(
         case DuckDbFile(path):
             if not path.is_file():
                 raise ConfigError(f"there is no DuckDB file {path}")
-            return _catalogue(_duckdb_rows(path))
+            return _catalogue(_duckdb_rows(path), schemas)
         case PostgresServer(dsn):
             return read_postgres(dsn, schemas)
         case RecordsFile(path):
@@ -68,16 +69,22 @@ def read_catalogue(
             assert_never(source)
 
 
-def _catalogue(rows: Iterable[_Row]) -> Catalogue:
+def _catalogue(rows: Iterable[_Row], schemas: Collection[str] | None) -> Catalogue:
     tables: dict[str, dict[str, CatalogueColumn]] = {}
     elsewhere: dict[str, dict[str, None]] = {}
+    unnamed: dict[str, None] = {}
     for is_visible, schema, table, column, kind in rows:
-        if is_visible:
-            tables.setdefault(table, {})[column] = CatalogueColumn(kind)
+        name = table if is_visible else f"{schema}.{table}"
+        wanted = is_visible or ((schemas is None or schema in schemas) and schema.lower() != PUBLIC)
+        if wanted and name.count(".") != (not is_visible):
+            unnamed[name] = None
+        elif wanted:
+            tables.setdefault(name, {})[column] = CatalogueColumn(kind)
         else:
             elsewhere.setdefault(schema, {})[table] = None
     found = {name: CatalogueTable(columns) for name, columns in tables.items()}
-    return Catalogue(found, {schema: tuple(names) for schema, names in elsewhere.items()})
+    others = {schema: tuple(names) for schema, names in elsewhere.items()}
+    return Catalogue(found, others, unnamed=tuple(unnamed))
 
 
 def _duckdb_rows(path: Path) -> list[_Row]:

@@ -48,3 +48,7 @@ class Catalogue:
     """What lets who asked read the tables, where rights are missing."""
     version: str = ""
     """Of PostgreSQL."""
+    unnamed: Sequence[str] = ()
+    """Tables that dpsql can't serve by their names, which have a dot in them."""
+    searched: Mapping[str, str] = field(default_factory=dict)
+    """The search paths of PostgreSQL's roles that have one of their own."""

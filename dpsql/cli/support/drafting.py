@@ -1,7 +1,7 @@
 """The beginnings of schema files: what a catalogue says, and in comments what only the owner of the data knows."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from dpsql.cli.support.catalogued import CatalogueColumn, CatalogueTable
 from dpsql.policy.load.scalars import column_type
@@ -55,6 +55,11 @@ def draft(name: str, table: CatalogueTable, units: Units | None, written: frozen
     return "".join(_parts(name, table, units, written))
 
 
+def pointed_table(references: str, tables: Collection[str]) -> str | None:
+    """Return the table that a reference is to, if it is one of these: both table and column may have a dot."""
+    return max((name for name in tables if references.startswith(f"{name}.")), key=len, default=None)
+
+
 def left_out(table: CatalogueTable) -> list[str]:
     """Return the columns for whose type dpsql has none, with the type."""
     columns = table.columns.items()
@@ -103,7 +108,7 @@ def _line(name: str, column: CatalogueColumn, written: frozenset[str]) -> str:
     if kind is None:
         return f"  # {yaml_name(name)} is left out: dpsql has no type for {yaml_name(column.kind.partition('(')[0])}\n"
     facts, after = [kind], "  # its labels, in their order" if kind.endswith("values: []") else ""
-    if column.references is not None and column.references.partition(".")[0] in written:
+    if column.references is not None and pointed_table(column.references, written) is not None:
         facts.append(f"references: {_text(column.references)}")
     if column.nullable:
         facts.append("nullable: true")
@@ -133,7 +138,7 @@ def _pointing(table: CatalogueTable, key: str) -> str | None:
 def _through(table: CatalogueTable, ways: Mapping[str, str]) -> str | None:
     """Return the columns through which a row is somebody's whose unit is known."""
     for name, column in table.columns.items():
-        if column.references is not None and column.references.partition(".")[0] in ways:
+        if column.references is not None and pointed_table(column.references, ways) is not None:
             return yaml_name(name)
     joint = next((pairs for to, pairs in table.references.items() if to in ways), None)
     return None if joint is None else _names(tuple(joint))

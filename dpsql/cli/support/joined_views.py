@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dpsql.cli.support.catalogued import CatalogueTable
-from dpsql.cli.support.drafting import has_type
+from dpsql.cli.support.drafting import has_type, pointed_table
+from dpsql.policy.table_name import TableName
 from dpsql.policy.yaml_name import yaml_name
 from dpsql.rewrite.ir.spelled import quoted_name
 
@@ -42,7 +43,8 @@ class _Draft:
         for to, pairs, optional in _pointed(self.tables[name], self.tables):
             if to in above or len(self.aliases) == _MOST_JOINED:
                 continue
-            other = to if to not in self.aliases else f"{to}_{'_'.join(pairs)}"
+            alias_of = TableName.of(to).name
+            other = alias_of if alias_of not in self.aliases else f"{alias_of}_{'_'.join(pairs)}"
             if other in self.aliases:
                 continue
             left = missing or optional
@@ -50,7 +52,7 @@ class _Draft:
                 f"{quoted_name(other)}.{quoted_name(theirs)} = {quoted_name(alias)}.{quoted_name(own)}"
                 for own, theirs in pairs.items()
             )
-            place = f"{quoted_name(to)} AS {quoted_name(other)}"
+            place = f"{TableName.of(to).called} AS {quoted_name(other)}"
             self.joins.append(f"{'LEFT ' * left}JOIN {place} ON {on}")
             self.add(to, other, frozenset(pairs.values()))
             self.follow(to, other, (*above, to), missing=left)
@@ -59,14 +61,15 @@ class _Draft:
 def joined_view(name: str, tables: Mapping[str, CatalogueTable]) -> str | None:
     """Return the beginnings of a view of a table and all that its rows point to; None where they point nowhere."""
     made = _Draft(tables)
-    made.add(name, name)
-    made.follow(name, name, (name,), missing=False)
+    alias = TableName.of(name).name
+    made.add(name, alias)
+    made.follow(name, alias, (name,), missing=False)
     if not made.joins or view_name(name) in tables:
         return None
     outputs = ",\n    ".join(f"{place} AS {quoted_name(as_)}" for as_, place in made.columns.items())
     joins = "".join(f"\n  {join}" for join in made.joins)
     about = json.dumps(f"{name}, each with what it belongs to", ensure_ascii=False)
-    query = f"  SELECT\n    {outputs}\n  FROM {quoted_name(name)} AS {quoted_name(name)}{joins}\n"  # in a file
+    query = f"  SELECT\n    {outputs}\n  FROM {TableName.of(name).called} AS {quoted_name(alias)}{joins}\n"  # in a file
     return f"{_HEAD}table: {yaml_name(view_name(name))}\ndescription: {about}\nview: |\n{query}"
 
 
@@ -80,8 +83,9 @@ def _pointed(
 ) -> Iterator[tuple[str, Mapping[str, str], bool]]:
     """Yield the tables that rows point to, by which columns, and whether some point nowhere."""
     for name, column in table.columns.items():
-        to, _, key = (column.references or "").rpartition(".")
-        if to in tables and tables[to].key == (key,):
+        to = pointed_table(column.references or "", tables)
+        key = "" if to is None else (column.references or "").removeprefix(f"{to}.")
+        if to is not None and tables[to].key == (key,):
             yield to, {name: key}, column.nullable
     for to, pairs in table.references.items():
         if to in tables and set(tables[to].key) == set(pairs.values()):

@@ -1,13 +1,14 @@
 """Tables in PostgreSQL's catalogue: types, NULLs, comments, keys, references, partitions; never a record."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import psycopg
 
 from dpsql.cli.support.catalogued import Catalogue, CatalogueColumn, CatalogueTable
 from dpsql.errors import ConfigError
+from dpsql.policy.load.scalars import table_name
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.rewrite.ir.spelled import quoted_name
 
 _OURS = """
@@ -23,7 +24,7 @@ SELECT c.oid::bigint, pg_table_is_visible(c.oid), n.nspname, c.relname, c.relisp
   a.attnum, a.attname, col_description(c.oid, a.attnum), a.attnotnull OR y.typnotnull,
   CASE WHEN t.typtype = 'e'
     THEN 'enum' || (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid)
-      || t.typname
+      || (SELECT m.nspname FROM pg_namespace m WHERE m.oid = t.typnamespace) || '.' || t.typname
     ELSE format_type(t.oid, coalesce(b.typmod, NULLIF(a.atttypmod, -1), -1)) END,
   (SELECT count(*) FROM pg_partition_tree(c.oid) p WHERE p.isleaf AND c.relkind = 'p'),
   has_schema_privilege(n.oid, 'USAGE'), has_any_column_privilege(c.oid, 'SELECT')
@@ -37,6 +38,12 @@ SELECT k.conrelid::bigint, k.contype::text, k.conkey::integer[], k.confrelid::bi
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE {_OURS} AND k.contype IN ('p', 'f') AND k.convalidated
 """  # noqa: S608
+_PATHS = """
+SELECT coalesce(r.rolname::text, 'every role'), substr(one, length('search_path=') + 1)
+  FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole CROSS JOIN unnest(s.setconfig) AS c (one)
+ WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+   AND one LIKE 'search_path=%' ORDER BY s.setdatabase, 1
+"""
 _Column = tuple[int, bool, str, str, bool, str | None, int, str, str | None, bool, str, int, bool, bool]
 _Key = tuple[int, str, list[int], int, list[int] | None]
 
@@ -53,7 +60,9 @@ def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
             version = str(connection.info.server_version // 10_000)
             columns: list[_Column] = connection.execute(_COLUMNS.encode()).fetchall()
             keys: list[_Key] = connection.execute(_KEYS.encode()).fetchall()
-            ((reader,),) = connection.execute("SELECT current_user").fetchall()
+            ((reader, searched),) = connection.execute("SELECT current_user, current_schemas(false)").fetchall()
+            paths: dict[str, str] = dict(connection.execute(_PATHS).fetchall())
+            given = "search_path" in (connection.info.get_parameters().get("options") or "")
     except psycopg.ProgrammingError as failure:
         # libpq quotes what it can't read, which may be a password.
         why = "Its DSN can't be read as one." if failure.sqlstate is None else str(failure).splitlines()[0]
@@ -67,11 +76,12 @@ def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
         if not row[1] and schemas is not None and row[2] not in schemas:
             elsewhere.setdefault(row[2], {})[row[3]] = None
     return Catalogue(
-        dict(_tables(wanted, keys)),
+        dict(_tables(wanted, keys, bare=given)),
         {schema: tuple(names) for schema, names in elsewhere.items()},
         _candidates(whole, keys),
         tuple(_grants(wanted or whole, reader)),
         version,
+        searched=_searched(paths, () if given or list(searched) == [PUBLIC] else searched),
     )
 
 
@@ -111,12 +121,17 @@ def _grants(columns: list[_Column], reader: str) -> Iterator[str]:
             yield f"GRANT SELECT ON {', '.join(lacking)} TO {to};"
 
 
-def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, CatalogueTable]]:
+def _searched(paths: Mapping[str, str], own: Sequence[str]) -> Mapping[str, str]:
+    """Return whose bare names mean tables of which schemas: of roles that say so, and of who asked."""
+    return {**({"this one": ", ".join(own)} if own else {}), **paths}
+
+
+def _tables(columns: list[_Column], keys: list[_Key], *, bare: bool) -> Iterator[tuple[str, CatalogueTable]]:
     """Yield the tables by name; partitions are read through the table that they are of."""
     of: dict[int, dict[int, _Column]] = {}
     for row in columns:
         of.setdefault(row[0], {})[row[6]] = row
-    names = _names({oid: next(iter(rows.values())) for oid, rows in of.items()})
+    names = {oid: _called(next(iter(rows.values())), bare=bare) for oid, rows in of.items()}
     primary = {oid: tuple(key) for oid, kind, key, *_ in keys if kind == "p"}
     for oid, rows in of.items():
         single: dict[int, str] = {}
@@ -129,22 +144,35 @@ def _tables(columns: list[_Column], keys: list[_Key]) -> Iterator[tuple[str, Cat
                 single[own[0]] = f"{names[to]}.{next(iter(pairs.values()))}"
             else:
                 joint[names[to]] = pairs
-        described = {row[7]: _column(row, single.get(number)) for number, row in rows.items()}
+        described = {row[7]: _column(row, single.get(number), bare=bare) for number, row in rows.items()}
         key = tuple(rows[number][7] for number in primary.get(oid, ()))
         first = next(iter(rows.values()))
-        place = None if first[1] else f"{first[2]}.{first[3]}"
+        found = first[1] if TableName.of(names[oid]).schema == PUBLIC else names[oid] == f"{first[2]}.{first[3]}"
+        place = None if found else f"{first[2]}.{first[3]}"
         readable = first[12] and first[13]
         yield names[oid], CatalogueTable(described, key, joint, first[5], first[11], place, readable)
 
 
-def _names(tables: Mapping[int, _Column]) -> Mapping[int, str]:
-    """Return what tables are called: by their names, and of several with one name by their schemas, too."""
-    times = Counter(row[3] for row in tables.values())
-    return {oid: row[3] if row[1] or times[row[3]] == 1 else f"{row[2]}_{row[3]}" for oid, row in tables.items()}
+def _called(row: _Column, *, bare: bool) -> str:
+    """Return what a table is called: as it is there, without its schema where that is `public`.
+
+    Where the address says a search path, it also says that what that finds is to be called by its `bare` name.
+    """
+    text = row[3] if row[2] == PUBLIC or (bare and row[1]) else f"{row[2]}.{row[3]}"
+    try:
+        return table_name(text)
+    except ValueError:  # a name with a dot in it, which would be a schema's
+        return f"{row[2]}_{row[3]}".replace(".", "_")
 
 
-def _column(row: _Column, references: str | None) -> CatalogueColumn:
-    return CatalogueColumn(_plain(row[10]), nullable=not row[9], description=row[8], references=references)
+def _column(row: _Column, references: str | None, *, bare: bool) -> CatalogueColumn:
+    kind = _plain(row[10])
+    if kind.startswith("enum"):
+        labels, end, name = kind.rpartition("]")
+        schema, _, own = name.partition(".")
+        plain = schema == PUBLIC or "." in own or (bare and row[1])
+        kind = f"{labels}{end}{own.replace('.', '_') if plain else name}"
+    return CatalogueColumn(kind, nullable=not row[9], description=row[8], references=references)
 
 
 def _plain(kind: str) -> str:

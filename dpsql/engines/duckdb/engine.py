@@ -24,6 +24,7 @@ from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineNotReady
 from dpsql.policy.config import Resources
 from dpsql.policy.model import Policy, Table, UniqueKey, Value
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.duckdb import DUCKDB
@@ -32,12 +33,14 @@ from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 
 _LOG = logging.getLogger("dpsql.engine")
 _UNLIMITED = Resources()
+_MAIN = "main"
+"""The schema of DuckDB's that is `public` here."""
 _CONSTRAINTS = """
 SELECT constraint_type, constraint_column_names, expression, referenced_table, referenced_column_names
-FROM duckdb_constraints() WHERE table_name = ? AND database_name = ? AND schema_name = 'main'
+FROM duckdb_constraints() WHERE table_name = ? AND database_name = ? AND schema_name = ?
 """
 _CHECKED = "JSON in a Parquet file"
-_CREATED = "SELECT sql FROM duckdb_tables() WHERE table_name = ? AND database_name = ? AND schema_name = 'main'"
+_CREATED = "SELECT sql FROM duckdb_tables() WHERE table_name = ? AND database_name = ? AND schema_name = ?"
 """The only place that says how a column's texts are compared."""
 
 
@@ -81,14 +84,22 @@ class DuckDb:
 
     def named(self, table: str) -> str:
         """Return a table's name with its database and schema."""
-        return f"{self._catalog}.main.{quoted(table)}"
+        schema, name = self._place(table)
+        return f"{self._catalog}.{schema if schema == _MAIN else quoted(schema)}.{quoted(name)}"
+
+    def _place(self, table: str) -> tuple[str, str]:
+        """Return the schema and the name of a table; files that stand for tables have all of it as their name."""
+        where = TableName.of(table)
+        if self._catalog == MEMORY or where.schema == PUBLIC:
+            return _MAIN, table
+        return where.schema, where.name
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with DuckDB's types; JSON of a Parquet file is another, which fails as it is read."""
         kinds: Mapping[str, str] = dict(
             self._facts(
                 "SELECT column_name, data_type FROM duckdb_columns() "
-                "WHERE table_name = ? AND database_name = ? AND schema_name = 'main' ORDER BY column_index",
+                "WHERE table_name = ? AND database_name = ? AND schema_name = ? ORDER BY column_index",
                 table,
             )
         )
@@ -122,7 +133,7 @@ class DuckDb:
         if table not in self._unique:
             keys = self._facts(
                 "SELECT constraint_column_names FROM duckdb_constraints() WHERE table_name = ? "
-                "AND database_name = ? AND schema_name = 'main' AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
+                "AND database_name = ? AND schema_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
                 table,
             )
             self._unique[table] = frozenset(frozenset(names) for (names,) in keys)
@@ -141,12 +152,17 @@ class DuckDb:
             tuple(expression for kind, _, expression, *_ in rows if kind == "CHECK"),
             "duckdb",
             {
-                names[0]: (self.named(target), target_columns[0])
+                # DuckDB's foreign keys stay within a schema.
+                names[0]: (self.named(self._beside(table, target)), target_columns[0])
                 for kind, names, _, target, target_columns in rows
                 if kind == "FOREIGN KEY" and len(names) == 1
             },
             collated=any("collate" in text.lower() for (text,) in self._facts(_CREATED, table)),
         )
+
+    def _beside(self, table: str, name: str) -> str:
+        schema, _ = self._place(table)
+        return name if schema == _MAIN else TableName(schema, name).text
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the rows of a public table."""
@@ -223,8 +239,9 @@ class DuckDb:
         self._use.end()
 
     def _facts(self, sql: str, table: str) -> list[tuple[Any, ...]]:
+        schema, name = self._place(table)
         with self._connection.cursor() as cursor:
-            return cursor.execute(sql, [table, self._catalog]).fetchall()
+            return cursor.execute(sql, [name, self._catalog, schema]).fetchall()
 
     def _remove(self) -> None:
         self._connection.close()

@@ -9,6 +9,7 @@ from dpsql.engines.kinds import LOOSE
 from dpsql.engines.postgres.pool import PgConnection
 from dpsql.errors import ConfigError
 from dpsql.policy.model import UniqueKey
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.rewrite.emit.columns import quoted
 
 _LOCATED = """
@@ -166,6 +167,12 @@ def _located(tables: Sequence[str], schemas: Sequence[str], places: Places) -> s
     located = [places.get(table, ("", table)) for table in tables]
     own = {"places": _texts([schema for schema, _ in located]), "names": _texts([name for _, name in located])}
     return _LOCATED.format(tables=_texts(tables), schemas=_texts(schemas), **own)
+
+
+def own_places(tables: Iterable[str]) -> Places:
+    """Return where tables are that have a schema by name; those of `public` are looked for in the search path."""
+    names = {table: TableName.of(table) for table in tables}
+    return {table: (where.schema, where.name) for table, where in names.items() if where.schema != PUBLIC}
 
 
 def places_of(written: Mapping[str, str]) -> Places:

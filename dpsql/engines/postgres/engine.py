@@ -12,7 +12,14 @@ import psycopg
 
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.constraints import enforced_columns
-from dpsql.engines.postgres.catalogue import PostgresCatalogue, catalogue_sql, catalogues, check_role, places_of
+from dpsql.engines.postgres.catalogue import (
+    PostgresCatalogue,
+    catalogue_sql,
+    catalogues,
+    check_role,
+    own_places,
+    places_of,
+)
 from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, UnsettledError
 from dpsql.engines.postgres.prepared import PgPrepared, accepted, is_lost, reading, stopping_connection, unchanging
 from dpsql.engines.values import exact_value, public_column
@@ -41,7 +48,7 @@ class PostgresEngine:
     """By table, why statements that read it are refused."""
 
     def __init__(self, dsn: str, tables: Mapping[str, Collection[str] | None], places: Mapping[str, str] = {}) -> None:
-        """Connect, and see that the role can only read `tables`, of which `places` says where some are.
+        """Connect, and see that the role can only read `tables`, of which `places` says where some are by other names.
 
         Of each the declared columns are looked at alone (None: all): what happens to others changes nothing.
 
@@ -54,7 +61,7 @@ class PostgresEngine:
         self._unfit: dict[str, PostgresCatalogue] = {}
         """How the tables were that did not fit the policy when that was looked at."""
         self._next_look = time.monotonic() + _LOOK
-        self._places = places_of(places)
+        self._places = {**own_places(tables), **places_of(places)}
         self._lock = threading.Lock()
         with _told():
             self._pool = Pool(dsn, most=_CONNECTIONS)

@@ -40,6 +40,10 @@ class SnapshotEngine(DuckDb):
         self._unique = {table: frozenset(map(frozenset, keys)) for table, keys in manifest.unique.items()}
         self._kept, self._enforced = manifest.kept, manifest.enforced
 
+    def _place(self, table: str) -> tuple[str, str]:
+        """Return where a table was copied to: all of its name is the copy's."""
+        return "main", table
+
     def enforced(self, table: Table) -> frozenset[str]:
         """Return the columns that the records' engine kept as declared when the copy was begun."""
         return frozenset(self._enforced.get(table.name, ()))

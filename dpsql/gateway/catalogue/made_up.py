@@ -178,7 +178,7 @@ def _fitting(value: Value, column: Column) -> Value | None:
 
 def _type(column: Column) -> str:
     """Return the type of a column as a statement may write it anywhere."""
-    return f"public.{column.declared}" if column.type is SqlType.ENUM else column.declared
+    return column.spelled_type
 
 
 def _drawn(table: Table, name: str, at: int, what: str) -> int:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.gateway.plans.views import tracked_relations
 from dpsql.policy.model import Policy, Role
+from dpsql.policy.table_name import TableName
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.predicates import assumed
 from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.rewrite.bind.reading import BoundReader, is_moving
 from dpsql.rewrite.ir.expr import TRUE, conjuncts, refs
-from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.whole.analyze import analyze, tokens_of
 from dpsql.rewrite.syntax.whole.conditions import bound_conditions
 
@@ -48,7 +48,7 @@ def _wrong(role: Role, policy: Policy, shadow: PlanningShadow) -> Iterator[str]:
 
 def _decided(table: str, role: Role, policy: Policy, shadow: PlanningShadow) -> str | None:
     """Return of which rows a condition holds, where that is known without any: every, or no."""
-    analyzed = analyze(f"SELECT count(*) FROM {quoted_name(table)}", policy, BoundReader(shadow))  # noqa: S608  # a name only
+    analyzed = analyze(f"SELECT count(*) FROM {TableName.of(table).called}", policy, BoundReader(shadow))  # noqa: S608  # a name only
     assert analyzed is not None
     ((relation, declared),) = tracked_relations(analyzed, policy, role, shadow)
     condition = relation.condition

@@ -10,6 +10,7 @@ from typing import NoReturn
 from dpsql.errors import ConfigError, DpsqlError, InternalError
 from dpsql.gateway.plans.planning import Planner
 from dpsql.policy.model import Policy, Role
+from dpsql.policy.table_name import TableName
 from dpsql.policy.view import View
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
@@ -94,8 +95,8 @@ def _ask(view: View, policy: Policy, role: Role, shadow: _OnlyBound) -> None:
     columns = columns_of(view, policy)
     outputs = ", ".join(f"count({quoted_name(name)})" for name in columns)
     for text in (
-        f"SELECT {outputs or 'count(*)'} FROM {quoted_name(view.name)}",  # noqa: S608  # names in quotes
-        f"SELECT * FROM {quoted_name(view.name)}",  # noqa: S608
+        f"SELECT {outputs or 'count(*)'} FROM {TableName.of(view.name).called}",  # noqa: S608  # names in quotes
+        f"SELECT * FROM {TableName.of(view.name).called}",  # noqa: S608
     ):
         analyzed = analyze(text, policy, BoundReader(shadow))
         if analyzed is not None and analyzed.kind is Kind.ANSWER:

@@ -4,7 +4,7 @@ Or it tells every mistake at once.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dpsql.errors import InternalError
@@ -13,7 +13,7 @@ from dpsql.policy.load.config_shape import ConfigShape
 from dpsql.policy.load.document import Document, read_document
 from dpsql.policy.load.expand import expand
 from dpsql.policy.load.fingerprint import fingerprint
-from dpsql.policy.load.mistakes import Mistakes
+from dpsql.policy.load.mistakes import Mistakes, suggestion
 from dpsql.policy.load.operation import Operation, engine_of, ldap_of, ledger_of, listen_of, shadow_of, snapshot_of
 from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
 from dpsql.policy.load.schema_file import SchemaFile
@@ -22,8 +22,11 @@ from dpsql.policy.load.table_shapes import TableShape, ViewShape
 from dpsql.policy.load.tables import Schemas, tables_of
 from dpsql.policy.load.views import ViewFile
 from dpsql.policy.model import Policy
+from dpsql.policy.table_name import PUBLIC, TableName, schemas_of
 
 __all__ = ["load"]
+
+_YAML = (".yaml", ".yml")
 
 
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
@@ -55,7 +58,7 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
     if not directory.is_dir():
         mistakes.add(document, ("schemas",), f'is "{directory}", which is no directory')
         return Schemas({}, {}, complete=False)
-    places = sorted(place for place in directory.iterdir() if place.suffix in (".yaml", ".yml"))
+    places = sorted(_schema_files(directory))
     if not places:
         mistakes.add(document, ("schemas",), f'is "{directory}", which has no .yaml file')
     read = {os.path.relpath(place, path.parent): read_document(place, str(place), mistakes) for place in places}
@@ -65,8 +68,38 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
             views.append(ViewFile(name, schema, shaped(ViewShape, schema, mistakes), mistakes))
         elif schema is not None:
             files.append(SchemaFile(name, schema, shaped(TableShape, schema, mistakes), mistakes))
+    every: list[SchemaFile | ViewFile] = [*files, *views]
+    for file in every:
+        _see_folder(directory, file)
     complete = 0 < len(files) + len(views) == len(places)
     return tables_of(files, views, complete=complete)
+
+
+def _search_path(access: Access) -> tuple[str, ...]:
+    """Check the schemas in which names are looked for."""
+    declared = {PUBLIC, *schemas_of((*access.schemas.tables, *access.schemas.views))}
+    for at, name in enumerate(access.shape.search_path or ()):
+        if access.schemas.complete and name not in declared:
+            access.wrong(("search_path", at), f'is "{name}", which no table is in{suggestion(name, declared)}')
+    return tuple(access.shape.search_path or ())
+
+
+def _schema_files(directory: Path) -> Iterator[Path]:
+    """Yield the files of a directory, and those in its folders, which are for schemas."""
+    for place in directory.iterdir():
+        if place.is_dir() and not place.name.startswith("."):
+            yield from (inside for inside in place.iterdir() if inside.suffix in _YAML)
+        elif place.suffix in _YAML:
+            yield place
+
+
+def _see_folder(directory: Path, file: SchemaFile | ViewFile) -> None:
+    """See that what a folder's file declares is of the schema that the folder is called after."""
+    folder, name = Path(file.document.file).parent, file.shape.table
+    schema = None if name is None else TableName.of(name).schema
+    if folder.absolute() != directory.absolute() and schema not in (None, folder.name):
+        text = f'is "{name}", in the folder of another schema; write {folder.name}.{TableName.of(name or "").name}'
+        file.mistakes.add(file.document, ("table",), f"{text}, or put the file elsewhere")
 
 
 def _config(path: Path, access: Access) -> Config | None:
@@ -81,7 +114,9 @@ def _config(path: Path, access: Access) -> Config | None:
     if shape.dataset is None or engine is None or ledger is None:
         return None
     return Config(
-        policy=Policy(shape.dataset, tables, roles, budgets, fingerprint(tables), access.schemas.views),
+        policy=Policy(
+            shape.dataset, tables, roles, budgets, fingerprint(tables), access.schemas.views, _search_path(access)
+        ),
         engine=engine,
         listen=listen_of(shape.listen, ("listen",), operation),
         shadow=shadow_of(operation),

@@ -104,6 +104,8 @@ class ConfigShape(StrictShape):
     """Where the records are."""
     schemas: Scalar | None = None
     """The directory of the schema files, one a table."""
+    search_path: list[Name] | None = None
+    """The schemas in which names without one are looked for; public unless given."""
     trial: TrialMode = TrialMode.FORMS
     """The statements that are tried on made-up people before they run on records: forms, always, or off."""
     refresh: Refresh = Period.NEVER

@@ -1,6 +1,7 @@
 """The part of a configuration that a server needs: engine, shadow, ledger, addresses."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path as File
@@ -28,6 +29,7 @@ from dpsql.policy.load.config_shape import ConfigShape, ListenShape, MetricsShap
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path
 from dpsql.policy.load.shapes import EngineShape
+from dpsql.policy.table_name import TableName
 
 _STATE = ".dpsql"
 _DIRECTORY = re.compile(r"(ldaps?)://(\[[0-9a-f:.]+\]|[^/:?#@\s\[\]]+)(?::([0-9]{1,5}))?/?", re.IGNORECASE)
@@ -68,13 +70,17 @@ def engine_of(operation: Operation) -> EngineConfig | None:
     for key in sorted(every - wanted):
         if operation.document.has(("engine", key)):
             operation.wrong(("engine", key), f"is not for {shape.kind}, which takes {', '.join(sorted(wanted))}")
+    for name in shape.tables or {}:
+        kept = TableName.of(name).text
+        if kept != name and kept in (shape.tables or {}):
+            operation.wrong(("engine", "tables", name), f'is the same table as "{kept}", which stands beside it')
     if shape.kind is EngineKind.DUCKDB:
         return _duckdb_of(shape, operation)
     if shape.kind is EngineKind.SPARK:
         return _spark_of(shape, operation)
     if not operation.document.has(("engine", "dsn")):
         operation.wrong(("engine",), 'lacks the key "dsn"')
-    places = shape.tables or {}
+    places = _by_table(shape.tables or {})
     for name, place in places.items():
         if not all(place.partition(".")):
             operation.wrong(("engine", "tables", name), f'is "{place}"; it must be schema.table')
@@ -89,7 +95,12 @@ def _spark_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
     if not shape.remote.startswith("sc://"):
         operation.wrong(("engine", "remote"), "must be sc://host:15002")
         return None
-    return SparkServer(shape.remote, shape.tables or {})
+    return SparkServer(shape.remote, _by_table(shape.tables or {}))
+
+
+def _by_table(places: Mapping[str, str]) -> dict[str, str]:
+    """Return places by the names by which tables are kept: `public.trips` is trips."""
+    return {TableName.of(name).text: place for name, place in places.items()}
 
 
 def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
@@ -102,7 +113,7 @@ def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
     if shape.csv is not None and shape.tables is None:
         operation.wrong(("engine", "csv"), "is for tables that are files, and there are none")
     if shape.tables is not None:
-        files, csv = {name: operation.base / path for name, path in shape.tables.items()}, shape.csv
+        files, csv = {name: operation.base / path for name, path in _by_table(shape.tables).items()}, shape.csv
         return DuckDbTables(files, resources, CsvWords() if csv is None else CsvWords(csv.nulls or (), csv.decimal))
     return None if shape.database is None else DuckDbFile(operation.base / shape.database, resources)
 

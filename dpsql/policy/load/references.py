@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dpsql.policy.load.mistakes import Path, suggestion
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.model import Reference
+from dpsql.policy.table_name import TableName
+from dpsql.policy.yaml_name import yaml_name
 
 
 def check_key(file: SchemaFile) -> None:
@@ -19,20 +21,25 @@ def reference_of(name: str, file: SchemaFile, others: Mapping[str, SchemaFile], 
     shape, path = file.columns[name], ("columns", name, "references")
     if shape.references is None:
         return None
-    table, dot, column = shape.references.rpartition(".")
-    target = others.get(table)
-    if not dot or target is None:
-        if not dot or complete:
+    text, readings = shape.references.text, shape.references.readings()
+    found = [(table, column) for table, column in readings if table in others]
+    if len(found) > 1:
+        named = " or ".join(f'"{column}" of "{table}"' for table, column in found)
+        table, column = found[0]
+        apart = f"{{table: {yaml_name(table)}, column: {yaml_name(column)}}}"
+        file.wrong(path, f'is "{text}", which may be {named}; write {apart}, or the other')
+        return None
+    if not found:
+        if not readings or complete:
             keys = ((other, schema.shape.key) for other, schema in others.items())
             allowed = [f"{other}.{key[0]}" for other, key in keys if key and len(key) == 1]
-            file.wrong(
-                path,
-                f'is "{shape.references}", which is no declared table.column{suggestion(shape.references, allowed)}',
-            )
+            file.wrong(path, f'is "{text}", which is no declared table.column{suggestion(text, allowed)}')
         return None
+    table, column = found[0]
+    target = others[table]
     wrong = _misfit(file, target, {name: column})
     if wrong:
-        file.wrong(path, f'is "{shape.references}", but {wrong}')
+        file.wrong(path, f'is "{text}", but {wrong}')
     return Reference(table, column, public=target.shape.public)
 
 
@@ -41,8 +48,10 @@ def joint_references(
 ) -> Mapping[str, Mapping[str, str]]:
     """Check the references of several columns and return those that are right."""
     references = {}
-    for table, pairs in (file.shape.references or {}).items():
-        path = ("references", table)
+    for written, pairs in (file.shape.references or {}).items():
+        path, table = ("references", written), kept_name(written)
+        if table != written and table in (file.shape.references or {}):
+            file.wrong(path, f'is the same table as "{table}", which stands beside it')
         if _are_pairs(pairs, path, file):
             target = others.get(table)
             wrong = None if target is None else _misfit(file, target, pairs)
@@ -55,16 +64,24 @@ def joint_references(
     return references
 
 
-def pointed_to(file: SchemaFile, columns: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+def pointed_to(
+    file: SchemaFile, columns: Sequence[str], others: Mapping[str, SchemaFile]
+) -> tuple[str, tuple[str, ...]] | None:
     """Return which columns of which table some columns point to, each to that in its place; None if to none."""
     if len(columns) == 1:
-        text = file.columns[columns[0]].references if columns[0] in file.columns else None
-        table, _, column = (text or "").rpartition(".")
-        return None if text is None else (table, (column,))
+        key = file.columns[columns[0]].references if columns[0] in file.columns else None
+        readings = [] if key is None else key.readings()
+        named = next(((table, (column,)) for table, column in readings if table in others), ("", ("",)))
+        return None if key is None else named
     for table, pairs in (file.shape.references or {}).items():
         if pairs.keys() == set(columns):
-            return table, tuple(pairs[column] for column in columns)
+            return kept_name(table), tuple(pairs[column] for column in columns)
     return None
+
+
+def kept_name(written: str) -> str:
+    """Return the text by which a table is kept, whose name is a key in YAML."""
+    return TableName.of(written).text
 
 
 def _are_pairs(pairs: Mapping[str, str], path: Path, file: SchemaFile) -> bool:

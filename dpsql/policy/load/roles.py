@@ -10,12 +10,13 @@ from dpsql.policy.load.config_shape import ConfigShape
 from dpsql.policy.load.disclosure import MEMBERSHIP_RISK, epsilon_for
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
-from dpsql.policy.load.rights import Rights
+from dpsql.policy.load.rights import Rights, granted_tables, of_schema
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import AmountShape, BudgetShape, RoleShape, UserShape
 from dpsql.policy.load.tables import Schemas
 from dpsql.policy.model import CHOOSING, DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
 from dpsql.policy.stay import periods_touched
+from dpsql.policy.table_name import TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Dat
             _part(shape.budget.accounting, total, own=bool(each.delta)),
         ),
         per_query=each,
-        tables=None if shape.tables is None else frozenset(shape.tables),
+        tables=granted_tables(shape, access.schemas),
         clamp=shape.clamp,
         empty_groups=shape.empty_groups,
         reuse=shape.reuse,
@@ -190,6 +191,12 @@ def _check_tables(shape: RoleShape, path: Path, access: Access) -> None:
     """A role is granted views, and tables that are declared, protected, and have the unit that it protects."""
     for at, name in enumerate(shape.tables or ()):
         place = (*path, "tables", at)
+        if name.endswith(".*"):
+            if access.schemas.complete and not of_schema(name, shape.protects, access.schemas):
+                schemas = {TableName.of(each).schema for each in (*access.schemas.protected, *access.schemas.views)}
+                allowed = sorted(f"{schema}.*" for schema in schemas)
+                access.wrong(place, f'is "{name}", where nothing is that the role could use{suggestion(name, allowed)}')
+            continue
         table = access.schemas.tables.get(name)
         if table is None:
             if access.schemas.complete and name not in access.schemas.views:
@@ -231,7 +238,8 @@ def _chosen_for(shape: RoleShape, access: Access) -> str | None:
     """Return a table that the role may use, none of whose measurements it could pay for if `max_rows` is chosen for each."""
     for name, table in access.schemas.tables.items():
         unit = table.units.get(shape.protects or "")
-        granted = shape.tables is None or name in shape.tables
+        usable = granted_tables(shape, access.schemas)
+        granted = usable is None or name in usable
         if unit is not None and unit.up_to is not None and granted and table.key != unit.column:
             return name
     return None

@@ -14,6 +14,7 @@ from fractions import Fraction
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import TYPE_NAMES, Period, SqlType, Value
 from dpsql.policy.stay import LONGEST_STAY
+from dpsql.policy.table_name import TableName
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)
@@ -28,6 +29,9 @@ _SPAN = re.compile(
 MICROS_OF_DAY = 86_400_000_000
 """Microseconds."""
 _VERIFIER = re.compile(r"SCRAM-SHA-256\$(\d{1,8}):([^$:]+)\$([^$:]+):([^$:]+)", re.ASCII)
+
+_RESERVED = ("dpsql", "information_schema", "pg_")
+"""The beginnings of the names of schemas that are the shadow's own, and of its roles, which PostgreSQL searches first."""
 
 REFRESHES = {"daily": Period.DAY, "weekly": Period.WEEK, "monthly": Period.MONTH, "never": Period.NEVER}
 """How often the epoch may advance."""
@@ -169,6 +173,30 @@ def identifier(text: str) -> str:
     """Read the name of a table, a column, a role or a user."""
     if not text.isprintable() or not text.strip() or len(text.encode()) > 63:
         raise ValueError("must be a name of 1 to 63 bytes without control characters")
+    return text
+
+
+def table_name(text: str) -> str:
+    """Read the name of a table or a view, perhaps with its schema; return the text by which it is kept."""
+    schema, dot, name = text.partition(".")
+    if "." in name:
+        raise ValueError(
+            "must be a name, or schema.name; neither part may have a dot in it, since others write it so, too"
+        )
+    for part in (schema, name) if dot else (text,):
+        identifier(part)
+    if dot and schema.lower().startswith(_RESERVED):
+        owner = "dpsql's" if schema.lower().startswith("dpsql") else "PostgreSQL's"
+        raise ValueError(f"must be of another schema: {schema} is {owner} own")
+    return TableName.of(text).text
+
+
+def table_pattern(text: str) -> str:
+    """Read the name of a table or a view, or `clinical.*` for all of a schema."""
+    schema, dot, name = text.rpartition(".")
+    if not dot or name != "*":
+        return table_name(text)
+    table_name(f"{schema}.x")
     return text
 
 

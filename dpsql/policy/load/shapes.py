@@ -43,6 +43,8 @@ Memory = Annotated[str, scalar_text(scalars.memory), shown_to_editors("string")]
 Port = Annotated[int, scalar_text(scalars.port), shown_to_editors("integer", minimum=0, maximum=65535)]
 Flag = Annotated[bool, scalar_text(scalars.flag), shown_to_editors("boolean")]
 Name = Annotated[str, scalar_text(scalars.identifier), shown_to_editors("string", minLength=1)]
+Table = Annotated[str, scalar_text(scalars.table_name), shown_to_editors("string", minLength=1)]
+Pattern = Annotated[str, scalar_text(scalars.table_pattern), shown_to_editors("string", minLength=1)]
 _ONE = {"type": "string", "minLength": 1}
 _SEVERAL = {"type": "array", "items": _ONE, "minItems": 1, "uniqueItems": True}
 OneOrMore = Annotated[tuple[str, ...], PlainValidator(scalars.names), WithJsonSchema({"anyOf": [_ONE, _SEVERAL]})]
@@ -139,8 +141,8 @@ class RoleShape(StrictShape):
     """The role's budget."""
     per_query: PerQueryShape | None = None
     """The budget of one statement."""
-    tables: list[Name] | None = None
-    """The protected tables and views that the role may use; all unless given."""
+    tables: list[Pattern] | None = None
+    """The protected tables and views that the role may use, clinical.* for those of a schema; all unless given."""
     columns: dict[str, list[Name]] | None = None
     """By protected table: the columns that the role may name, in views, too; all of the tables that are not here."""
     where: dict[str, Scalar] | None = None

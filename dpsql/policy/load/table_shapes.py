@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from dpsql.policy.load import scalars
-from dpsql.policy.load.shapes import CountText, Flag, Name, OneOrMore, Positive, Scalar, StrictShape, Typed
+from dpsql.policy.load.shapes import CountText, Flag, Name, OneOrMore, Positive, Scalar, StrictShape, Table, Typed
+from dpsql.policy.table_name import TableName
 
 USUAL = 20
 """C where nothing has chosen it yet, and where it can't be chosen: keys that are selected, and numbers of one unit's
@@ -109,6 +110,52 @@ class PathShape(StrictShape):
     """The meaning of the value, for those who ask."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeyOf:
+    """Where a column points to, as it is written: `zones.zone_id`, or the table and its column by themselves."""
+
+    text: str
+    table: str | None = None
+    column: str = ""
+
+    def readings(self) -> list[tuple[str, str]]:
+        """Return which columns of which tables it may name: any dot of the text may stand between the two."""
+        if self.table is not None:
+            return [(self.table, self.column)]
+        dots = [place for place, letter in enumerate(self.text) if letter == "."]
+        split = ((TableName.of(self.text[:dot]).text, self.text[dot + 1 :]) for dot in dots)
+        return [(table, column) for table, column in split if table and column]
+
+
+def _read_key(value: object) -> KeyOf:
+    if isinstance(value, str):
+        return KeyOf(value)
+    given = {key: text for key, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
+    if set(given) != {"table", "column"} or value != given:
+        raise ValueError("must be table.column, or {table: clinical.zones, column: zone_id}")
+    table, column = scalars.table_name(given["table"]), scalars.identifier(given["column"])
+    return KeyOf(f"{table}.{column}", table, column)
+
+
+ReferenceText = Annotated[
+    KeyOf,
+    PlainValidator(_read_key),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {
+                    "type": "object",
+                    "properties": {"table": {"type": "string"}, "column": {"type": "string"}},
+                    "required": ["table", "column"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+
+
 class ColumnShape(StrictShape):
     """One column."""
 
@@ -122,9 +169,9 @@ class ColumnShape(StrictShape):
     """The step of all values, which are whole multiples of it: 0.01 for cents."""
     values: Annotated[list[Scalar], Field(min_length=1)] | None = None
     """All possible values; any other reads as NULL."""
-    references: Name | None = None
+    references: ReferenceText | None = None
     """The key of another table: table.column. Those of a public table are the possible values."""
-    type_name: Name | None = None
+    type_name: Table | None = None
     """Of an enum: what clients call its type, as the database does; table_column unless given."""
     nullable: Flag = False
     """Whether NULL is a group of its own."""
@@ -139,8 +186,8 @@ class TableShape(StrictShape):
 
     required: ClassVar = ("table", "columns")
 
-    table: Name | None = None
-    """The table's name."""
+    table: Table | None = None
+    """The table's name, with its schema unless that is public."""
     description: Scalar | None = None
     """The meaning of a row, for those who ask."""
     expected_rows: CountText | None = None
@@ -171,8 +218,8 @@ class ViewShape(StrictShape):
 
     required: ClassVar = ("table", "view")
 
-    table: Name | None = None
-    """The view's name."""
+    table: Table | None = None
+    """The view's name, with its schema unless that is public."""
     view: Scalar | None = None
     """The query: SELECT … FROM …"""
     description: Scalar | None = None

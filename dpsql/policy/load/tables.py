@@ -12,6 +12,7 @@ from dpsql.policy.load.table_shapes import ColumnShape, PathShape
 from dpsql.policy.load.units import unit_of
 from dpsql.policy.load.views import ViewFile, views_of
 from dpsql.policy.model import Column, JsonPath, Reference, SqlType, Table
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.policy.view import View
 
 _LONGEST_NAME = 63
@@ -49,7 +50,7 @@ class Schemas:
 def tables_of(files: Iterable[SchemaFile], views: Iterable[ViewFile] = (), *, complete: bool) -> Schemas:
     """Check the schema files and return the tables and views that are right."""
     every, by_name = list(files), dict[str, SchemaFile]()
-    folded: dict[str, SchemaFile] = {}
+    views, folded = list(views), dict[str, SchemaFile]()
     for file in every:
         name = file.shape.table
         if name is not None:
@@ -57,6 +58,7 @@ def tables_of(files: Iterable[SchemaFile], views: Iterable[ViewFile] = (), *, co
             first = folded.setdefault(name.lower(), file)
             if first is not file:
                 file.wrong(("table",), f'is "{name}", which {first.document.file} declares already')
+    _check_schemas([*every, *views])
     _check_type_names(every, folded)
     built = {id(file): _table(file, by_name, complete=complete) for file in every}
     return Schemas(
@@ -65,6 +67,17 @@ def tables_of(files: Iterable[SchemaFile], views: Iterable[ViewFile] = (), *, co
         complete=complete,
         views=views_of(views, {name: file.document.file for name, file in folded.items()}),
     )
+
+
+def _check_schemas(files: Iterable[SchemaFile | ViewFile]) -> None:
+    """Schemas don't differ in case alone: some engines take them for the same."""
+    first = {PUBLIC: PUBLIC}
+    for file in files:
+        schema = PUBLIC if file.shape.table is None else TableName.of(file.shape.table).schema
+        other = first.setdefault(schema.lower(), schema)
+        if other != schema:
+            text = f'is "{file.shape.table}", whose schema differs from "{other}" only in case'
+            file.mistakes.add(file.document, ("table",), text)
 
 
 def _check_type_names(files: Sequence[SchemaFile], tables: Mapping[str, SchemaFile]) -> None:
@@ -220,11 +233,11 @@ def _path(name: str, text: str, file: SchemaFile) -> Column | None:
 
 def _enumeration(name: str, file: SchemaFile) -> str:
     """Return the name of the type that a column of labels has for clients; note mistakes."""
-    type_name = file.columns[name].type_name or f"{file.shape.table}_{name}"
+    type_name = TableName.of(file.columns[name].type_name or f"{file.shape.table}_{name}")
     if file.columns[name].values is None:
         file.wrong(("columns", name), 'is an enum, and needs "values": its labels in their order')
-    if len(type_name.encode()) > _LONGEST_NAME:
+    if len(type_name.name.encode()) > _LONGEST_NAME:
         file.wrong(
-            ("columns", name, "type"), f'is enum, whose name "{type_name}" would be too long; give it a type_name'
+            ("columns", name, "type"), f'is enum, whose name "{type_name.text}" would be too long; give it a type_name'
         )
-    return '"' + type_name.replace('"', '""') + '"'
+    return type_name.called

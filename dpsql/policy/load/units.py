@@ -64,7 +64,7 @@ def _through(kind: str, names: tuple[str, ...], file: SchemaFile, others: Mappin
     seen, here, columns = {id(file)}, file, names
     first: Reference | None = None
     while True:
-        pointed = pointed_to(here, columns)
+        pointed = pointed_to(here, columns, others)
         if pointed is None:
             if here is file:
                 file.wrong(path, _points_nowhere(names))

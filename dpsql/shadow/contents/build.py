@@ -26,11 +26,12 @@ from dpsql.shadow.contents import (
     trial,
     views,
 )
+from dpsql.shadow.contents.relations import relation
 from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 26
+_EDITION = 27
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for sessions that are in the way of a change
 
@@ -158,7 +159,7 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
         for table in policy.tables.values():
             if table.public and old.rows != stamps.rows:
-                connection.execute(SQL("VACUUM ANALYZE {}").format(Identifier("public", table.name)))
+                connection.execute(SQL("VACUUM ANALYZE {}").format(relation(table.name)))
         connection.execute("CHECKPOINT")
 
 
@@ -170,7 +171,7 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
     tables = [_structure(policy.tables[name]) for name in sorted(policy.tables)]
     return _Stamps(
         structure=_hash([_EDITION, policy.dataset, tables, views.structure_of_views(policy)]),
-        users=_hash([sorted(users.items()), granted]),
+        users=_hash([sorted(users.items()), granted, policy.search_path]),
         words=_hash([schema.hidden_words(policy), views.words_of_views(policy)]),
         rows=_hash(epoch),
     )

@@ -9,6 +9,8 @@ from psycopg.sql import SQL, Identifier
 
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Policy
+from dpsql.policy.table_name import TableName
+from dpsql.shadow.contents.relations import relation
 
 
 def check_conditions(connection: Connection, policy: Policy) -> None:
@@ -25,10 +27,10 @@ def check_conditions(connection: Connection, policy: Policy) -> None:
 def _wrong(connection: Connection, policy: Policy) -> Iterator[str]:
     for role in policy.roles.values():
         for table, condition in role.where.items():
-            name = Identifier(table)
+            name = Identifier(TableName.of(table).name)
             try:
                 with connection.transaction(force_rollback=True):
-                    made = SQL("CREATE TEMP TABLE {} (LIKE {})").format(name, Identifier("public", table))
+                    made = SQL("CREATE TEMP TABLE {} (LIKE {})").format(name, relation(table))
                     connection.execute(made)
                     # By the extended protocol, which takes one statement only.
                     index = SQL("CREATE INDEX ON {} ((1)) WHERE (\n{}\n)").format(name, SQL(condition.text))

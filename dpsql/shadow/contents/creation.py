@@ -72,6 +72,6 @@ def create_triggers(connection: Connection, policy: Policy) -> None:
         "owner": Literal(OWNER),
         "oracle": Literal(ORACLE),
         "allowed": Literal(list(_ALLOWED)),
-        "names": Literal([*policy.tables, *policy.views]),
+        "names": Literal(sorted(policy.taken)),
     }
     connection.execute(SQL(_TRIGGERS).format(**parts))

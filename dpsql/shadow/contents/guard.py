@@ -139,14 +139,13 @@ COMMENT ON FUNCTION dpsql.take_profile() IS 'measures the profile of your unit k
 
 CREATE TABLE pg_dpsql.declared (
   table_name text, place integer, column_name text, type text, lower_bound text, upper_bound text,
-  "values" text[], nullable boolean, description text, inside text);
+  "values" text[], nullable boolean, description text, inside text, relation text);
 COMMENT ON COLUMN pg_dpsql.declared.inside IS 'of a path in JSON: the column, to which rights are';
 
 CREATE VIEW dpsql.columns AS
   SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description,
          NULL::double precision AS share_below, NULL::double precision AS share_above
-    FROM pg_dpsql.declared
-   WHERE has_column_privilege('public.' || quote_ident(table_name), coalesce(inside, column_name), 'select')
+    FROM pg_dpsql.declared WHERE has_column_privilege(relation, coalesce(inside, column_name), 'select')
    ORDER BY table_name, place;
 COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns, and which values are beyond it';
 """
@@ -294,7 +293,7 @@ def create_guard(connection: Connection, policy: Policy) -> None:
             where = Identifier("dpsql", table, column)
             connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(meaning)))
     # Whether a temporary table of this session bears a declared table's name, and would be read in its stead.
-    connection.execute(SQL(_MASKED).format(names=Literal([*policy.tables, *policy.views])))
+    connection.execute(SQL(_MASKED).format(names=Literal(sorted(policy.taken))))
     # The session's temporary tables, for planning to bind statements with.
     connection.execute(_TEMPORARY)
     # Where the rows of a temporary view over an answer may lie; those of views that are gone go, too.

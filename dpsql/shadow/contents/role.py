@@ -12,6 +12,7 @@ from psycopg.sql import SQL, Identifier
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Policy
 from dpsql.question import OWN_SETTINGS
+from dpsql.shadow.contents.relations import all_schemas, relation
 from dpsql.shadow.server.postgres import OWNER
 
 CLIENTS = "dpsql_clients"
@@ -91,7 +92,10 @@ def change_roles(connection: Connection, policy: Policy, users: Mapping[str, str
     names = _names(connection)
     _add(connection, [user for user in users if user not in names])
     for user in users:
-        connection.execute(SQL("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {}").format(Identifier(user)))
+        connection.execute(
+            SQL("REVOKE ALL ON ALL TABLES IN SCHEMA {} FROM {}").format(all_schemas(policy), Identifier(user))
+        )
+    _search(connection, policy)
     _grant(connection, policy, users)
 
 
@@ -150,7 +154,6 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     both = SQL(", ").join(map(Identifier, (CLIENTS, ORACLE)))
     for statement, to in (
         ("REVOKE ALL ON SCHEMA public FROM PUBLIC", both),
-        ("GRANT USAGE ON SCHEMA public TO {}", both),
         ("GRANT USAGE ON SCHEMA dpsql, pg_dpsql TO {}", both),
         ("GRANT USAGE ON LANGUAGE sql TO {}", Identifier(ORACLE)),
         (
@@ -165,10 +168,19 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
         ("GRANT EXECUTE ON FUNCTION pg_catalog.set_config, pg_catalog.dpsql_set_config TO {}", Identifier(CLIENTS)),
     ):
         connection.execute(SQL(statement).format(to))
+    connection.execute(SQL("GRANT USAGE ON SCHEMA {} TO {}").format(all_schemas(policy), both))
     for table in (*policy.tables, *policy.views):
         if not policy.protects(table):
-            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table), both))
+            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(relation(table), both))
+    _search(connection, policy)
     _grant(connection, policy, users)
+
+
+def _search(connection: Connection, policy: Policy) -> None:
+    """Let new sessions look for bare names where the policy says."""
+    name, path = Identifier(policy.dataset), SQL(", ").join(map(Identifier, policy.search_path))
+    how = SQL("SET search_path = {}").format(path) if policy.search_path else SQL("RESET search_path")
+    connection.execute(SQL("ALTER DATABASE {} {}").format(name, how))
 
 
 def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
@@ -180,4 +192,4 @@ def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> 
                 names = SQL(", ").join(map(Identifier, sorted(role.columns.get(table, ()))))
                 columns = SQL("({})").format(names) if table in role.columns else SQL("")
                 granted = SQL("GRANT SELECT {} ON {} TO {}")
-                connection.execute(granted.format(columns, Identifier("public", table), Identifier(user)))
+                connection.execute(granted.format(columns, relation(table), Identifier(user)))

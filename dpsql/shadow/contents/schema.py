@@ -11,7 +11,9 @@ from psycopg import Connection
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from dpsql.policy.model import Column, Policy, SqlType, Table
+from dpsql.policy.table_name import TableName
 from dpsql.rewrite.ir.literal import format_value
+from dpsql.shadow.contents.relations import create_schemas, relation
 
 PublicRow = tuple[object, ...]
 ReadPublicRows = Callable[[Table], Iterable[PublicRow]]
@@ -41,6 +43,7 @@ _DUMMY: dict[SqlType, str] = {
 
 def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None:
     """Create every declared table, public ones with their rows; the owner's connection, in the new database."""
+    create_schemas(connection, policy.schemas)
     public_first = sorted(policy.tables.values(), key=lambda table: (not table.public, table.name))
     columns = [column for table in public_first for column in table.columns.values()]
     for column in {column.declared: column for column in columns if column.type is SqlType.ENUM}.values():
@@ -67,7 +70,7 @@ def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None
     connection.execute("SET LOCAL session_replication_role = replica")
     for table in policy.tables.values():
         if table.public:
-            own, name = list(rows(table)), Identifier("public", table.name)
+            own, name = list(rows(table)), relation(table.name)
             connection.execute(SQL("DELETE FROM {}").format(name))
             required = connection.execute(
                 "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND attnotnull",
@@ -102,19 +105,19 @@ def hidden_words(policy: Policy) -> list[object]:
 
 def _create(table: Table) -> Composed:
     parts = list(_definitions(table))
-    return SQL("CREATE TABLE public.{} ({})").format(Identifier(table.name), SQL(", ").join(parts))
+    return SQL("CREATE TABLE {} ({})").format(relation(table.name), SQL(", ").join(parts))
 
 
 def create_enumeration(column: Column) -> Composed:
     """Return the statement that makes the type of a column of labels."""
     labels = SQL(", ").join(Literal(str(value)) for value in column.values or ())
-    return SQL("CREATE TYPE public.{} AS ENUM ({})").format(SQL(column.declared), labels)
+    return SQL("CREATE TYPE {} AS ENUM ({})").format(SQL(column.spelled_type), labels)
 
 
 def _definitions(table: Table) -> Iterator[Composable]:
     for column in table.columns.values():
         # The declared spelling was checked against SqlType where the policy was read.
-        kind = SQL(column.declared)
+        kind = SQL(column.spelled_type)
         required = SQL("" if column.nullable or table.public else " NOT NULL")
         yield SQL("{} {}{}").format(Identifier(column.name), kind, required)
     if key := _key(table):
@@ -134,8 +137,9 @@ def _references(table: Table, policy: Policy) -> Iterator[Composed]:
 
 
 def _foreign_key(table: str, columns: Sequence[str], target: str, key: Sequence[str]) -> Composed:
-    names = (SQL(", ").join(map(Identifier, some)) for some in ((table,), columns, (target,), key))
-    return SQL("ALTER TABLE public.{} ADD FOREIGN KEY ({}) REFERENCES public.{} ({})").format(*names)
+    own, theirs = (SQL(", ").join(map(Identifier, some)) for some in (columns, key))
+    added = SQL("ALTER TABLE {} ADD FOREIGN KEY ({}) REFERENCES {} ({})")
+    return added.format(relation(table), own, relation(target), theirs)
 
 
 def _about(table: Table, policy: Policy) -> str | None:
@@ -147,10 +151,10 @@ def _about(table: Table, policy: Policy) -> str | None:
 
 def _comment(connection: Connection, table: Table, about: str | None) -> None:
     """Write a table's comments; one without a description has none."""
-    name = Identifier("public", table.name)
+    name = relation(table.name)
     connection.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, Literal(about)))
     for column in table.columns.values():
-        where = Identifier("public", table.name, column.name)
+        where = relation(table.name, column.name)
         connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(column.description or None)))
 
 
@@ -169,13 +173,13 @@ def _always_there(table: Table, rows: Sequence[PublicRow]) -> list[str]:
 
 def _alter(connection: Connection, table: Table, columns: Iterable[str], how: str) -> None:
     for column in columns:
-        parts = Identifier("public", table.name), Identifier(column), SQL(how)
+        parts = relation(table.name), Identifier(column), SQL(how)
         connection.execute(SQL("ALTER TABLE {} ALTER COLUMN {} {}").format(*parts))
 
 
 def _fill(connection: Connection, table: Table, rows: Iterable[PublicRow]) -> None:
     columns = SQL(", ").join(map(Identifier, table.columns))
-    name = Identifier("public", table.name)
+    name = relation(table.name)
     with connection.cursor().copy(SQL("COPY {} ({}) FROM STDIN").format(name, columns)) as copy:
         for row in rows:
             copy.write_row(row)
@@ -184,7 +188,7 @@ def _fill(connection: Connection, table: Table, rows: Iterable[PublicRow]) -> No
 
 def _guard(connection: Connection, table: Table) -> None:
     """Put the dummy row in, then the policy that no row passes."""
-    name = Identifier("public", table.name)
+    name = relation(table.name)
     values = [None if column.nullable else _dummy(column) for column in table.columns.values()]
     connection.execute(SQL("INSERT INTO {} VALUES ({})").format(name, SQL(", ").join(map(Literal, values))))
     connection.execute(SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY").format(name))
@@ -210,6 +214,7 @@ def declared_row(table: str, place: int, column: Column) -> PublicRow:
         column.nullable,
         column.description,
         None if column.path is None else column.path.column,
+        TableName.of(table).quoted,
     )
 
 

@@ -16,7 +16,9 @@ from dpsql.errors import ConfigError
 from dpsql.lexer.literals import name
 from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Column, Policy
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.policy.view import View
+from dpsql.shadow.contents.relations import KEPT_NAME, all_schemas, relation
 from dpsql.shadow.contents.role import VIEWS
 from dpsql.shadow.contents.schema import declared_row
 
@@ -32,15 +34,16 @@ def create_views(connection: Connection, policy: Policy) -> None:
     """
     if not policy.views:
         return
-    connection.execute(SQL("GRANT USAGE ON SCHEMA public TO {}").format(Identifier(VIEWS)))
+    connection.execute(SQL("GRANT USAGE ON SCHEMA {} TO {}").format(all_schemas(policy), Identifier(VIEWS)))
     for table in policy.tables:
-        connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table), Identifier(VIEWS)))
+        connection.execute(SQL("GRANT SELECT ON {} TO {}").format(relation(table), Identifier(VIEWS)))
     pending: Sequence[View] = list(policy.views.values())
     while pending:
         failed = {view.name: why for view in pending if (why := _not_created(connection, view)) is not None}
         if len(failed) == len(pending):  # none of them only waited for another
             raise _not_made(pending, failed, policy)
         pending = [view for view in pending if view.name in failed]
+    connection.execute("SET LOCAL search_path TO DEFAULT")
 
 
 def _not_created(connection: Connection, view: View) -> psycopg.Error | ConfigError | None:
@@ -55,7 +58,9 @@ def _not_created(connection: Connection, view: View) -> psycopg.Error | ConfigEr
 
 def _create(connection: Connection, view: View) -> None:
     """Create a view with the casts that its file asks for; by the extended protocol, which takes one statement only."""
-    name = Identifier("public", view.name)
+    name = relation(view.name)
+    path = SQL(", ").join(map(Identifier, dict.fromkeys((TableName.of(view.name).schema, PUBLIC))))
+    connection.execute(SQL("SET LOCAL search_path = {}").format(path))  # its query names what is beside it
     connection.execute(SQL("CREATE VIEW {} AS {}").format(name, SQL(view.query)), prepare=True)
     if view.columns:
         columns = connection.execute(SQL("SELECT * FROM {} WHERE false").format(name)).description or ()
@@ -89,7 +94,8 @@ def _named(view: View, failed: _Reasons) -> Sequence[str]:
     """Return the other views that a view waits for in vain."""
     if not isinstance(failed[view.name], UndefinedTable):
         return ()
-    return list(dict.fromkeys(read_name for token in tokens(view.query) if (read_name := name(token) or "") in failed))
+    named = [name(token) for token in tokens(view.query)]
+    return [other for read in dict.fromkeys(named) for other in failed if TableName.of(other).name == read]
 
 
 def _reason(view: View, failed: _Reasons, reads: Mapping[str, Sequence[str]], policy: Policy) -> str:
@@ -126,7 +132,8 @@ def known_views(connection: Connection, policy: Policy) -> Policy:
     views: dict[str, View] = {}
     with connection.transaction(force_rollback=True):
         connection.execute(_PLAIN)
-        for view_name, words, read in connection.execute(_KNOWN, (list(policy.views),)).fetchall():
+        schemas = [PUBLIC, *policy.schemas]
+        for view_name, words, read in connection.execute(_KNOWN.encode(), (schemas, list(policy.views))).fetchall():
             of = [policy.tables.get(read_name) or views.get(read_name) for read_name in read]
             views[view_name] = replace(
                 policy.views[view_name],
@@ -145,7 +152,9 @@ def _origins(
     server.prepare(b"", query.encode())
     described = server.describe_prepared(b"")
     for place in range(described.nfields):
-        row = connection.execute(_COLUMN, (described.ftable(place), described.ftablecol(place))).fetchone()
+        row = connection.execute(
+            _COLUMN.encode(), (described.ftable(place), described.ftablecol(place), [PUBLIC, *policy.schemas])
+        ).fetchone()
         if row is not None:
             table, column = row
             origin = (table, column) if table in policy.tables else views[table].origins.get(column)
@@ -153,20 +162,23 @@ def _origins(
                 yield (described.fname(place) or b"").decode(), origin
 
 
-_COLUMN = """
-SELECT c.relname, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
- WHERE a.attrelid = %s AND a.attnum = %s AND c.relnamespace = 'public'::regnamespace
-"""
+_COLUMN = f"""
+SELECT {KEPT_NAME}, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+  JOIN pg_namespace AS n ON n.oid = c.relnamespace
+ WHERE a.attrelid = %s AND a.attnum = %s AND n.nspname = ANY (%s)
+"""  # names of our own
 
 
 _PLAIN = "SET LOCAL search_path = pg_catalog; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = iso_8601"
-_KNOWN = """
-SELECT c.relname, pg_get_viewdef(c.oid),
-  ARRAY(SELECT DISTINCT CASE r.relnamespace WHEN 'public'::regnamespace THEN r.relname::text END FROM pg_rewrite AS w
+_KNOWN = f"""
+WITH declared (oid, name) AS (
+  SELECT c.oid, {KEPT_NAME} FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = ANY (%s))
+SELECT v.name, pg_get_viewdef(c.oid),
+  ARRAY(SELECT DISTINCT read.name FROM pg_rewrite AS w
     JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
-    JOIN pg_class AS r ON r.oid = d.refobjid AND r.oid <> c.oid
+    JOIN pg_class AS r ON r.oid = d.refobjid AND r.oid <> c.oid LEFT JOIN declared AS read ON read.oid = r.oid
    WHERE w.ev_class = c.oid)
-  FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'v' AND c.relname = ANY (%s)
+  FROM pg_class AS c JOIN declared AS v ON v.oid = c.oid WHERE c.relkind = 'v' AND v.name = ANY (%s)
  ORDER BY c.oid
 """
 """The views in the order in which they were made: their queries in PostgreSQL's words, and what these read."""
@@ -175,12 +187,12 @@ SELECT c.relname, pg_get_viewdef(c.oid),
 def described_views(connection: Connection, policy: Policy) -> None:
     """Write the comments of views, and their columns into `pg_dpsql.declared`, after those of the tables."""
     for view in policy.views.values():
-        name = Identifier("public", view.name)
+        name = relation(view.name)
         connection.execute(SQL("COMMENT ON VIEW {} IS {}").format(name, Literal(view.description or None)))
         for column, said in view.columns.items():
-            where = Identifier("public", view.name, column)
+            where = relation(view.name, column)
             connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(said.description or None)))
-        connection.execute(_DECLARED, (view.name, name.as_string()))
+        connection.execute(_DECLARED, (name.as_string(), view.name, name.as_string()))
         for column, (table, of) in view.origins.items():
             connection.execute(_AS_OF_TABLE, (table, of, view.name, column))
         with connection.cursor().copy("COPY pg_dpsql.declared FROM STDIN") as copy:
@@ -203,8 +215,8 @@ def _paths(view: View, policy: Policy) -> Iterator[Column]:
 
 
 _DECLARED = """
-INSERT INTO pg_dpsql.declared (table_name, place, column_name, type, nullable, description)
-SELECT %s, attnum, attname, format_type(atttypid, atttypmod), true, col_description(attrelid, attnum)
+INSERT INTO pg_dpsql.declared (relation, table_name, place, column_name, type, nullable, description)
+SELECT %s, %s, attnum, attname, format_type(atttypid, atttypmod), true, col_description(attrelid, attnum)
   FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0
 """
 

@@ -9,8 +9,7 @@ from starlette.responses import JSONResponse, Response
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.gateway.explaining.explained import Explained
-from dpsql.policy.model import NoiseLevel, Period, Role, Table
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.policy.model import NoiseLevel, Period, Policy, Role, Table
 from dpsql.web.choosing.asked_lately import asked_lately
 from dpsql.web.choosing.planning import plan_of
 from dpsql.web.choosing.policies import STAYS, rule_of
@@ -30,7 +29,7 @@ async def choose_page(request: Request, context: PageContext, visitor: Visitor) 
     tables = [t for t in policy.tables.values() if role.protects in t.units]
     largest = max(tables, key=lambda table: table.expected_rows or 0, default=None)
     rows = (largest and largest.expected_rows) or _PEOPLE
-    max_rows, given = await _counted(largest, role, visitor.client) if largest else (1, "")
+    max_rows, given = await _counted(largest, role, policy, visitor.client) if largest else (1, "")
     return context.page(
         request,
         "choose.html",
@@ -52,11 +51,11 @@ async def choose_page(request: Request, context: PageContext, visitor: Visitor) 
     )
 
 
-async def _counted(table: Table, role: Role, client: VisitorClient) -> tuple[int, str]:
+async def _counted(table: Table, role: Role, policy: Policy, client: VisitorClient) -> tuple[int, str]:
     """Return how many rows of one person count, and where that is chosen for each statement, for which C it stands."""
     declared = table.units[role.protects].max_rows
     try:
-        ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) SELECT count(*) FROM {quoted(table.name)}")  # noqa: S608
+        ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) SELECT count(*) FROM {policy.asked_as(table.name)}")  # noqa: S608
     except Refused:
         return declared, ""
     (output,) = Explained.of(plan[0]["Plan"]).outputs

@@ -6,7 +6,8 @@ In a failed transaction it ends with the first message: the shadow answers that 
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -44,6 +45,7 @@ _FACTS = (
     "pg_catalog.current_setting('dpsql.digits', true)",
     "pg_catalog.current_setting('TimeZone')",
     "pg_catalog.current_setting('search_path')",
+    "pg_catalog.array_to_json(pg_catalog.current_schemas(true))",
     "pg_catalog.current_setting('DateStyle')",
     "pg_catalog.current_setting('IntervalStyle')",
     "pg_catalog.current_setting('standard_conforming_strings')",
@@ -60,6 +62,9 @@ _ASK_FACTS = ran(f"SELECT {', '.join(_FACTS)}".encode())
 _OWN = 6
 """The first of them are settings of dpsql's own, in the order of `Settings`."""
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
+_NAME = r'(?:[a-z_][a-z0-9_]*|"[^"]*")'
+_PLAIN_PATH = re.compile(rf"{_NAME}(?:, ?{_NAME})*")
+"""A search path that the lexer and PostgreSQL, which takes all up to a comma for a name, read alike."""
 _SILENT = (b"warning", b"error")
 """The values of client_min_messages with which no notice is wanted."""
 _MOST_DESCRIBED = 2**20
@@ -108,7 +113,7 @@ class Interceptor:
             asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
         replies = await self._describe(backend, asked, codec)
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
-        settings, arguments = _settings(facts, codec, asked.text), facts[len(_FACTS) :]
+        settings, arguments = _settings(facts, codec, asked.text, self._asker.user), facts[len(_FACTS) :]
         described, *inner = (body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n"))
         columns = await self._types.columns(backend, described, codec) if described else ()
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
@@ -245,7 +250,7 @@ def _facts_and(asked: Execution) -> Asked:
     return ran(select.encode(), asked.oids, asked.values + b"\0\0")
 
 
-def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Settings:
+def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str) -> Settings:
     """Read the settings.
 
     Raises:
@@ -253,7 +258,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
     """
     told = ["" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]]
     own, more = told[:_OWN], told[_OWN:]
-    zone, path, dates, intervals, strings, nulls, equals, abbreviations, estimates, masked, made = more
+    zone, path, searched, dates, intervals, strings, nulls, equals, abbreviations, estimates, masked, made = more
     _require_read_alike(strings, nulls, equals, abbreviations, intervals)
     if masked != "f":
         raise AccessDenied(
@@ -272,13 +277,29 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
         reuse,
         digits,
         time_zone=zone,
-        search_path=path,
+        search_path=_read_alike(path, json.loads(searched), user),
         date_order=order,
         date_style=style,
         interval_style=intervals,
         temporary=tables,
         estimates=estimates == "t",
     )
+
+
+def _read_alike(path: str, searched: Sequence[str], user: str) -> str:
+    """Return a search path that planning, which is another user, reads as the session does.
+
+    Where there is a schema of the user's, or the path has more than names, it is the schemas that PostgreSQL says it has
+    searched: in whatever way a path is written, there is one who reads it.
+    """
+    if _PLAIN_PATH.fullmatch(path) and user not in searched:
+        return path
+    names = ("pg_temp" if name.startswith("pg_temp_") else name for name in searched)
+    return ", ".join(map(_quoted, names))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _require_read_alike(strings: str, nulls: str, equals: str, abbreviations: str, intervals: str) -> None:

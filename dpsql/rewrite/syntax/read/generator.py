@@ -7,6 +7,7 @@ from sqlglot import exp
 from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.helper import name_sequence
 
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
 
 _BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})
@@ -36,7 +37,7 @@ class ClientGenerator(PostgresGenerator):
         exp.StrPosition: lambda self, node: PostgresGenerator.TRANSFORMS[exp.StrPosition](self, node.copy()),
         exp.StartsWith: lambda self, node: self.binary(node, "^@"),
         Prefixed: lambda self, node: f"({node.args['operator']} {self.sql(node, 'this')})",
-        ViewRead: lambda self, node: f'"public".{self.sql(_quoted(node.args["view"]))} AS {self.sql(node, "alias")}',
+        ViewRead: lambda self, node: f"{TableName.of(node.view).quoted} AS {self.sql(node, 'alias')}",
         ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
     }
 
@@ -51,6 +52,13 @@ class ClientGenerator(PostgresGenerator):
         if not (name.isascii() and name.isidentifier()):
             return super().identifier_sql(expression)
         return f'"{name}"' if expression.args.get("quoted") else name
+
+    def table_parts(self, expression: exp.Table) -> str:
+        """Write a table's name; one that has its schema in it (`bind.schemas`) as a schema and a name."""
+        name, schema = expression.this, expression.args.get("db")
+        if isinstance(name, exp.Identifier) and schema is not None and schema.name == PUBLIC and "." in name.name:
+            return TableName.of(name.name).quoted
+        return super().table_parts(expression)
 
     def column_sql(self, expression: exp.Column) -> str:
         """Write a column; most are a name alone, or behind their table's."""
@@ -110,7 +118,3 @@ def _is_made(query: exp.Select, rows: exp.Values) -> bool:
     written = {key for key, value in query.args.items() if value and key != "with_"}
     stars = [type(output) for output in query.expressions] == [exp.Star]
     return stars and written == {"expressions", "from_"} and rows.alias == _OF_VALUES and not rows.alias_column_names
-
-
-def _quoted(name: str) -> exp.Identifier:
-    return exp.to_identifier(name, quoted=True)

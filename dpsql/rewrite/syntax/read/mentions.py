@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from dpsql.errors import DpsqlError
 from dpsql.lexer.literals import name
 from dpsql.lexer.tokens import Token, tokens
+from dpsql.policy.table_name import TableName
 
 _BEFORE_TABLES = frozenset({"from", "join", "only", "table", "."})
 
@@ -22,6 +23,18 @@ def mentions(text: str, names: Collection[str], read: Iterable[Token] | None = N
         return any(name(token) in names for token in (tokens(text) if read is None else read))
     except DpsqlError:
         return True
+
+
+def named_in(text: str, tables: Collection[str]) -> list[str]:
+    """Return those of the tables that a text names, sorted: of several with one name those whose schema it names, too."""
+    try:
+        words = {name(token) for token in tokens(text)}
+    except DpsqlError:
+        return sorted(tables)
+    found = [table for table in sorted(tables) if TableName.of(table).name in words]
+    exact = [table for table in found if TableName.of(table).schema in words]
+    others = {TableName.of(table).name for table in exact}
+    return [table for table in found if table in exact or TableName.of(table).name not in others]
 
 
 def reads(text: str, names: Collection[str]) -> bool:

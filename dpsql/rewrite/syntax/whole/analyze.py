@@ -14,6 +14,7 @@ from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import Token, tokens
 from dpsql.policy.model import Policy
+from dpsql.policy.table_name import bare_names
 from dpsql.rewrite.syntax.forms.simplify import simplify
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.gaps import not_understood
@@ -106,7 +107,7 @@ def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | N
     except DpsqlError as error:
         return AnalyzedStatement(None, Kind.ROWS, Refusal.of(error))
     # A text that only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
-    return _not_understood(text) if _is_query(text) and reads(text, protected) else None
+    return _not_understood(text) if _is_query(text) and reads(text, bare_names(protected)) else None
 
 
 def _statement(text: str, protected: Collection[str], policy: Policy, read: ReadQuery) -> Statement | None:

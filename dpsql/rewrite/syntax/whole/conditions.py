@@ -14,6 +14,7 @@ from sqlglot import exp
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.policy.model import Policy, Role
 from dpsql.policy.row_condition import RowCondition
+from dpsql.policy.table_name import TableName
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.parse import ReadQuery
@@ -45,8 +46,8 @@ def bound_conditions(policy: Policy, read: ReadQuery) -> Policy:
 
 
 def _read(table: str, text: str, read: ReadQuery) -> exp.Expr:
-    name = quoted_name(table)
-    tree = read(f"SELECT 1 FROM public.{name} AS {name} WHERE (\n{text}\n)")
+    where = TableName.of(table)
+    tree = read(f"SELECT 1 FROM {where.quoted} AS {quoted_name(where.name)} WHERE (\n{text}\n)")
     if tree is None:
         raise ConfigError("can't be read; write it with fewer kinds of operations")
     if not _is_plain(tree, table):

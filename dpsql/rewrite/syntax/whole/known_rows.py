@@ -229,5 +229,5 @@ def _type(node: exp.Expr, table: Table) -> exp.DataType:
         return exp.DataType.build("bigint", dialect="postgres")
     column = table.columns[fold(node.this)]
     if column.type is SqlType.ENUM:
-        return exp.DataType.build(f"public.{column.declared}", dialect="postgres", udt=True)
+        return exp.DataType.build(column.spelled_type, dialect="postgres", udt=True)
     return exp.DataType.build(column.declared, dialect="postgres")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError, InternalError, Unsupported
-from dpsql.policy.model import Column, Policy, SqlType, Table
+from dpsql.policy.model import Column, Policy, Table
 from dpsql.policy.view import View
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.named.identifiers import fold
@@ -157,7 +157,7 @@ def _viewed(table: exp.Table, declared: Table | View) -> exp.Expr:
 
 def _type(column: Column) -> str:
     """Return a column's type by a name that no search path changes."""
-    return f"public.{column.declared}" if column.type is SqlType.ENUM else column.declared
+    return column.spelled_type
 
 
 def columns_of(view: View, policy: Policy) -> tuple[str, ...]:

@@ -19,9 +19,10 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.lexer.reader import Reader
+from dpsql.policy.table_name import bare_names
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.gaps import not_understood
-from dpsql.rewrite.syntax.read.mentions import mentions
+from dpsql.rewrite.syntax.read.mentions import named_in
 from dpsql.rewrite.syntax.read.parse import AsWritten, Query, ReadQuery, Statement, Wrap, place
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.column_probes import is_empty
@@ -49,11 +50,12 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
     if parts is None:
         return None
     refusal = rows_refused(private, text) if parts.writes else not_understood(text)
-    chooser = _Chooser(parts, frozenset(private), kind_of, read, refusal)
+    named = bare_names(private)
+    chooser = _Chooser(parts, named, kind_of, read, refusal)
     queries, rows = chooser.chosen()
     if not queries:
         return None
-    if parts.read & (rows | frozenset(private)):
+    if parts.read & (rows | named):
         raise refusal
     texts, at = [], 0
     for piece, _ in queries:
@@ -73,7 +75,7 @@ def rows_refused(private: Collection[str], text: str, *, single_row: bool = Fals
 
     The next step stands in the message: many tools show nothing else.
     """
-    names = [name for name in sorted(private) if mentions(text, [name])][:_MOST_NAMED]
+    names = named_in(text, private)[:_MOST_NAMED]
     instead = " max(x) and min(x) are the last and the first; LIMIT 0 shows the columns." if single_row else ""
     return AccessDenied(
         f"rows of {', '.join(names) or 'tables'} are protected; ask for count(*), sum(x), avg(x) … GROUP BY",

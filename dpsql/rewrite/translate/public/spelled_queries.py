@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from dpsql.policy.table_name import TableName
 from dpsql.rewrite.ir.spelled import UnspeakableError, only, quoted_name
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.view_nodes import ViewRead
@@ -107,7 +108,7 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
             only(node, "expressions", "alias")
             return f"(VALUES {', '.join(_row(s, row) for row in node.expressions)}){_called(node)}"
         case ViewRead():  # of public rows: PostgreSQL has the view, for any query of it
-            return f'"public".{quoted_name(node.view)}{_called(node)}'
+            return f"{TableName.of(node.view).quoted}{_called(node)}"
         case exp.Subquery():
             only(node, "this", "alias")
             return f"({spelled_query(s, node.this)}){_called(node)}"
@@ -118,8 +119,9 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
             return _series(s, node, call)
         case exp.Table():
             only(node, "this", "db", "alias")
-            place = "" if not node.args.get("db") and fold(node.this) in s.row_names else '"public".'
-            return f"{place}{quoted_name(fold(node.this))}{_called(node)}"
+            name = fold(node.this)
+            of_rows = not node.args.get("db") and name in s.row_names
+            return f"{quoted_name(name) if of_rows else TableName.of(name).quoted}{_called(node)}"
         case _:
             raise UnspeakableError
 

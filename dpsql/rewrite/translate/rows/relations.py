@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy, Role, SqlType, Table
+from dpsql.policy.table_name import TableName
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.join_order import with_joins_moved
@@ -193,7 +194,8 @@ class Tracker:
         relation, condition = scan(table), self.role.where.get(table.name)
         if condition is None:
             return relation
-        t = translator(Names({table.name: relation.columns}), self.constants, self.facts_of, lambda _: None)
+        called = TableName.of(table.name).name
+        t = translator(Names({called: relation.columns}), self.constants, self.facts_of, lambda _: None)
         return filtered(relation, checked(t, bound_tree(condition)))
 
     def _names(self, tables: Mapping[str, Mapping[str, Expr]]) -> Names:
