@@ -93,18 +93,20 @@ class Reading:
             measurement = with_relation(measurement, _answered(measurement.relation, answers))
         keys = None if part.finds_keys is None else drawn[part.finds_keys.identity].keys
         groups = len(measurement.groups.grouped if keys is None else keys)
-        chosen = None if part.bound_by is None else self._chosen(part.bound_by, measurement, groups, drawn)
+        chosen = None if part.bound_by is None else self._chosen(priced, part.bound_by, measurement, groups, drawn)
         if chosen is not None:
             measurement = as_chosen(measurement, chosen.rows)
         return replace(part, measurement=measurement, sql=measurement.sql(self.emitter), chosen=chosen)
 
-    def _chosen(self, part: PricedMeasurement, measurement: Measured, groups: int, drawn: Drawn) -> ChosenBound:
+    def _chosen(
+        self, priced: PricedPlan, part: PricedMeasurement, measurement: Measured, groups: int, drawn: Drawn
+    ) -> ChosenBound:
         """Return the C of a measurement, chosen by what was released of how many rows units have."""
         search, release = drawn[part.identity].best
         if not isinstance(search, RowsPerUnit) or not isinstance(measurement, (Sums, Histogram)):
             raise InternalError
         # Not by a profile: another role, which has not paid for that, may be told the same release.
-        return NoisyLadder.of(search, release.numbers[0]).chosen(measurement, groups)
+        return NoisyLadder.of(search, release.numbers[0]).chosen(measurement, groups, aimed=priced.aim is not None)
 
     def _answers(self, priced: PricedPlan, drawn: Drawn, wanted: set[int] | None = None) -> Mapping[int, TableRows]:
         """Return the rows of inner queries by their places."""

@@ -45,11 +45,12 @@ _DOUBT = (0.75, -0.25)
 """For margins: the cells above that rung are taken for units with so many standard deviations more, and none below 0."""
 _DOUBT_OF_FEW = (1.0, 0.5)
 """The same where few rows count beside those that units at the next rung may have without being seen."""
-_FEW = 10
+_FEW, _FEW_OF_AIMED = 10, 4.5
 """How many times as many rows as these have to count to be more than few.
 
 With 2 sums of a fortnight's results, of which 40 patients have more than twice C, were outside of their margins in silence in
-22 of 100; with 4.5 so were sums over customers by a power law, of whom thirty have most rows, in 63 of 100.
+22 of 100; with 4.5 so were sums over customers by a power law, of whom thirty have most rows, in 63 of 100. Where an error is
+aimed at, the choice of C pays little, and with 10 a third of all answers would say so for nothing.
 """
 _TYPICAL = 6
 """How many times as far as typically a chosen point's rank is off at the most, with 95 %: a bound over all buckets."""
@@ -138,8 +139,13 @@ class NoisyLadder:
             for cell, rung, more in zip(cells, rungs, doubt, strict=False)
         )
 
-    def chosen(self, measurement: Sums | Histogram, groups: int = 1, *, paid: float | None = None) -> ChosenBound:
-        """Return the C for a measurement of so many groups, which pays `paid` or what goes with the ladder's own ε."""
+    def chosen(
+        self, measurement: Sums | Histogram, groups: int = 1, *, paid: float | None = None, aimed: bool = False
+    ) -> ChosenBound:
+        """Return the C for a measurement of so many groups, which pays `paid` or what goes with the ladder's own ε.
+
+        `aimed` says that it aims at an error.
+        """
         top, seen = self.top, self.above()
         allowed = [*seen[:top], _UNSEEN * self.deviation, *seen[top + 1 :]]
         noise = noise_of_row(measurement) / (float(self.epsilon * SHARE) if paid is None else paid)
@@ -153,7 +159,7 @@ class NoisyLadder:
         matters = times * (1.0 if adds_up else _OF_RATIOS) / largest_share(groups)
         errors = [hypot(self._taken_off(allowed, c) * matters, max(numbers, 1) * c * noise) for c in bounds]
         rows = bounds[errors.index(min(errors))]
-        few = self._has_few(top, rows)
+        few = self._has_few(top, rows, _FEW_OF_AIMED if aimed else _FEW)
         return ChosenBound(
             rows,
             math.ceil(self.cut(rows) * times),
@@ -161,11 +167,11 @@ class NoisyLadder:
             few,
         )
 
-    def _has_few(self, top: int, rows: int) -> bool:
-        """Return whether units that are not seen may have as many rows at the next rung as count in all, or half as many."""
+    def _has_few(self, top: int, rows: int, times: float) -> bool:
+        """Return whether fewer rows count than so many times those that units at the next rung may have, unseen."""
         seen = zip(self.cells[: top + 1], self.rungs, strict=False)
         counted = sum(units * min(rung, rows) for units, rung in seen)
-        return counted < _FEW * _SEEN * self.deviation * self.rungs[min(top + 1, len(self.rungs) - 1)]
+        return counted < times * _SEEN * self.deviation * self.rungs[min(top + 1, len(self.rungs) - 1)]
 
 
 def powers_of_two(last: int) -> list[int]:
