@@ -262,3 +262,10 @@ def test_a_whole_number_of_gigantic_size_is_refused_at_once(words: tuple[str, ..
     assert "Input should be less than or equal to" in said or "is no whole number like 10000, 10,000 or 1e4" in said
     done = CliRunner().invoke(epsilon_app, [*words, str(10**15)])
     assert done.exit_code in {0, 2}, done.exception
+
+
+def test_the_rule_is_written_for_a_spreadsheet() -> None:
+    """By another name than elsewhere: `--csv` is the file with the values."""
+    lines = run("risk", "--risk", "1/3", "--people", "100", "--as-csv").strip().splitlines()
+    assert lines[0].startswith("limited by,ε,")
+    assert [line.split(",")[0] for line in lines[1:]] == ["naming", "membership", "value", "all three"]

@@ -74,13 +74,16 @@ def risk(
     value: NumberOption = VALUE,
     plot: Plot = None,
     as_json: AsJson = False,
+    as_csv: Annotated[
+        bool, typer.Option("--as-csv", help="CSV, with the names in the first line; --csv is the file that is read.")
+    ] = False,
 ) -> None:
     """Show what an adversary who knows everybody's value could find out from one answer.
 
     With --values or --csv, the risk of one query on these people; with --people, the rule for a role's total budget,
     which needs no data.
     """
-    output = Output(plot, Form.of(as_json, as_csv=False))
+    output = Output(plot, Form.of(as_json, as_csv))
     try:
         match people, values, csv, column:
             case int(), None, None, None:
