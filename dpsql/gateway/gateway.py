@@ -58,6 +58,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     untold,
 )
 from dpsql.rewrite.syntax.whole.found_scopes import Kind
+from dpsql.rewrite.syntax.whole.writing import is_of_rows
 from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
 from dpsql.trial.begun import BegunTrial
 from dpsql.trial.form import form_of
@@ -343,7 +344,7 @@ def _is_plan_of_rows(analyzed: AnalyzedStatement) -> bool:
     statement, refusal = analyzed.statement, analyzed.refusal
     if statement is None or refusal is None or statement.wrap is not Wrap.EXPLAIN:
         return False
-    return refusal.because == "rows-of-protected-table"
+    return is_of_rows(refusal)
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpsql.errors import AccessDenied, DpsqlError, Unsupported
+from dpsql.errors import AccessDenied, DpsqlError, Refusal, Unsupported
 from dpsql.lexer.reader import Reader
 from dpsql.policy.table_name import bare_names
 from dpsql.rewrite.syntax.named.identifiers import fold
@@ -83,6 +83,11 @@ def rows_refused(private: Collection[str], text: str, *, single_row: bool = Fals
         hint=f"SELECT count(*) FROM {names[0] if names else '…'} is answered; dpsql.columns has the columns, their bounds and"
         f" values.{instead}",
     )
+
+
+def is_of_rows(refusal: Refusal) -> bool:
+    """Return whether a query was refused since it asks for rows of protected tables."""
+    return refusal.because == rows_refused((), "").because
 
 
 @dataclass(slots=True)
