@@ -344,6 +344,8 @@ def _is_plan_of_rows(analyzed: AnalyzedStatement) -> bool:
     statement, refusal = analyzed.statement, analyzed.refusal
     if statement is None or refusal is None or statement.wrap is not Wrap.EXPLAIN:
         return False
+    if "format" in statement.prefix.lower():  # it asks in PostgreSQL's own
+        return False
     return is_of_rows(refusal)
 
 

@@ -13,7 +13,7 @@ from dpsql.interrupt import stop_if_cancelled
 from dpsql.privacy.measurement.plan import Measured
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.trial.ground import PATIENCE, TOO_LONG, Ground, GroundFailed, Optimized, TrialPlace
+from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, GroundLate, Optimized, TrialPlace
 from dpsql.trial.moves import MeasuredNumbers, difference, reader
 
 _LARGE = 50_000
@@ -51,10 +51,10 @@ class TimeLimit:
         """Return the seconds for the next statement.
 
         Raises:
-            GroundFailed: there are none.
+            GroundLate: there are none.
         """
         if self.left <= 0:
-            raise GroundFailed(TOO_LONG)
+            raise GroundLate
         return min(self.left, PATIENCE)
 
 
@@ -100,18 +100,15 @@ def what_is_wrong(
             seconds = limit.for_next()
             try:
                 return ground.asked(text.at(place.name), cancellation, min(seconds, _WITHOUT_ORDER), Optimized.NOT)
-            except GroundFailed as failed:
-                if str(failed) != TOO_LONG:
-                    raise
-            unordered = False
+            except GroundLate:
+                unordered = False
         return ground.asked(text.at(place.name), cancellation, limit.for_next(), Optimized.JOINS_ALONE)
 
     asked = [(place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,))]
     calls = (partial(numbers, place, plainly=plainly) for place, plainly in asked)
     of_one = sum(place.world == places[0].world for place, _ in asked)
     with closing(_in_order(calls, ground.at_once if len(sql) < _LARGE else 1)) as answers:
-        place, wrong = _first_wrong(measurement, places, _in_time(answers, of_one, len(asked), limit))
-    late = wrong is not None and wrong.endswith(TOO_LONG)
+        place, wrong, late = _first_wrong(measurement, places, _in_time(answers, of_one, len(asked), limit))
     worlds = list(dict.fromkeys(one.world for one in places))
     return Outcome(place, wrong, first[0] if first else (), late, worlds.index(place.world) if late else len(worlds))
 
@@ -137,21 +134,23 @@ def _in_time(
     """Yield the answers, as long as it is not to be foreseen that they come too late: `of_one` of the first database, or all.
 
     Raises:
-        GroundFailed: it is: some have come, and as many as are missing would take twice the time that is left.
+        GroundLate: it is: some have come, and as many as are missing would take twice the time that is left.
     """
     begun = limit.used
     for place, answer in enumerate(answers, 1):
         missing = (of_one if place < of_one else number) - place
         if place >= _FORESEEN and (limit.used - begun) / place * missing > 2 * limit.left:
-            raise GroundFailed(TOO_LONG)
+            raise GroundLate
         yield answer
 
 
 def _first_wrong(
     measurement: Measured, places: Sequence[TrialPlace], answers: Iterator[MeasuredNumbers]
-) -> tuple[TrialPlace, str | None]:
+) -> tuple[TrialPlace, str | None, bool]:
+    """Return where a mistake is, which, and whether it is only that it takes too long."""
     whole = MeasuredNumbers(())
     for place in places:
+        late = False
         try:
             numbers = next(answers)
             if place.whole:
@@ -160,7 +159,7 @@ def _first_wrong(
             else:  # the rest of a database comes after it
                 wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
         except (GroundFailed, InternalError) as failed:
-            wrong = f"it fails: {failed}"
+            wrong, late = f"it fails: {failed}", isinstance(failed, GroundLate)
         if wrong is not None:
-            return place, wrong
-    return places[0], None
+            return place, wrong, late
+    return places[0], None, False

@@ -25,8 +25,8 @@ from dpsql.rewrite.emit.columns import quoted
 from dpsql.rewrite.emit.kept import KeptColumns
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.ground import (
-    TOO_LONG,
     GroundFailed,
+    GroundLate,
     Optimized,
     TableNames,
     TrialPlace,
@@ -98,7 +98,7 @@ class DuckDbGround:
         except (duckdb.Error, RuntimeError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            raise GroundFailed(TOO_LONG if stopped.is_set() else str(error)) from None
+            raise GroundLate if stopped.is_set() else GroundFailed(str(error)) from None
 
     def _for_joins(self) -> "DuckDbGround":
         """Return the same databases in another DuckDB, made when first needed: all of one have the same optimizers."""

@@ -24,11 +24,16 @@ PATIENCE = 10.0
 """Seconds that one statement may take on a few hundred rows."""
 
 
-TOO_LONG = "it takes too long"
-
-
 class GroundFailed(DpsqlError, sqlstate="58000"):
     """The engine of a trial failed; it holds no records, so that its message may be read by the operator."""
+
+
+class GroundLate(GroundFailed, sqlstate="58000"):
+    """It takes too long: no text of an engine's, in which a client's may stand, says so."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("it takes too long")
 
 
 class Optimized(Enum):

@@ -20,8 +20,8 @@ from dpsql.rewrite.emit.columns import quoted
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.ground import (
     PATIENCE,
-    TOO_LONG,
     GroundFailed,
+    GroundLate,
     Optimized,
     names_of,
     public_texts,
@@ -101,7 +101,7 @@ class PostgresGround:
             if cancellation.requested:
                 raise QueryCanceled from None
             late = isinstance(error, psycopg.errors.QueryCanceled)
-            raise GroundFailed(TOO_LONG if late else str(error) or type(error).__name__) from None
+            raise GroundLate if late else GroundFailed(str(error) or type(error).__name__) from None
 
     def _make(self, connection: psycopg.Connection, own: str) -> None:
         """Make the schemas, whose names begin with `own`."""

@@ -128,3 +128,13 @@ def test_another_server_imports_the_tables(site: Site) -> None:
     assert (1, 300) in grouped
     assert types == [("patient", "bigint"), ("felt", "mood"), ("ward", "bigint")]
     assert asked == [(300,)]
+
+
+def test_formats_of_plans_are_not_estimated(site: Site) -> None:
+    """Whoever asks for JSON is no other server that plans: rows are refused, as to everybody."""
+    with psycopg.connect(site.dsn, autocommit=True, application_name="postgres_fdw") as connection:
+        for kind in ("json", "xml", "yaml", "text"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(f"EXPLAIN (FORMAT {kind}) SELECT ward FROM visits".encode())
+        ((plan,),) = connection.execute("EXPLAIN SELECT ward FROM visits").fetchall()
+    assert "cost=" in plan

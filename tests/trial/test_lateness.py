@@ -13,7 +13,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.trial import trial
 from dpsql.trial.asking import TimeLimit
 from dpsql.trial.duckdb_ground import DuckDbGround
-from dpsql.trial.ground import TOO_LONG, GroundFailed, Optimized
+from dpsql.trial.ground import GroundFailed, GroundLate, Optimized
 from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
 from tests.support.tried import Court
@@ -29,7 +29,7 @@ class Slow(DuckDbGround):
     def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
         """Count them."""
         if self.most <= 0:
-            raise GroundFailed(TOO_LONG)
+            raise GroundLate
         self.most -= 1
         return super().asked(*given, **named)
 
@@ -76,6 +76,29 @@ def test_what_is_not_proved_is_refused(shop_courts: Mapping[str, Court], monkeyp
         court.tried(COUNT, "owner")
 
 
+def test_no_text_says_that_time_is_up(shop_courts: Mapping[str, Court]) -> None:
+    """A client's words may stand in what an engine says: what fails with these does not pass as late."""
+
+    class Failing(Slow):
+        def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
+            try:
+                return super().asked(*given, **named)
+            except GroundLate as late:
+                raise GroundFailed(str(late)) from None
+
+    court = shop_courts["duckdb"]
+    subject = court.trial._subject
+
+    def prepare(_: object) -> Failing:
+        made = Failing(subject)
+        made.most = _of_one(court)
+        return made
+
+    made = StatementTrial(subject, prepare, "tests", court.emitter, TriedForms(None), TrialMode.FORMS)
+    with pytest.raises(TrialFailed):
+        replace(court, trial=made).tried(COUNT, "owner")
+
+
 def test_a_join_without_order_is_given_one(shop_courts: Mapping[str, Court]) -> None:
     """What takes long without any optimizer is compared with joins that are put in order."""
     asked: list[Optimized] = []
@@ -85,7 +108,7 @@ def test_a_join_without_order_is_given_one(shop_courts: Mapping[str, Court]) -> 
             how = given[3] if len(given) > 3 else Optimized.AS_SERVED
             asked.append(how)
             if how is Optimized.NOT:
-                raise GroundFailed(TOO_LONG)
+                raise GroundLate
             return super().asked(*given, **named)
 
     court = shop_courts["duckdb"]
