@@ -134,7 +134,7 @@ def test_statistics_and_comments_of_own_tables_are_taken(session: psycopg.Connec
         assert session.execute(statement.encode()).statusmessage == statement.split()[0]
     seen = "SELECT reltuples, obj_description(oid) FROM pg_class WHERE relname = 'kept'"
     with psycopg.connect(here.dsn, autocommit=True) as other:
-        assert other.execute(seen).fetchall() == [(-1, None)]
+        assert set(other.execute(seen).fetchall()) == {(-1, None)}  # a session before may have left one of its own
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         session.execute("COMMENT ON TABLE trips IS 'mine'")
     with session.transaction(force_rollback=True):

@@ -33,6 +33,8 @@ FUNCTIONS = sorted(
 )
 OWN_SYNTAX = ("extract",)
 """What has a handler though it is not called as functions are."""
+IN_JSON = {exp.JSONExtract, exp.JSONBExtract, exp.JSONExtractScalar, exp.JSONBExtractScalar}
+"""What `tests/queries/test_json.py` compares with PostgreSQL, over a table that has such a column."""
 ARGUMENTS = ("fare", "fare, tip", "note, 1", "'day', picked")
 
 
@@ -96,7 +98,7 @@ def test_a_function_that_is_not_named_is_refused(ways: int, policy: Policy, worl
 
 def test_every_class_that_is_handled_stands_in_a_golden_statement(world: World) -> None:
     """So that what is named is also known to mean what PostgreSQL means."""
-    assert set(HANDLERS) <= set(_golden_classes(world))
+    assert set(HANDLERS) - IN_JSON <= set(_golden_classes(world))
 
 
 def _golden_classes(world: World) -> Iterator[type[exp.Expr]]:
