@@ -23,7 +23,7 @@ said <- function(statement) tryCatch({
 }, error = function(failed) conditionMessage(failed))
 
 tables <- function() {
-  own <- setdiff(dbListTables(session), ask("SELECT relname FROM pg_class WHERE relnamespace = 'dpsql'::regnamespace")[, 1])
+  own <- setdiff(dbListTables(session), ask("SELECT relname FROM pg_class WHERE relnamespace IN ('dpsql'::regnamespace, 'pg_dpsql'::regnamespace)")[, 1])
   paste0(listed(quoted(sort(own))), ",\"note\":\"lists those of the schema dpsql as well\"")
 }
 types <- function() {
