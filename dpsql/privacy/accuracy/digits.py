@@ -53,9 +53,20 @@ class NoiseScales:
 
     def __init__(self) -> None:
         self._deviations: dict[int, tuple[Margins, _Deviation]] = {}
+        self._of_all: dict[tuple[int, int], tuple[Readout, float | None]] = {}
+        """The scales that are the same for each group, by margins and readout."""
 
     def of(self, margins: Margins, readout: Readout, estimates: Estimates) -> float | None:
         """Return the scale of Laplace noise that varies as much as that of a statistic; None where there is none."""
+        if margins.end is not None or statistic(readout.moment.name).located:
+            return self._of(margins, readout, estimates)
+        known = self._of_all.get((id(margins), id(readout)))
+        if known is None:
+            known = readout, self._of(margins, readout, estimates)
+            self._of_all[id(margins), id(readout)] = known
+        return known[1]
+
+    def _of(self, margins: Margins, readout: Readout, estimates: Estimates) -> float | None:
         if id(margins) not in self._deviations:
             self._deviations[id(margins)] = margins, _Deviation(margins)
         _, deviation = self._deviations[id(margins)]

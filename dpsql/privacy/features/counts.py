@@ -80,7 +80,7 @@ class Sum(Statistic):
         """Return the noisy sum."""
         x = readout.at(PartialSum.U)
         if x.shape is Shape.SIGNED:
-            return float(readout.scaled(FIRST).interval.magnitude) * estimates[x]
+            return scale(readout).size * estimates[x]
         by = scale(readout)
         return by.middle * row_count(readout, estimates) + by.half * estimates[x]
 
@@ -102,13 +102,13 @@ class Sum(Statistic):
 
         Of a sum by itself, where what does not count is told in the size of the largest value, it is that.
         """
-        interval, rows = readout.scaled(FIRST).interval, 0.0
+        largest, rows = scale(readout).size, 0.0
         if readout.at(PartialSum.U).shape is not Shape.SIGNED:
             rows = row_count(readout, estimates)
         if rows < 1:
-            return float(interval.magnitude)
+            return largest
         mean = abs(self.estimate(readout, estimates)) / rows
-        return min(mean * _MORE, float(interval.magnitude))
+        return min(mean * _MORE, largest)
 
     def rounding(self, readout: Readout) -> float:
         """Return a half where PostgreSQL's sum is a bigint, or may be: what is computed of an integer is one there."""

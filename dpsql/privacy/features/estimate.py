@@ -17,11 +17,13 @@ class Scale:
 
     middle: float
     half: float
+    size: float
+    """The largest of them, without its sign."""
 
     @classmethod
     def of(cls, interval: Interval) -> "Scale":
         """Build from the interval that values are clamped to."""
-        return cls(float(interval.middle), float(interval.half))
+        return cls(float(interval.middle), float(interval.half), float(interval.magnitude))
 
 
 def scale(readout: Readout, argument: ArgumentSums = FIRST) -> Scale:

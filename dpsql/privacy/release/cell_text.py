@@ -3,6 +3,7 @@
 import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from dpsql.policy.model import TYPE_NAMES, SqlType
 from dpsql.rewrite.functions.domains import Cell
@@ -53,6 +54,7 @@ def _span(micros: float) -> str:
     return f"{sign}{days} days {sign}{rest} microseconds"
 
 
+@lru_cache(maxsize=4096, typed=True)  # the groups of two keys have each value of either many times
 def key_text(cell: Cell, type_: str) -> CellText:
     """Return the value of a key as text that PostgreSQL reads as `type_`."""
     if cell is None:
@@ -63,6 +65,7 @@ def key_text(cell: Cell, type_: str) -> CellText:
     return format_value(cell, SqlType.TEXT if isinstance(cell, str) else _counted_as(type_))
 
 
+@lru_cache(maxsize=256)
 def _counted_as(type_: str) -> SqlType:
     """Return the type whose values are whole numbers here and are not written as such, by PostgreSQL's name of it."""
     name = re.sub(r"\(\d+\)", "", type_)
