@@ -1,5 +1,7 @@
 """Parquet and CSV files as tables."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,6 +45,17 @@ def test_a_pattern_is_one_table(folder: Path, charge: Charge) -> None:
     ]
     assert engine.columns("t") == {"a": "INTEGER", "zip": "VARCHAR"}
     engine.close()
+
+
+def test_nothing_is_drawn_on_standard_output() -> None:
+    """DuckDB draws how far it is of whatever takes two seconds, wherever that is read by programs, too."""
+    code = (
+        "from dpsql.engines.duckdb.opening import of_tables; from dpsql.policy.config import Resources; import pathlib;"
+        "own = of_tables({}, (), pathlib.Path('spill'), Resources(None, None));"
+        "print(own.execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[(False,)]\n"
 
 
 @pytest.mark.parametrize(("memory", "bits"), [("20MB", 20), ("1GB", 20), ("5GB", 21), ("900GB", 22)])

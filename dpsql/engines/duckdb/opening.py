@@ -126,6 +126,8 @@ def _empty(spill: Path | str, resources: Resources, optimizers: Collection[str])
     given = {name: value for name, value in limits.items() if value is not None}
     try:
         connection = duckdb.connect(":memory:", config={**DUCKDB_SETTINGS, **given, "temp_directory": str(spill)})
+        # It would be drawn on standard output, which is the server's, of whatever takes two seconds; by cursors it is not.
+        connection.execute("SET enable_progress_bar = false")
         connection.execute("SET GLOBAL disabled_optimizers = ?", [other_optimizers(connection, optimizers)])
         connection.execute(f"SET GLOBAL perfect_ht_threshold = {_array_bits(connection)}")
         connection.execute(f"ATTACH ':memory:' AS {KEPT} (COMPRESS)")
