@@ -25,6 +25,9 @@ _TYPES = {
     "passenger_id": "integer",
     "pickup_ts": "timestamp",
     "pickup_zone": "integer",
+    "zone_id": "integer",
+    "zone": "text",
+    "borough": "text",
     "payment_type": "text",
     "passenger_count": "integer",
     "trip_distance": "double precision",
@@ -49,7 +52,7 @@ _TYPES = {
 }
 KEYS = {"taxi": "trip_id", "customer": "c_custkey", "orders": "o_orderkey", "prostate": "patient_id"}
 LABS = "labs"
-_ALL_KEYS = {**KEYS, LABS: "result_id"}
+_ALL_KEYS = {**KEYS, LABS: "result_id", "trips": "trip_id", "zones": "zone_id"}
 
 
 def write_duckdb(path: Path, rows: int) -> None:
@@ -73,7 +76,13 @@ def write_postgres(dsn: str, file: Path) -> None:
         for (table,) in source.execute("SHOW TABLES").fetchall():
             cursor = source.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608 # our own names
             names = [column[0] for column in cursor.description or ()]
-            declared = ", ".join(f"{name} {_TYPES[name]} NOT NULL" for name in names)
+            missing = ", ".join(f"count(*) - count({name})" for name in names)
+            holes = source.execute(f"SELECT {missing} FROM {table}").fetchone()  # noqa: S608
+            assert holes is not None
+            declared = ", ".join(
+                f"{name} {_TYPES[name]}{'' if missing else ' NOT NULL'}"
+                for name, missing in zip(names, holes, strict=True)
+            )
             target.execute(f"CREATE TABLE {table} ({declared})".encode())
             text = file.with_name(f"{table}.csv")
             source.execute(f"COPY {table} TO '{text}' (HEADER false)")

@@ -36,7 +36,7 @@ from dpsql.gateway.explaining.foreseen import Knowledge
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.explaining.rights import rights
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.measuring import Measuring, Releases, account
+from dpsql.gateway.measuring import Exact, Measuring, Releases, account
 from dpsql.gateway.planned_questions import PlannedQuestions
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.profiling import Profiles, with_profile
@@ -48,6 +48,7 @@ from dpsql.gateway.run_through import no_rows, run_through
 from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
 from dpsql.gateway.stand_ins import stand_ins
 from dpsql.policy.choices import Preview
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
 from dpsql.rewrite.syntax.read.parse import Wrap
 from dpsql.rewrite.syntax.whole.analyze import (
@@ -268,11 +269,15 @@ class Gateway(PlannedQuestions):
             with times.timed("ready and charge"):
                 ready = held.enter_context(measuring.ready(priced, request, epoch))
                 paid = held.enter_context(measuring.charge(ready))
+            ladders: dict[str, Exact] = {}
             for waiting in paid.left:
                 part = reading.completed(priced, waiting, paid.drawn)
                 with paid.failing_alike(part):
+                    ladder = ladders.get(part.bound_by.identity) if part.is_told and part.bound_by is not None else None
                     with times.timed("run"):
-                        exact = measuring.run(paid, part)
+                        exact = measuring.run(paid, part) if ladder is None else measuring.told(ladder, part)
+                    if isinstance(part.measurement, RowsPerUnit):
+                        ladders[part.identity] = exact
                     with times.timed("release"):
                         release = measuring.release(exact).to_bytes()
                 paid.keep(part, release)

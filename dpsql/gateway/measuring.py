@@ -19,7 +19,7 @@ from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
 from dpsql.accounting.sliding import READ_WITHIN
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Engine, PreparedMeasurements
-from dpsql.errors import EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
+from dpsql.errors import EngineLost, InternalError, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared, read_draws
 from dpsql.gateway.failing import failure_of
 from dpsql.gateway.pricing import PricedPlan
@@ -28,9 +28,10 @@ from dpsql.gateway.written_questions import written_question
 from dpsql.interrupt import interruptible, stop_if_cancelled
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.exact import EngineRow
+from dpsql.privacy.release.exact import EngineRow, whole_number
 from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.released import release_of
 from dpsql.question import Asker
@@ -61,6 +62,10 @@ class ReadyPlan:
     prepared: Mapping[str, PreparedMeasurements] = field(default_factory=dict)
     """By the keys of what has to be measured."""
 
+    def is_told(self, part: PricedMeasurement, missing: AbstractSet[str]) -> bool:
+        """Return whether the engine is not asked for a measurement: the rows tell it by which its C is chosen now."""
+        return part.is_told and part.bound_by is not None and self.keys[part.bound_by.identity] in missing
+
     def prepare(self, missing: AbstractSet[str]) -> None:
         """Make ready what nothing is stored for, by its keys, instead of what was made ready before."""
         self.held.close()
@@ -68,7 +73,11 @@ class ReadyPlan:
             self.engine.edition.see_that_it_serves()
         ready = ready_apart(
             self.engine,
-            [part.sql for part in self.priced.measurements if self.keys[part.identity] in missing],
+            [
+                part.sql
+                for part in self.priced.measurements
+                if self.keys[part.identity] in missing and not self.is_told(part, missing)
+            ],
             timeout=self.timeout,
             cancellation=self.request.cancellation,
         )
@@ -155,7 +164,7 @@ class PaidPlan:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The engine's rows for one measurement; not to be printed, logged or sent."""
+    """The engine's rows for one measurement, or what others tell of it; not to be printed, logged or sent."""
 
     paid: PaidPlan
     part: PricedMeasurement
@@ -279,6 +288,14 @@ class Measuring:
             raise QueryCanceled
         prepared = paid.ready.prepared[paid.key(part)]
         return Exact(paid, part, prepared.run(part.sql, paid.statement.charge))
+
+    def told(self, ladder: Exact, part: PricedMeasurement) -> Exact:
+        """Return what the engine's rows tell of a measurement by which its C was chosen, without asking it again."""
+        searched = ladder.part.measurement
+        if not isinstance(searched, RowsPerUnit):
+            raise InternalError
+        answer = [[*map(whole_number, row)] for row in ladder.rows]
+        return Exact(ladder.paid, part, [[searched.weighed(answer, part.measurement.bound)]])
 
     def release(self, exact: Exact) -> Release:
         """Return what may be shown of the engine's rows."""

@@ -167,4 +167,4 @@ def _names(subject: TrialSubject) -> TableNames:
 
 def _kept_names(kept: KeptColumns) -> Sequence[str]:
     rows = kept.heavy_rows.values()
-    return [text for row in rows for text in (row.table, row.in_full, row.overlap, row.numbers)]
+    return [text for row in rows for text in (row.table, row.in_full, row.overlap, row.others, row.numbers)]

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain
 
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
+from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measured
@@ -15,6 +16,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.gaussian_selection import full_weight
 from dpsql.privacy.release.exact import EngineRow, ExactSums, KeyRow, exact_cells, exact_sums, exact_units, whole_number
+from dpsql.privacy.release.noisy_ladder import powers_of_two
 
 Numbers = Sequence[int]
 
@@ -61,6 +63,8 @@ def reader(measurement: Measured) -> Callable[[Sequence[EngineRow]], MeasuredNum
             return lambda rows: _of_groups(exact_sums(measurement, rows))
         case KeySearch():
             return lambda rows: _of_groups(exact_units(measurement, rows))
+        case RowsPerUnit(is_by_number=True):
+            return partial(_of_ladder, measurement)
         case RowsPerUnit() | BeyondBounds():
             return lambda rows: MeasuredNumbers([exact_cells(measurement, rows).cells])
         case Histogram(told_apart=None):
@@ -71,6 +75,17 @@ def reader(measurement: Measured) -> Callable[[Sequence[EngineRow]], MeasuredNum
 
 def _of_groups(exact: ExactSums) -> MeasuredNumbers:
     return MeasuredNumbers(exact.coordinates, exact.keys)
+
+
+def _of_ladder(measurement: RowsPerUnit, rows: Sequence[EngineRow]) -> MeasuredNumbers:
+    """Return the cells, and for each C that may be chosen the number of rows that is told by the same rows of the engine."""
+    answer = [[*map(whole_number, row)] for row in rows]
+    counts = ((measurement.weighed(answer, bound),) for bound in _bounds(measurement))
+    return MeasuredNumbers([measurement.cells(answer), *counts])
+
+
+def _bounds(measurement: RowsPerUnit) -> Iterator[Bound]:
+    return (measurement.bound.settled(rows) for rows in powers_of_two(measurement.rungs[-1]))
 
 
 def _of_buckets(measurement: Histogram, declared: Mapping[KeyRow, int], rows: Sequence[EngineRow]) -> MeasuredNumbers:
@@ -121,6 +136,16 @@ def _outermost_moved(measurement: Histogram, numbers: MeasuredNumbers, other: Me
     return max((move if move >= 0 else claim_of(measurement) - move for move in moves), default=0)
 
 
+def _ladder_moved(measurement: RowsPerUnit, numbers: MeasuredNumbers, other: MeasuredNumbers) -> int:
+    """Return how far the cells are moved; beyond the claim where a number of rows that they tell is moved further than C."""
+    (cells, *counts), (others, *other_counts) = numbers.numbers, other.numbers
+    moved = sum(abs(x - y) for x, y in zip(cells, others, strict=True))
+    for bound, (mine,), (theirs,) in zip(_bounds(measurement), counts, other_counts, strict=True):
+        if abs(mine - theirs) > bound.mass:
+            return moved + claim_of(measurement) + abs(mine - theirs)
+    return moved
+
+
 def claim_of(measurement: Measured) -> int:
     """Return how far one unit may move it; where keys are found by units, the square of how far in ℓ2."""
     match measurement:
@@ -136,6 +161,8 @@ def moved_by(measurement: Measured, numbers: MeasuredNumbers, other: MeasuredNum
     """Return how far apart two databases' numbers are, in the norm of the measurement's noise; `other` lacks a unit."""
     if isinstance(measurement, Histogram) and measurement.told_apart is not None:
         return _outermost_moved(measurement, numbers, other)
+    if isinstance(measurement, RowsPerUnit) and measurement.is_by_number:
+        return _ladder_moved(measurement, numbers, other)
     return sum(_norm(measurement, moved) for moved in numbers.moved(other))
 
 

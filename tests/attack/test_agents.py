@@ -216,7 +216,14 @@ _LARGE: Mapping[str, str] = {
 }
 
 
-@pytest.mark.parametrize("statement", _LARGE.values(), ids=_LARGE)
+_SLOW = frozenset({"beside a count", "explained"})
+"""Tried by `make test-all` only: each takes a minute, and the shadow does the work."""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [pytest.param(sql, id=name, marks=[pytest.mark.slow] * (name in _SLOW)) for name, sql in _LARGE.items()],
+)
 def test_a_large_answer_fills_no_memory(site: Site, agents: Agents, statement: str) -> None:
     """Rows beyond a size are left out and counted; a row that is larger by itself is not waited for."""
     agents.peak()

@@ -54,7 +54,7 @@ def test_nothing_is_drawn_on_standard_output() -> None:
         "own = of_tables({}, (), pathlib.Path('spill'), Resources(None, None));"
         "print(own.execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
     assert done.stdout == "[(False,)]\n"
 
 

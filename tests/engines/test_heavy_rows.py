@@ -63,6 +63,28 @@ def test_heavy_rows_are_kept_as_they_are(tmp_path: Path, kind: str, charge: Char
         assert engine.columns("t by who") == {}
 
 
+@pytest.mark.parametrize("most", [None, 0, 10 * 48, 10 * 48 + 50 * 56, 10 * 48 + 80 * 56])
+def test_the_other_rows_stand_apart(tmp_path: Path, most: int | None) -> None:
+    """All rows of units with one row, and no others, whatever is kept: nothing, the units, their rows, or those rows, too."""
+    chosen = {"person": UnitBound("who", 1_000, up_to=1_000)}
+    policy = copying(tmp_path, None, replace(_T, units=chosen)).policy
+    kept = heavy_rows_of(policy)
+    with duckdb.connect() as connection:
+        rows = f"{_ROWS} UNION ALL SELECT NULL, 7, 7"
+        connection.execute(f"ATTACH ':memory:' AS kept; CREATE TABLE t AS {rows}")
+        (keeper,) = row_keepers(policy, lambda name: name, kept)
+        keeper.show(connection)
+        if most is not None:
+            keeper.keep(connection, most)
+        others = keeper.kept.others
+        found = connection.execute(f"SELECT x FROM {others} ORDER BY 1").fetchall()
+        assert found == [(n,) for n in range(40) if n % 40 >= 10]
+        (tables,) = connection.execute(
+            "SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE '%others'"
+        ).fetchall()
+        assert tables == (most == 10 * 48 + 80 * 56,)
+
+
 def test_nobodys_rows_are_not_kept(tmp_path: Path, charge: Charge) -> None:
     """However many they are."""
     rows = "SELECT CASE WHEN n < 3 THEN 'one' END AS who, CAST(n AS INTEGER) AS x FROM range(20) AS r (n)"

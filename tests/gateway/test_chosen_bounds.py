@@ -152,9 +152,14 @@ def test_nothing_but_released_values_depends_on_a_unit(
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT count(*) FROM rides", "SELECT shared, median(fare) FROM rides GROUP BY shared"]
+    ("sql", "fails"),
+    [
+        ("SELECT count(*) FROM rides", 1),
+        ("SELECT count(*), avg(fare) FROM rides", 2),
+        ("SELECT shared, median(fare) FROM rides GROUP BY shared", 1),
+        ("SELECT shared, median(fare) FROM rides GROUP BY shared", 2),
+    ],
 )
-@pytest.mark.parametrize("fails", [1, 2])
 def test_what_fails_is_paid_and_fails_again(
     sql: str, fails: int, rides: Memory, auto: Policy, new_client: NewClient
 ) -> None:
@@ -171,6 +176,23 @@ def test_what_fails_is_paid_and_fails_again(
             client.ask(sql)
     assert sum(charges(client)) == 1
     assert watched.runs == fails
+
+
+def test_a_count_is_told_by_what_chooses(rides: Memory, auto: Policy, new_client: NewClient) -> None:
+    """Its rows say how many units have how many; where it was stored before, or other rows count, the engine is asked."""
+    watched = Watched(rides)
+    client = new_client(watched, policy=auto)
+    for sql, runs in (
+        ("SELECT count(*) FROM rides", 1),
+        ("SELECT shared, count(*) FROM rides GROUP BY shared", 1),
+        ("SELECT median(seats) FROM rides WHERE fare > 15", 2),
+        ("SELECT count(*) FROM rides WHERE fare > 15", 1),
+        ("SELECT count(fare) FROM rides WHERE late", 2),
+        ("SELECT count(*) FROM rides WHERE fare > 16 AND NOT late", 1),
+    ):
+        before = watched.runs
+        client.ask(sql)
+        assert watched.runs - before == runs, sql
 
 
 @pytest.mark.parametrize("asked", ["count(*)", "sum(fare)", "count(*), avg(fare), median(fare)"])
@@ -241,10 +263,17 @@ def test_explain_says_what_chooses_and_what_it_pays(client: Client) -> None:
     assert "at most C rows each; C is chosen privately, up to " in line
 
 
-def test_explain_verbose_has_both_statements(client: Client) -> None:
-    """For C, and with what C is taken for until then."""
-    lines = [str(row[0]).strip() for row in client.ask("EXPLAIN (VERBOSE) SELECT count(*) FROM rides").rows]
-    assert [line.split(":")[0] for line in lines if line.startswith("Engine")] == ["Engine, for C", "Engine"]
+@pytest.mark.parametrize(
+    ("sql", "second"),
+    [
+        ("SELECT count(*) FROM rides", "Engine, where C is known before"),
+        ("SELECT count(*), avg(fare) FROM rides", "Engine"),
+    ],
+)
+def test_explain_verbose_has_both_statements(sql: str, second: str, client: Client) -> None:
+    """For C, and with what C is taken for until then; of a lone count it says when the second one is asked at all."""
+    lines = [str(row[0]).strip() for row in client.ask(f"EXPLAIN (VERBOSE) {sql}").rows]
+    assert [line.split(":")[0] for line in lines if line.startswith("Engine")] == ["Engine, for C", second]
 
 
 def test_too_little_is_refused_before_anything_is_paid(rides: Memory, auto: Policy, new_client: NewClient) -> None:

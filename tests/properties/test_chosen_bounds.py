@@ -21,6 +21,8 @@ from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measurement, as_chosen
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit, rungs
 from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.privacy.release.exact import exact_sums, whole_number
+from dpsql.privacy.release.noisy_ladder import powers_of_two
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements, moves_of_each, plans
 from tests.support.fix_engines import ENGINES, Engines
@@ -260,13 +262,67 @@ def test_what_each_rung_takes_off_is_read_off_exactly(up_to: int, planned: Plann
     assert isinstance(counted, Sums)
     search = RowsPerUnit(replace(counted, bound=replace(counted.bound, up_to=up_to)))
     ladder, units = search.rungs, Counter({1: 3, 2: 1, 5: 2, 7: 1, 21: 1, 399: 1, 1000: 1})
-    below = {n: max((place for place, rung in enumerate(ladder) if rung < n), default=-1) for n in units}
-    cells = search.cells([(below[n], number, number * n) for n, number in units.items()])
+    cells = search.cells([*units.items()])
     assert sum(cells) == search.sensitivity * units.total()
     for rung in ladder:
         read = sum(cell * max(other - rung, 0) for cell, other in zip(cells, ladder, strict=True))
         exact = sum(max(min(n, ladder[-1]) - rung, 0) * number for n, number in units.items())
         assert read == exact * search.sensitivity
+
+
+COUNTS = (
+    "SELECT count(*) FROM rides",
+    "SELECT count(*) FROM rides WHERE fare > 2",
+    "SELECT count(*) FROM rides WHERE late",
+)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("up_to", ENDS)
+@pytest.mark.parametrize("sql", COUNTS)
+def test_a_count_is_told_by_the_rows_that_its_bound_is_chosen_by(
+    sql: str, up_to: int, dialect: str, world: World, tiny: Engines, planned: Planned
+) -> None:
+    """With each C that may be chosen it is the integer that the engine's own statement has, and no unit moves it further."""
+    (counted,) = planned(sql, up_to)
+    assert isinstance(counted, Sums)
+    assert counted.counts_rows
+    ladder, moved = Measured.of(RowsPerUnit(counted), tiny[dialect], world), set[bool]()
+    settled = [counted.settled(rows) for rows in powers_of_two(up_to)[:5]]
+    every = [Measured.of(each, tiny[dialect], world) for each in settled]
+    for rows in _rows(world, sql):
+        tiny[dialect].fill("rides", rows)
+        whole = _told(ladder, settled)
+        assert whole == [each.exact()[()][0] for each in every]
+        for rider in {row["rider"] for row in rows}:
+            tiny[dialect].fill("rides", [row for row in rows if row["rider"] != rider])
+            moves = [abs(a - b) for a, b in zip(whole, _told(ladder, settled), strict=True)]
+            assert all(move <= each.sensitivity for move, each in zip(moves, settled, strict=True))
+            moved |= {move == each.sensitivity for move, each in zip(moves, settled, strict=True)}
+    assert True in moved
+
+
+def _told(ladder: Measured, settled: Sequence[Sums]) -> list[int]:
+    search = ladder.measurement
+    assert isinstance(search, RowsPerUnit)
+    answer = [[*map(whole_number, row)] for row in ladder.rows()]
+    told = (exact_sums(each, [[search.weighed(answer, each.bound)]]) for each in settled)
+    return [exact.coordinates[0][0] for exact in told]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sum(fare) FROM rides",
+        "SELECT count(*), sum(fare) FROM rides",
+        "SELECT paid, count(*) FROM rides GROUP BY 1",
+        "SELECT count(*), count(*) FILTER (WHERE fare > 2) FROM rides",
+        "SELECT count(DISTINCT paid) FROM rides",
+    ],
+)
+def test_nothing_else_is_told_by_them(sql: str, planned: Planned) -> None:
+    """Sums, groups, and counts of some of the rows depend on more than how many rows each unit has."""
+    assert not any(isinstance(part, Sums) and part.counts_rows for part in planned(sql, 2**20))
 
 
 def test_ladders_end_where_they_are_to() -> None:
@@ -309,10 +365,11 @@ def _half(patch: pytest.MonkeyPatch) -> None:
 def _whole_at_both(patch: pytest.MonkeyPatch) -> None:
     """Leave a unit whole at the lower rung, and add its share to the upper one."""
 
-    def cells(search: RowsPerUnit, answer: Sequence[tuple[int, int, int]]) -> list[int]:
+    def cells(search: RowsPerUnit, answer: Sequence[tuple[int, int]]) -> list[int]:
         made = _cells(search, answer)
-        for below, units, _ in answer:
-            if below >= 0:
+        for n, units in answer:
+            if n > 1:
+                below = sum(rung < n for rung in search.rungs) - 1
                 made[min(below, len(made) - 1)] += units * search.sensitivity // 2
         return made
 
@@ -321,8 +378,9 @@ def _whole_at_both(patch: pytest.MonkeyPatch) -> None:
 
 def _gaps_missed(patch: pytest.MonkeyPatch) -> None:
     """Place units by another ladder than they are split by."""
-    right = RowsPerUnit.sql
-    patch.setattr(RowsPerUnit, "sql", lambda search, emitter: right(search, emitter).replace("n <= 4 ", "n <= 9 "))
+    patch.setattr(
+        "dpsql.privacy.measurement.rows_per_unit.bisect_left", lambda ladder, n: sum(r + 5 < n for r in ladder)
+    )
 
 
 def _twice(patch: pytest.MonkeyPatch) -> None:

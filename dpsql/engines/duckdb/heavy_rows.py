@@ -58,9 +58,9 @@ def _of_table(table: Table, catalog: str) -> Mapping[str, HeavyRows]:
 
 def _of_unit(table: Table, column: str, rows: int, catalog: str) -> HeavyRows:
     name = f"{catalog}.main.{quoted(f'{table.name} by {column}')}"
-    in_full, overlap, numbers = (_beside(name, what) for what in ("in full", "overlap", "numbers"))
+    in_full, overlap, others, numbers = (_beside(name, what) for what in ("in full", "overlap", "others", "numbers"))
     number, spread, count = itertools.islice(_names(table), 3)
-    return HeavyRows(name, in_full, f"{overlap}()", numbers, number, spread, count, rows)
+    return HeavyRows(name, in_full, f"{overlap}()", others, numbers, number, spread, count, rows)
 
 
 def _names(table: Table) -> Iterator[str]:
@@ -126,6 +126,9 @@ class RowsOfUnits:
         heavy = f"(SELECT u, u AS number, u AS spread, n FROM ({self._counted}) AS c WHERE n > {self.kept.rows})"  # noqa: S608
         numbers = f"SELECT n, count(*) AS units FROM ({self._counted}) AS c GROUP BY n"  # noqa: S608
         connection.execute(f"CREATE OR REPLACE VIEW {self.kept.numbers} AS {numbers}")
+        few = f"(SELECT u FROM ({self._counted}) AS c WHERE n <= {self.kept.rows})"  # noqa: S608
+        others = f"SELECT {', '.join(self._columns)} FROM {self.source} AS s0 JOIN {few} AS h ON {self._named} = h.u"  # noqa: S608
+        connection.execute(f"CREATE OR REPLACE VIEW {self.kept.others} AS {others}")
         self._let_stand(connection, self._rows(heavy), self._every_row, overlap=1)
 
     def keep(self, connection: duckdb.DuckDBPyConnection, most: int) -> int:
@@ -144,6 +147,7 @@ class RowsOfUnits:
         connection.execute(f"CREATE OR REPLACE TABLE {units} AS {spread}")
         query = f"{self._rows(units)} WHERE h.n > {extent.kept} ORDER BY h.number"
         connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {query}")
+        self._keep_others(connection, units, extent)
         heavy, every, count = f"SELECT * FROM {rows}", self._every_row, quoted(self.kept.count)  # noqa: S608
         if extent.of_all:
             heavy, every = f"{heavy} WHERE {count} > {self.kept.rows}", heavy
@@ -154,6 +158,18 @@ class RowsOfUnits:
             f"CHECKPOINT {self.kept.table.partition('.')[0]}"
         )  # compresses them: texts are then read as numbers of a dictionary
         return extent.size
+
+    def _keep_others(self, connection: duckdb.DuckDBPyConnection, units: str, extent: "Extent") -> None:
+        """Keep the rows of units that are not heavy, if they have room; else they are those whose unit is not listed."""
+        if extent.listed != self.kept.rows:  # where all are listed, which nobody asks for
+            return
+        no_heavy = f"{self._named} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {units} AS h WHERE h.u = {self._named})"  # noqa: S608
+        others = f"SELECT {', '.join(self._columns)} FROM {self.source} AS s0 WHERE {no_heavy}"  # noqa: S608
+        if extent.with_others:
+            rows = _beside(self.kept.table, "rows of others")
+            connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {others}")
+            others = f"SELECT * FROM {rows}"  # noqa: S608
+        connection.execute(f"CREATE OR REPLACE VIEW {self.kept.others} AS {others}")
 
     def extent(self, counts: Sequence[tuple[int, int]], most: int) -> "Extent | None":
         """Return what is kept of so many units with so many rows each, those with most first; None: they are too many."""
@@ -170,7 +186,8 @@ class RowsOfUnits:
             if size + self.width * n * units > most:
                 return Extent(least, n, size)
             size += self.width * n * units
-        return Extent(least, least, size)
+        with_others = least == _MANY and size + self.width * (in_all - of_heavy) <= most  # else nobody asks for them
+        return Extent(least, least, size + self.width * (in_all - of_heavy) * with_others, with_others=with_others)
 
     @property
     def unit_width(self) -> int:
@@ -226,5 +243,7 @@ class Extent:
     """Rows of units with more are kept."""
     size: int
     """About how many bytes all that is."""
+    with_others: bool = False
+    """Whether the other rows are kept, too, apart from them."""
     of_all: bool = False
     """Whether the rows that are summed in full are kept, too: most are heavy, and need not be read from the records."""

@@ -200,7 +200,7 @@ def _scope(
         yield from (f"       {line}" for line in _details(part))
         if statements:
             yield from (f"       Engine, for C: {search.sql}" for search in (part.bound_by,) if search is not None)
-            yield f"       Engine: {part.sql}"
+            yield f"       Engine{', where C is known before' if part.is_told else ''}: {part.sql}"
     if plan.added_up is not None:
         most = max((sum(len(run.places) for run in line) for line in plan.added_up.lines), default=0)
         yield f"     Added up: each of the {len(plan.groups.shown):,} groups is made of at most {most:,} that are measured"

@@ -109,8 +109,11 @@ class BoundedScan:
         several = heavy_units.of_several_rows(every, bound, emitter)
         if several is None:
             return cls(keys, bound, emitter, rows, unit_read=emitter.unit_number(bound.unit) or "")
-        heavy = from_where(every, where, read, bound.unit, emitter, instead={bound.unit.source: several.instead})
-        others = f"(SELECT count(*) {rows}) - (SELECT count(*) {heavy})"
+        heavy, other = (
+            from_where(every, where, read, bound.unit, emitter, instead={bound.unit.source: table})
+            for table in (several.instead, several.others)
+        )
+        others = f"(SELECT count(*) {other})"
         return cls(keys, bound, emitter, heavy, unit_read=several.unit, others=others)
 
     def per_unit(self, rows: str | None = None, number: str = "count(*)") -> UnitNumbers:

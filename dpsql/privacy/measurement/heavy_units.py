@@ -73,6 +73,8 @@ class Marked:
     """The condition for its rows."""
     overlap: str = ""
     """How often heavy units' rows are in that, if it is not once."""
+    others: str = ""
+    """The table of the rows of all other units, if they are kept apart, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def of_several_rows(relation: Relation, bound: Bound, emitter: Emitter) -> Marke
     kept = _rows_apart(relation, bound, emitter)
     if kept is None or kept.rows != 1:
         return None
-    return Marked(None, "TRUE", f"s{bound.unit.source}.{quoted(kept.number)}", kept.table)
+    return Marked(None, "TRUE", f"s{bound.unit.source}.{quoted(kept.number)}", kept.table, others=kept.others)
 
 
 def in_full(

@@ -21,6 +21,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import awaiting
 
@@ -44,6 +45,8 @@ class PricedMeasurement:
     """The measurement by whose release its C is chosen, where it is not declared."""
     chosen: ChosenBound | None = None
     """The C that was chosen by it, as soon as that is known."""
+    is_told: bool = False
+    """Whether its exact numbers are read off the rows by which its C is chosen, where these are measured beside it."""
 
     @property
     def read(self) -> tuple["PricedMeasurement", ...]:
@@ -146,6 +149,7 @@ class _Written:
     sql: str
     asked: "hashlib._Hash"
     search: PricedMeasurement | None
+    is_told: bool = False
 
     @classmethod
     def of(cls, measurement: Measurement, emitter: Emitter) -> "_Written":
@@ -155,7 +159,16 @@ class _Written:
         if measurement.bound.up_to is not None and isinstance(measurement, (Sums, Histogram)):
             search = search_of(measurement, emitter)
             asked.update(search.identity.encode())
-        return cls(sql, asked, search)
+        return cls(sql, asked, search, search is not None and _is_told(measurement, emitter))
+
+
+def _is_told(measurement: Measurement, emitter: Emitter) -> bool:
+    """Return whether a measurement is the number of the very rows by which its C is chosen."""
+    if not isinstance(measurement, Sums) or not measurement.counts_rows or awaiting(measurement.relation):
+        return False
+    relation, where, unit = measurement.relation, measurement.where, measurement.bound.unit
+    every = replace(relation, needed=())  # as for the choice of C
+    return from_where(relation, where, (), unit, emitter) == from_where(every, where, (), unit, emitter)
 
 
 def search_of(measurement: Sums | Histogram, emitter: Emitter, also: int = 1) -> PricedMeasurement:
@@ -207,7 +220,15 @@ def _parts(plan: MeasurementPlan, written: Sequence[_Written]) -> tuple[PricedMe
         rule = selection_rule(measurement) if measurement.epsilon else None
         identity = hashlib.sha256(text.encode()).hexdigest()
         made.append(
-            PricedMeasurement(measurement, written_part.sql, identity, finder, rule=rule, bound_by=written_part.search)
+            PricedMeasurement(
+                measurement,
+                written_part.sql,
+                identity,
+                finder,
+                rule=rule,
+                bound_by=written_part.search,
+                is_told=written_part.is_told,
+            )
         )
     return tuple(made)
 
@@ -217,9 +238,7 @@ def _paying(
 ) -> tuple[PricedMeasurement, ...]:
     """Return the same measurements with the ε of the plan's; without δ little else of them depends on the price."""
     return tuple(
-        PricedMeasurement(
-            part, _paid_for(part, unpaid_part.sql, emitter), unpaid_part.identity, bound_by=unpaid_part.bound_by
-        )
+        replace(unpaid_part, measurement=part, sql=_paid_for(part, unpaid_part.sql, emitter))
         for part, unpaid_part in zip(plan.parts, unpaid, strict=True)
     )
 

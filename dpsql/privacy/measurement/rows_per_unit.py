@@ -18,9 +18,13 @@ be told apart, where each row of it is in one measured row at most (`Owners.once
 rows.
 
 Where not rows are weighed but their norms (see `contribution`), n is what they add up to, in units of the most that one has.
+
+A number of rows by itself, of no groups, depends on how many rows each unit has, and on nothing else. So the engine need not
+be asked for it: whichever C is chosen, it is read off the rows that the ladder was made of (`weighed`).
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -82,30 +86,41 @@ class RowsPerUnit:
         """Return the scale of each cell's noise."""
         return Fraction(self.sensitivity) / self.epsilon
 
+    @property
+    def is_by_number(self) -> bool:
+        """Return whether the engine is asked how many units have each number; of norms nearly each unit has its own."""
+        return self.of.row_norm_of_units == 1 and (not isinstance(self.of, Sums) or self.of.end is None)
+
     def sql(self, emitter: Emitter) -> str:
-        """Return the engine's statement: the rung below, how many units have it, and their rows; the last two as text.
+        """Return the engine's statement: a number of rows, and how many units have it, as text.
 
         Where all rows of a table are asked for, and the engine keeps how many units have how many, that is read. Units
         with one row, which stand at the first rung with any contents, may be counted besides.
 
-        SELECT b, count(*), sum(n) FROM (SELECT CASE WHEN n <= 1 THEN -1 WHEN n <= 2 THEN 0 … END AS b, n FROM
-        (SELECT passenger_id AS u, count(*) AS n FROM trips GROUP BY 1) AS p) AS q GROUP BY b
+        SELECT n, count(*) FROM (SELECT passenger_id AS u, count(*) AS n FROM trips GROUP BY 1) AS p GROUP BY n
+
+        Of norms it has the rung below, how many units have it, and what they have.
+
+        SELECT b, count(*), sum(n) FROM (SELECT CASE WHEN n <= 64 THEN -1 WHEN n <= 256 THEN 0 … END AS b, n FROM …) AS q
+        GROUP BY b
         """
-        norm, dialect, profiled = self.of.row_norm_of_units, emitter.dialect, self._known(emitter)
-        cases = " ".join(f"WHEN n <= {rung * norm} THEN {place - 1}" for place, rung in enumerate(self.rungs))
-        below = f"CASE {cases} ELSE {len(self.rungs) - 1} END AS b"
+        dialect, profiled = emitter.dialect, self._known(emitter)
         if profiled is not None:
-            sums, placed = (
-                (dialect.total("units"), dialect.total("n * units")),
-                f"SELECT {below}, n, units FROM {profiled} AS p",
-            )
+            return f"SELECT n, {dialect.as_text('units')} FROM {profiled} AS p"
+        rows_of_units = self.of.rows_of_units(emitter)
+        every = f"({rows_of_units.select}) AS p"
+        if self.is_by_number:
+            numbers, others = f"SELECT n, {dialect.as_text('count(*)')} FROM {every} GROUP BY n", ("1",)
         else:
-            rows_of_units = self.of.rows_of_units(emitter)
-            sums, placed = ("count(*)", dialect.total("n")), f"SELECT {below}, n FROM ({rows_of_units.select}) AS p"
-        every = f"SELECT b, {', '.join(map(dialect.as_text, sums))} FROM ({placed}) AS q GROUP BY b"
-        if profiled is not None or not rows_of_units.others:
-            return every
-        return f"{every} UNION ALL SELECT -1, {', '.join(map(dialect.as_text, (rows_of_units.others, '0')))}"
+            norm = self.of.row_norm_of_units
+            cases = " ".join(f"WHEN n <= {rung * norm} THEN {place - 1}" for place, rung in enumerate(self.rungs))
+            placed = f"SELECT CASE {cases} ELSE {len(self.rungs) - 1} END AS b, n FROM {every}"
+            sums = ", ".join(map(dialect.as_text, ("count(*)", dialect.total("n"))))
+            numbers, others = f"SELECT b, {sums} FROM ({placed}) AS q GROUP BY b", ("-1",)
+        if not rows_of_units.others:
+            return numbers
+        ends = () if self.is_by_number else (dialect.as_text("0"),)
+        return f"{numbers} UNION ALL SELECT {', '.join((*others, dialect.as_text(rows_of_units.others), *ends))}"
 
     def _known(self, emitter: Emitter) -> str | None:
         """Return the table that says how many units have how many rows, if all rows of a table are asked for."""
@@ -118,7 +133,10 @@ class RowsPerUnit:
         """Return what stands at each rung, in steps, from the rows of `sql` as whole numbers."""
         ladder, whole, norm = self.rungs, self.sensitivity, self.of.row_norm_of_units
         cells = [0] * len(ladder)
-        for below, units, rows in answer:
+        placed = (
+            ((bisect_left(ladder, n) - 1, units, n * units) for n, units in answer) if self.is_by_number else answer
+        )
+        for below, units, rows in placed:
             place = min(max(below, 0), len(ladder) - 1)
             if below < 0 or place == len(ladder) - 1:
                 cells[place] += units * whole
@@ -128,6 +146,13 @@ class RowsPerUnit:
             cells[place + 1] += upper
             cells[place] += units * whole - upper
         return cells
+
+    def weighed(self, answer: Sequence[Sequence[int]], bound: Bound) -> int:
+        """Return what the rows of all units weigh together, from the rows of `sql`, each unit's as `contribution` says.
+
+        Claim: that is the very integer of Σ_rows w, and one unit moves it by C·W at most: it adds n·⌊C·W / max(n, C)⌋.
+        """
+        return sum(units * n * (bound.mass // max(n, bound.rows)) for n, units in answer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from dpsql.frozen import quickly_made
 from dpsql.policy.model import MechanismName
 from dpsql.privacy.features.blocks import Combination, blocks, readable_features, weighed_by_value
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.features.feature import Feature, Shape
+from dpsql.privacy.features.feature import ONE, Feature, Shape
 from dpsql.privacy.features.lattice import FINE, MOST_POINTS, EngineSum, columns, coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import MOST_NORM, Bound, Form, Norms
 from dpsql.privacy.measurement.engine_sql import BoundedScan, numbers_of_units
@@ -166,6 +166,12 @@ class Sums:
     def bounds_rows(self) -> bool:
         """Return whether it is the number of a unit's rows that is bounded."""
         return self.distinct is CountOf.ROWS and not self.weighs_norms and self.end is None
+
+    @property
+    def counts_rows(self) -> bool:
+        """Return whether it is the number of all rows, of no groups, weighed by how many their unit has."""
+        plain = self.features == (ONE,) and not self.groups.keys and not self.delta and self.bound.form is Form.REWEIGHT
+        return plain and self.bounds_rows
 
     def rows_of_units(self, emitter: Emitter) -> UnitNumbers:
         """Return each unit `u` and what it has of what is bounded, `n`: rows, their norms, pairs or values."""

@@ -4,8 +4,9 @@ An engine that keeps something promises this. A text's column holds in every row
 belongs to the units with more rows than it says: it is one number in all rows of such a unit, another one for each of
 them, and NULL in all other rows. A unit's number is in all its rows, another one for each unit, and NULL in nobody's
 rows. Rows that are kept apart are all rows of the units with more than so many in the whole table, and no others: with
-the table's own columns, each row as often as the table has it. The sum in full, where its `count` is at most some n, is
-over all rows, or over those of units with at most n, as `overlap` says. Rows do not change while they are kept.
+the table's own columns, each row as often as the table has it; so are the others' rows. The sum in full, where its
+`count` is at most some n, is over all rows, or over those of units with at most n, as `overlap` says. Rows do not change
+while they are kept.
 
 (CASE WHEN TRY_CAST(s0."fare" * 1747.6e0 AS UINTEGER) … END)  →  s0."dpsql 12"
 """
@@ -32,6 +33,8 @@ class HeavyRows:
     """The table of rows that are summed in full: all, or those of the units that have no more rows than count."""
     overlap: str
     """How often heavy units' rows are in that: 1 or 0."""
+    others: str
+    """The table of the other rows: those of units with no more than `rows` in the whole table."""
     numbers: str
     """The table that says how many `units` have `n` rows in the whole table, of all units."""
     number: str

@@ -57,9 +57,7 @@ def counted(policy: Policy, world: World) -> Sums:
 
 
 def _cells(search: RowsPerUnit, units: Sequence[int]) -> list[int]:
-    counts = Counter(units)
-    below = {n: max((place for place, rung in enumerate(search.rungs) if rung < n), default=-1) for n in counts}
-    return search.cells([(below[n], number, number * n) for n, number in counts.items()])
+    return search.cells([*Counter(units).items()])
 
 
 def _drawn(search: RowsPerUnit, units: Sequence[int], number: int) -> Iterator[NoisyLadder]:
