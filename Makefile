@@ -157,8 +157,8 @@ test-spark: $(VENV)/ok
 # The first tables of docs/speed.md, in some eight minutes; bench-sessions has two, bench-growth an hour
 SPEED = $(PY) -m benchmarks.speed --to docs/speed.md --kept benchmarks/speed/kept.json
 bench: $(VENV)/ok
-	$(SPEED) --part questions --rows 5000000 --engine duckdb --rounds 3
-	$(SPEED) --part questions --rows 1000000 --engine postgres --rounds 3 --part added
+	$(SPEED) --part default --part questions --rows 5000000 --engine duckdb --rounds 3
+	$(SPEED) --part default --part questions --rows 1000000 --engine postgres --rounds 3 --part added
 
 bench-sessions: $(VENV)/ok
 	$(SPEED) --part sessions

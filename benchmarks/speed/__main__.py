@@ -3,6 +3,7 @@
 What was measured before stays on the page, so that it can be put together from several runs: `--kept` names where it lies.
 """
 
+import itertools
 import signal
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from benchmarks.speed.kept import read, written
 from benchmarks.speed.measured import Part, measured
 from benchmarks.speed.page import WAYS_OF_GROWTH, Found, page
 from benchmarks.speed.records import KINDS, Records
+from benchmarks.speed.through import measured_through
 
 _Records = tuple[str, Records, Sequence[Asked]]
 
@@ -32,6 +34,7 @@ _Records = tuple[str, Records, Sequence[Asked]]
 class What(StrEnum):
     """A part of the benchmark."""
 
+    DEFAULT = "default"
     QUESTIONS = "questions"
     UNITS = "units"
     GROUPS = "groups"
@@ -84,6 +87,9 @@ def run(
     with tempfile.TemporaryDirectory(prefix="dpsql-bench-") as name:
         Path(name).chmod(0o711)
         this = _Run(Path(name), [ENGINES[engine] for engine in engines], ways, rounds)
+        for number, engine in itertools.product(rows if What.DEFAULT in parts else (), this.engines):
+            one = measured_through(Path(name) / f"default-{number}-{engine}", number, engine, rounds, told)
+            found = _shown(replace(found, defaults={**found.defaults, one.title: one}), to, kept)
         for part in _questions(this, rows, named) if What.QUESTIONS in parts else ():
             found = _shown(replace(found, parts={**found.parts, part.title: part}), to, kept)
         for part in _growth(this, rows[0], parts, kinds):

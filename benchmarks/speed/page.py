@@ -2,13 +2,14 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 from benchmarks.added import Added
 from benchmarks.speed.asked import BOUNDED, SNAPSHOT, WAYS, Asked, asked
 from benchmarks.speed.clients import Rate
 from benchmarks.speed.measured import Cell, Part
+from benchmarks.speed.through import AUTO, DECLARED, Default
 
 WAYS_OF_GROWTH = (BOUNDED, SNAPSHOT)
 _INTRODUCTION = """\
@@ -71,11 +72,16 @@ class Found:
     """By title: how ratios grow."""
     added: Sequence[Added]
     rates: Sequence[Rate]
+    defaults: Mapping[str, Default] = field(default_factory=dict)
+    """By title: what a client waits for in the default setting."""
 
 
 def page(found: Found) -> str:
     """Return the page in Markdown."""
-    lines = [_INTRODUCTION, "## In short", "", _summary(found)]
+    lines = [_INTRODUCTION]
+    if found.defaults:
+        lines += ["## In the default setting", "", *_defaults(found.defaults), ""]
+    lines += ["## In short", "", _summary(found)]
     for part in found.parts.values():
         lines += ["", f"## {part.title}", "", _conditions(part), "", *_table(part, asked())]
     if found.growth:
@@ -86,6 +92,22 @@ def page(found: Found) -> str:
     if found.rates:
         lines += ["", "## Sessions", "", *_rates(found.rates)]
     return "\n".join([*lines, "", _ABOVE])
+
+
+def _defaults(defaults: Mapping[str, Default]) -> Iterator[str]:
+    yield "The demo's trips and schemas, through the wire: what all of dpsql's processes take to what the plain query takes,"
+    yield "binding, planning, ledger and noise included. Each question is a new one every time. On DuckDB both are time of"
+    yield "the processor. *C chosen* is the default (`max_rows: auto`); for *C = 20* the policy says `max_rows: 20`."
+    for one in defaults.values():
+        yield ""
+        yield f"**{one.title}**, taken on {one.taken}, load {one.load[0]:.1f} to {one.load[1]:.1f}:"
+        yield ""
+        yield f"| question | plain, ms | {AUTO} | {DECLARED} |"
+        yield "|---|---|---|---|"
+        for asked_form in one.questions:
+            auto = asked_form.ratios[AUTO]
+            bold = _number(auto) if auto <= asked_form.aim else f"**{_number(auto)}** (≤ {asked_form.aim:g})"
+            yield f"| {asked_form.about} | {asked_form.plain:,.0f} | {bold} | {_number(asked_form.ratios[DECLARED])} |"
 
 
 def _summary(found: Found) -> str:

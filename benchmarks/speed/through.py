@@ -5,6 +5,7 @@ has paid. All of dpsql's processes count. On DuckDB the processor's time of thei
 PostgreSQL, which works in processes of its own, what the clock says.
 """
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ import psycopg
 
 from benchmarks.peers.measured import DUCKDB, POSTGRES
 from benchmarks.peers.server import serving as with_postgres
+from benchmarks.speed.measured import today
 from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
 from dpsql.wire.protocol.scram import Verifier
@@ -97,7 +99,7 @@ FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """What one question takes."""
+    """What one question takes, all of dpsql included."""
 
     about: str
     plain: float
@@ -107,8 +109,31 @@ class Through:
     aim: float
 
 
-def through(directory: Path, rows: int, engine: str, rounds: int, told: Callable[[str], None]) -> Iterator[Through]:
-    """Ask all questions in turn, in both settings; three rounds more than count warm up."""
+@dataclass(frozen=True, slots=True)
+class Default:
+    """All questions of one engine's records."""
+
+    title: str
+    engine: str
+    questions: Sequence[Through]
+    load: tuple[float, float]
+    """The machine's load in the last minute, before and after."""
+    taken: str
+    """The day."""
+
+
+def measured_through(directory: Path, rows: int, engine: str, rounds: int, told: Callable[[str], None]) -> Default:
+    """Ask all questions in both settings."""
+    before, questions = os.getloadavg()[0], []
+    for one in _through(directory, rows, engine, rounds, told):
+        said = ", ".join(f"{setting} {ratio:.2f}" for setting, ratio in one.ratios.items())
+        told(f"{engine}: {one.about}: plain {one.plain:.1f} ms; {said}")
+        questions.append(one)
+    return Default(f"{rows:,} trips, {engine}", engine, questions, (before, os.getloadavg()[0]), today())
+
+
+def _through(directory: Path, rows: int, engine: str, rounds: int, told: Callable[[str], None]) -> Iterator[Through]:
+    """Ask all questions in turn; three rounds more than count warm up."""
     directory.mkdir(mode=0o711)
     told(f"{rows:,} trips of the demo: writing them")
     file = directory / "taxi.duckdb"

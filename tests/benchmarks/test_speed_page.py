@@ -13,6 +13,7 @@ from benchmarks.speed.kept import read, written
 from benchmarks.speed.measured import Cell, Part
 from benchmarks.speed.page import Found, page
 from benchmarks.speed.records import SPARSE, TEXT, Records
+from benchmarks.speed.through import AUTO, DECLARED, Default, Through
 
 
 def _part(engine: str) -> Part:
@@ -30,6 +31,18 @@ _FOUND = Found(
     {"5 units": replace(_part(DUCKDB), title="5 units")},
     [Added("a count", 12.3, 10.2, 2.14, 4.0)],
     [Rate(64, 2, 24.4, 3100.0, (0.1, 2.5), "2024-05-17", [8.94, 2, 0.5], [0.9, 0.2, 0.3])],
+    {
+        "5 trips, DuckDB": Default(
+            "5 trips, DuckDB",
+            DUCKDB,
+            [
+                Through("a count", 24.4, {AUTO: 3.6, DECLARED: 2.5}, 3.5),
+                Through("all", 36, {AUTO: 2.4, DECLARED: 12.3}, 2.5),
+            ],
+            (0.1, 0.9),
+            "2024-05-18",
+        )
+    },
 )
 _PAGE = page(_FOUND)
 
@@ -39,6 +52,14 @@ def test_a_ratio_above_its_aim_is_said() -> None:
     assert "| f1 COUNT, SUM, AVG | 12 | 2.00 | **5.25** (≤ 2.8) | 0.25 |" in _PAGE
     assert "| f1 COUNT, SUM, AVG | 12 | **2.00** (≤ 1.3) | **5.25** (≤ 5) | **0.25** (≤ 0.2) |" in _PAGE
     assert "| f3 … by zone | 123 |  | 3.00 |  |" in _PAGE
+
+
+def test_the_default_setting_stands_first() -> None:
+    """With the aims of the default, in bold where they are missed."""
+    assert _PAGE.index("## In the default setting") < _PAGE.index("## In short")
+    assert "| a count | 24 | **3.60** (≤ 3.5) | 2.50 |" in _PAGE
+    assert "| all | 36 | 2.40 | 12 |" in _PAGE
+    assert "**5 trips, DuckDB**, taken on 2024-05-18, load 0.1 to 0.9:" in _PAGE
 
 
 def test_the_summary_has_the_median_of_the_questions_and_the_load() -> None:
