@@ -26,6 +26,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.trial.column_bounds import NotProvedError, column_bounds, without_parens
 from dpsql.trial.heavy_apart import HeavyApart
 from dpsql.trial.marks import HeavyMarks, KeptUnits
+from dpsql.trial.named_columns import with_columns_in_place
 from dpsql.trial.statement_parts import (
     FULL_WEIGHT,
     ONE_ROW,
@@ -67,7 +68,8 @@ def is_proved(measurement: object, sql: str, dialect: str, tables: UnitTables) -
     if len(sql) > _LONGEST:
         return False
     try:
-        moved = _Reading(sqlglot.parse_one(sql, dialect=dialect), tables, dialect).moved(measurement)
+        tree = with_columns_in_place(sqlglot.parse_one(sql, dialect=dialect))
+        moved = _Reading(tree, tables, dialect).moved(measurement)
     except Exception:  # noqa: BLE001  (whatever it stumbles over, nothing is proved)
         return False
     return moved <= measurement.sensitivity and measurement.scale * measurement.epsilon >= moved

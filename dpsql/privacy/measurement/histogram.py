@@ -21,13 +21,14 @@ from dpsql.privacy.mechanisms import extreme, quantile_width
 from dpsql.privacy.mechanisms.quantile import OUTER, depth
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import bucket, ordering
+from dpsql.rewrite.emit.clamped_once import with_columns_clamped_once
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.halving import Grid
 from dpsql.rewrite.emit.outermost import outermost
 from dpsql.rewrite.functions.intervals import is_elapsed
 from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.ir.expr import Expr
-from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.ir.relation import Relation, columns_read
 
 BUCKETS = 1024
 """Of what has more values, and not too many groups."""
@@ -202,6 +203,10 @@ class Histogram:
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
+        used = [self.x.expr, self.where, *(key.grouped for key in self.groups.keys)]
+        return with_columns_clamped_once(self._sql, columns_read(self.relation, used), emitter)
+
+    def _sql(self, emitter: Emitter) -> str:
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
         if self.extremes:
             scan = scan.told_apart()

@@ -30,9 +30,10 @@ from dpsql.privacy.measurement.lattice_values import LatticeValues
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.emit.clamped_once import with_columns_clamped_once
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Expr
-from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.ir.relation import Relation, columns_read
 
 
 class CountOf(Enum):
@@ -125,6 +126,10 @@ class Sums:
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, then `columns()` as text."""
+        used = [*self._used(), *self.values, self.where, *(key.grouped for key in self.groups.keys)]
+        return with_columns_clamped_once(self._sql, columns_read(self.relation, used), emitter)
+
+    def _sql(self, emitter: Emitter) -> str:
         match self.distinct:
             case CountOf.ROWS:
                 return self._of_rows(emitter)
@@ -137,10 +142,14 @@ class Sums:
             case CountOf.EACH_VALUE:
                 return self._of_each_value(emitter)
 
-    def _of_rows(self, emitter: Emitter) -> str:
-        used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))] + [
+    def _used(self) -> list[Expr]:
+        """Return the expressions that features and blocks are made of."""
+        return [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))] + [
             *self.block_conditions
         ]
+
+    def _of_rows(self, emitter: Emitter) -> str:
+        used = self._used()
         columns, weighs_norms = self.columns(), self.weighs_norms
         normed, in_steps = weighs_norms or any(c.by_value for c in columns), self.bound.form is not Form.TRUNCATE
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter, normed=normed)

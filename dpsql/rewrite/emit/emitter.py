@@ -3,7 +3,7 @@
 fare / tip  →  (CASE WHEN s0."fare" BETWEEN 0 AND 150 THEN … END / NULLIF(CASE WHEN s0."tip" … END, 0))
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -37,6 +37,8 @@ class Emitter:
     """Returns a table's name as the engine's statements have to write it."""
     kept: Callable[[str], KeptColumns] = nothing_kept
     """Returns what the engine keeps of a table beside its columns."""
+    once: tuple[Ref, ...] = ()
+    """The columns that stand clamped beside their table's, under names (`clamped_once`)."""
     _written: dict[Hashable, tuple[Column, str]] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Texts of columns, by their `id`; the columns are kept beside, so that no other one gets them."""
 
@@ -47,6 +49,8 @@ class Emitter:
         that even a value which another condition excludes must then be within the column's bounds.
         """
         match expr:
+            case Ref() if expr in self.once:
+                return f"s{expr.source}.{quoted(name_of_clamped(expr))}"
             case Ref():
                 return self._remembered(expr, partial(self._clamped, computed=computed), ("clamped", computed))
             case Const():
@@ -55,6 +59,15 @@ class Emitter:
                 return self._apply(expr, computed=computed)
             case _:
                 assert_never(expr)
+
+    def clamping_once(self, columns: Sequence[Ref]) -> "Emitter":
+        """Return what writes some columns by names, and beside their tables' columns what these are."""
+        return self if self.once == tuple(columns) else replace(self, once=tuple(columns))
+
+    def beside(self, columns: Collection[Ref]) -> list[str]:
+        """Return what stands beside a table's own columns for those of `columns` that are clamped once."""
+        plain = replace(self, once=())
+        return [f"{plain.sql(ref)} AS {quoted(name_of_clamped(ref))}" for ref in self.once if ref in columns]
 
     def raw(self, ref: Ref) -> str:
         """Return a column in its stored form, decimals in double precision."""
@@ -242,6 +255,11 @@ class Emitter:
         if not (isinstance(a, Ref) and isinstance(b, Ref) and are_exact_numbers(a, b)):
             return None
         return " = ".join(self.dialect.exact_text(identity(ref, self.dialect)) for ref in (a, b))
+
+
+def name_of_clamped(ref: Ref) -> str:
+    """Return the name of a column in its bounds, where it stands beside its table's own columns."""
+    return f"dpsql {ref.name}"
 
 
 def _not_too_long(text: str) -> str:

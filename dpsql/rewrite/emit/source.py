@@ -92,7 +92,7 @@ def _joined(
     """Return what stands in FROM; what a row of a LEFT JOIN has to have stands in its condition."""
     text = ""
     for index, source in relation.joined.items():
-        scanned = f"{instead[index]} AS s{index}" if index in instead else _scanned(source, index, columns, emitter)
+        scanned = _scanned(source, index, columns, emitter, instead.get(index))
         if not index:
             text = scanned
             continue
@@ -103,8 +103,13 @@ def _joined(
     return text
 
 
-def _scanned(source: Source, index: int, columns: Sequence[Ref], emitter: Emitter) -> str:
-    return f"{_rows(source, frozenset(c.name for c in columns if c.source == index), emitter)} AS s{index}"
+def _scanned(source: Source, index: int, columns: Sequence[Ref], emitter: Emitter, instead: str | None = None) -> str:
+    # In rows that are made the same columns may stand for others.
+    rows = instead or _rows(source, frozenset(c.name for c in columns if c.source == index), emitter.clamping_once(()))
+    beside = emitter.beside([c for c in columns if c.source == index])
+    if not beside:
+        return f"{rows} AS s{index}"
+    return f"(SELECT {', '.join(beside)}, s{index}.* FROM {rows} AS s{index}) AS s{index}"
 
 
 def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:

@@ -1,0 +1,78 @@
+"""Named columns are put back where they are read, and nothing else is taken for one."""
+
+import pytest
+import sqlglot
+
+from dpsql.trial.column_bounds import NotProvedError
+from dpsql.trial.named_columns import with_columns_in_place
+
+
+def _in_place(sql: str) -> str:
+    return str(with_columns_in_place(sqlglot.parse_one(sql, dialect="duckdb")).sql("duckdb"))
+
+
+def _same(sql: str) -> str:
+    return str(sqlglot.parse_one(sql, dialect="duckdb").sql("duckdb"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "plain"),
+    [
+        (
+            "SELECT s0.n + 1 FROM (SELECT (s0.a * 2) AS n, s0.* FROM t AS s0) AS s0 WHERE s0.n > 1",
+            "SELECT ((s0.a * 2)) + 1 FROM t AS s0 WHERE ((s0.a * 2)) > 1",
+        ),
+        (
+            "SELECT s1.n FROM t AS s0 JOIN (SELECT s1.b AS n, s1.* FROM z AS s1) AS s1 ON s0.b = s1.n",
+            "SELECT (s1.b) FROM t AS s0 JOIN z AS s1 ON s0.b = (s1.b)",
+        ),
+        (
+            "SELECT s0.n FROM (SELECT s0.a AS n, s0.* FROM t AS s0) AS s0 WHERE EXISTS(SELECT 1 FROM z AS s1 WHERE s1.b = s0.n)",
+            "SELECT (s0.a) FROM t AS s0 WHERE EXISTS(SELECT 1 FROM z AS s1 WHERE s1.b = (s0.a))",
+        ),
+        (  # another table, whose own column has the name
+            "SELECT s0.n FROM (SELECT s0.a AS n, s0.* FROM t AS s0) AS s0 WHERE EXISTS(SELECT s0.n FROM z AS s0)",
+            "SELECT (s0.a) FROM t AS s0 WHERE EXISTS(SELECT s0.n FROM z AS s0)",
+        ),
+    ],
+)
+def test_it_says_the_same_without_names(sql: str, plain: str) -> None:
+    """Of the nearest table of that name."""
+    assert _in_place(sql) == _same(plain)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(SELECT s0.*, s0.a AS n FROM t AS s0) AS s0",
+        "(SELECT s0.a AS n, s0.* FROM t AS s0 WHERE s0.a > 1) AS s0",
+        "(SELECT DISTINCT s0.a AS n, s0.* FROM t AS s0) AS s0",
+        "(SELECT s0.a AS n, s0.* FROM t AS s0 LIMIT 1) AS s0",
+        "(SELECT s0.a AS n, s0.* FROM t AS s0 JOIN z AS s1 ON TRUE) AS s0",
+        "(SELECT s0.a AS n, s0.b FROM t AS s0) AS s0",
+        "(SELECT s1.a AS n, s1.* FROM t AS s1) AS s0",
+        "(SELECT s0.a AS n, * FROM t AS s0) AS s0",
+    ],
+)
+def test_other_subqueries_stay(source: str) -> None:
+    """They may have other rows, or columns of other things."""
+    sql = f"SELECT s0.n FROM {source}"
+    assert _in_place(sql) == _same(sql)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "max(s0.a) AS n",
+        "row_number() OVER () AS n",
+        "(SELECT 1) AS n",
+        "random_of(s0.a) AS n",
+        "s1.a AS n",
+        "s0.a AS n, s0.b AS n",
+        "s0.a",
+    ],
+)
+def test_what_is_not_of_one_row_is_not_proved(named: str) -> None:
+    """Nor what has no name of its own, or one twice."""
+    with pytest.raises(NotProvedError):
+        _in_place(f"SELECT s0.n FROM (SELECT {named}, s0.* FROM t AS s0) AS s0")
