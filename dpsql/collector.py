@@ -7,12 +7,25 @@ now and every time at more, and now and then at all that was imported.
 
 import atexit
 import gc
+from importlib import import_module
+from types import ModuleType
 
 _YOUNG = 20_000
 """New objects, some megabytes of them, until it looks among these; by itself it would after 700."""
 _TIMES, _ALL = 10, 3
 """How often it looks there until it looks among older ones, and there until it looks among all; by itself ten times: large
 statements that are refused would leave hundreds of megabytes."""
+
+
+def imported(module: str) -> ModuleType:
+    """Import a module with all that it needs, and look for nothing meanwhile: nearly all that is made then stays."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if before:
+            gc.enable()
 
 
 def collect_seldom() -> None:
