@@ -90,7 +90,7 @@ def _config(home: Path) -> Path:
 
 def _forget(config: Path) -> None:
     """Remove all shadows, and what was tried in them."""
-    for place in (config.parent / ".dpsql").glob("shadow*"):
+    for place in (config.parent / ".dpsql").glob("shadow*/"):
         rmtree(place)
     (config.parent / ".dpsql" / "tried").unlink(missing_ok=True)
 

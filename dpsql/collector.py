@@ -29,11 +29,10 @@ def imported(module: str) -> ModuleType:
 
 
 def collect_seldom() -> None:
-    """Let the collector wait for more new objects, and leave alone what there is: it stays until the process ends.
+    """Let the collector wait for more new objects, and leave alone what there is: nearly all of it stays until the end.
 
     At the end it is looked at again: the types of an extension's that remain by then, DuckDB's reports as leaked.
     """
-    gc.collect()
     gc.freeze()
     atexit.unregister(gc.unfreeze)
     atexit.register(gc.unfreeze)
