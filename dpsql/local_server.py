@@ -18,6 +18,9 @@ from dpsql.private_files import make_directory, open_private
 from dpsql.scratch import Scratch
 from dpsql.server import Server
 
+_ONE_QUESTION = 5.0
+"""Seconds within which whoever asks a single question has its answer, and has gone."""
+
 
 def main() -> None:
     """Serve until standard input ends, and say where, or why not."""
@@ -77,7 +80,7 @@ def _claimed(directory: Path) -> Iterator[bool]:
 
 
 async def _until_end(config: Config) -> None:
-    async with Server(config) as server:
+    async with Server(config, read_after=_ONE_QUESTION) as server:
         collect_seldom()
         host, port = server.address
         _say({"host": host, "port": port, "dbname": config.policy.dataset})
