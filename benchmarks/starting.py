@@ -22,6 +22,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.speed.measured import today
 from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
 from dpsql.wire.protocol.scram import Verifier
@@ -47,6 +48,10 @@ class Started:
     clock: float
     processor: float
     """Of all of dpsql's processes, PostgreSQL's included; of whoever asks only where that is dpsql."""
+    load: float
+    """The machine's load in the last minute, afterwards."""
+    taken: str
+    """The day."""
 
 
 def main() -> None:
@@ -78,7 +83,7 @@ def started(rounds: int = ROUNDS) -> Iterator[Started]:
 
 def _median(about: str, start: Callable[[], tuple[float, float]], rounds: int) -> Started:
     clock, processor = zip(*(start() for _ in range(rounds)), strict=True)
-    return Started(about, statistics.median(clock), statistics.median(processor))
+    return Started(about, statistics.median(clock), statistics.median(processor), os.getloadavg()[0], today())
 
 
 def _config(home: Path) -> Path:

@@ -10,6 +10,7 @@ from benchmarks.added import Added
 from benchmarks.speed.clients import Rate
 from benchmarks.speed.measured import Cell, Part
 from benchmarks.speed.page import Found
+from benchmarks.starting import Started
 
 
 def written(found: Found) -> str:
@@ -24,7 +25,8 @@ def read(file: Path | None) -> Found:
     document = json.loads(file.read_text(encoding="utf-8"))
     rates = [Rate(**{**rate, "load": tuple(rate["load"])}) for rate in document["rates"]]
     added = [Added(**one) for one in document["added"]]
-    return Found(_parts(document["parts"]), _parts(document["growth"]), added, rates)
+    begun = [Started(**one) for one in document.get("started", [])]
+    return Found(_parts(document["parts"]), _parts(document["growth"]), added, rates, begun)
 
 
 def _parts(found: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Part]:
