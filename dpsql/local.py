@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from dpsql.collector import imported
 from dpsql.errors import ConfigError
 from dpsql.libpq import OWN
 from dpsql.wire.protocol.scram import Verifier
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from dpsql.frames import AnswerFrame
 
 _USER = "dpsql_local"
-_SERVER = "from dpsql.collector import imported; imported('dpsql.local_server').main()"
+_SERVER = "from dpsql.local import serve; serve()"
 _PATIENCE = 60.0  # seconds for the server to stop
 
 
@@ -82,3 +83,11 @@ def _address(server: subprocess.Popen[str], wanted: dict[str, str]) -> dict[str,
     if "failed" in said:
         raise ConfigError(said["failed"], hint=said["hint"])
     return {key: said[key] for key in ("host", "port", "dbname")}
+
+
+def serve() -> None:
+    """Be the process of such a server, which alone imports it; say so where it can't be imported, or does not start."""
+    try:
+        imported("dpsql.local_server").main()
+    except ConfigError as failed:
+        sys.stdout.write(json.dumps({"failed": failed.message, "hint": failed.hint}) + "\n")

@@ -23,20 +23,17 @@ _ONE_QUESTION = 5.0
 
 
 def main() -> None:
-    """Serve until standard input ends, and say where, or why not."""
-    wanted = json.loads(sys.stdin.readline())
-    try:
-        _serve(load(Path(wanted["config"])), wanted["role"], User(wanted["user"], wanted["role"], wanted["verifier"]))
-    except ConfigError as failed:
-        _say({"failed": failed.message, "hint": failed.hint})
-
-
-def _serve(config: Config, role: str, user: User) -> None:
-    """Serve one user of a role.
+    """Serve until standard input ends, and say where.
 
     Raises:
         ConfigError: there is no such role, or the configuration can't be used.
     """
+    wanted = json.loads(sys.stdin.readline())
+    _serve(load(Path(wanted["config"])), wanted["role"], User(wanted["user"], wanted["role"], wanted["verifier"]))
+
+
+def _serve(config: Config, role: str, user: User) -> None:
+    """Serve one user of a role."""
     if role not in config.policy.roles:
         raise ConfigError(f'{config.file.name}: there is no role "{role}"; roles: {", ".join(config.policy.roles)}')
     with _shadow(config.shadow) as shadow:
@@ -83,10 +80,6 @@ async def _until_end(config: Config) -> None:
     async with Server(config, read_after=_ONE_QUESTION) as server:
         collect_seldom()
         host, port = server.address
-        _say({"host": host, "port": port, "dbname": config.policy.dataset})
+        sys.stdout.write(json.dumps({"host": host, "port": port, "dbname": config.policy.dataset}) + "\n")
+        sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)
-
-
-def _say(what: dict[str, object]) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")
-    sys.stdout.flush()
