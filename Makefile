@@ -158,7 +158,7 @@ test-spark: $(VENV)/ok
 SPEED = $(PY) -m benchmarks.speed --to docs/speed.md --kept benchmarks/speed/kept.json
 bench: $(VENV)/ok
 	$(SPEED) --part default --part questions --rows 5000000 --engine duckdb --rounds 3
-	$(SPEED) --part default --part questions --rows 1000000 --engine postgres --rounds 3 --part added
+	$(SPEED) --part default --part questions --rows 1000000 --engine postgres --rounds 3 --part added --part starting
 
 bench-sessions: $(VENV)/ok
 	$(SPEED) --part sessions

@@ -7,6 +7,8 @@ now and every time at more, and now and then at all that was imported.
 
 import atexit
 import gc
+from importlib import import_module
+from types import ModuleType
 
 _YOUNG = 20_000
 """New objects, some megabytes of them, until it looks among these; by itself it would after 700."""
@@ -15,12 +17,22 @@ _TIMES, _ALL = 10, 3
 statements that are refused would leave hundreds of megabytes."""
 
 
+def imported(module: str) -> ModuleType:
+    """Import a module with all that it needs, and look for nothing meanwhile: nearly all that is made then stays."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if before:
+            gc.enable()
+
+
 def collect_seldom() -> None:
-    """Let the collector wait for more new objects, and leave alone what there is: it stays until the process ends.
+    """Let the collector wait for more new objects, and leave alone what there is: nearly all of it stays until the end.
 
     At the end it is looked at again: the types of an extension's that remain by then, DuckDB's reports as leaked.
     """
-    gc.collect()
     gc.freeze()
     atexit.unregister(gc.unfreeze)
     atexit.register(gc.unfreeze)

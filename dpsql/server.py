@@ -16,7 +16,7 @@ from dpsql.accounting.ledger import Way
 from dpsql.accounting.sliding import ReadDays
 from dpsql.assembly import contents_of, drop_roles, entries_of, gateway_of, listener_of, roles_of, start_shadow
 from dpsql.engines.base import Engine, NoEngine
-from dpsql.engines.open import is_altered, open_altered, open_engine
+from dpsql.engines.open import is_altered, open_altered, open_engine, read_kept
 from dpsql.errors import DpsqlError
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway
@@ -59,9 +59,14 @@ _PAUSE = 5.0
 class Server:
     """Serves one configuration: `async with Server(config) as server: …`."""
 
-    def __init__(self, config: Config, ledger: Way = Way.AS_IT_IS, post: Post | None = None) -> None:
-        """Serve `config`, at a `post` among several processes; `ledger` is how its owner allows it to be opened."""
-        self._config, self._way, self._post = config, ledger, post
+    def __init__(
+        self, config: Config, ledger: Way = Way.AS_IT_IS, post: Post | None = None, read_after: float = 0
+    ) -> None:
+        """Serve `config`, at a `post` among several processes; `ledger` is how its owner allows it to be opened.
+
+        After so many seconds the engine reads what it keeps in memory, which takes longer than a few questions.
+        """
+        self._config, self._way, self._post, self._read_after = config, ledger, post, read_after
         self._stack = AsyncExitStack()
         self._pages = ServedPages()
         self._on_shadow_thread = ShadowThread()
@@ -226,7 +231,7 @@ class Server:
         check_parser()
         self._shares = Shares.of(most())
         config = self._config
-        self._engine = open_engine(config)
+        self._engine = open_engine(config, ahead=False)
         self._stack.callback(lambda: self._engine.close())  # noqa: PLW0108  (which it is then)
         self._stack.callback(self._retired.close)
         self._public = read_public(config.policy, self._engine)
@@ -253,6 +258,12 @@ class Server:
         if config.snapshot is not None:
             keeper = SnapshotKeeper(serving, self._serve_copy)
             self._stack.push_async_callback(keeper.stop)
+        reading = asyncio.get_running_loop().call_later(self._read_after, self._read_kept, self._engine)
+        self._stack.callback(reading.cancel)
+
+    def _read_kept(self, engine: Engine) -> None:
+        """Read what the engine keeps, while it answers from the records."""
+        asyncio.get_running_loop().run_in_executor(None, read_kept, engine)
 
     def _contents_of(self, config: Config, public: Public, engine: Engine) -> str:
         """Return what the shadow's tables depend on beside the policy; each copy of the records begins an epoch."""

@@ -21,7 +21,7 @@ ORDER = (
     frozenset({"canaries", "demo"}),
     frozenset({"dpsql"}),
     frozenset({"local"}),
-    frozenset({"frames", "noising"}),
+    frozenset({"frames", "local_server", "noising"}),
     frozenset({"server", "supervisor"}),
     frozenset({"open_books", "reloading", "served_metrics", "served_pages"}),
     frozenset({"assembly"}),

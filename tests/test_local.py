@@ -1,6 +1,8 @@
 """`dpsql.connect`: an ordinary connection, whose server comes and goes with it."""
 
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from tests.clients.site import configure
 def config() -> Iterator[Path]:
     """Give a configuration with a few trips."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-local-"))
+    directory.chmod(0o711)
     yield configure(directory)
     shutil.rmtree(directory, ignore_errors=True)
 
@@ -29,12 +32,13 @@ def left(config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = config.parent / "temporary"
     place.mkdir(mode=0o711)
     monkeypatch.setenv("TMPDIR", str(place))
-    connection = dpsql.connect(config, role="analyst")
-    server, connection._server = connection._server, None
-    assert server is not None
-    server.kill()
-    server.communicate()
-    connection.close()
+    with dpsql.connect(config, role="analyst"):  # which has the place that is kept
+        connection = dpsql.connect(config, role="analyst")
+        server, connection._server = connection._server, None
+        assert server is not None
+        server.kill()
+        server.communicate()
+        connection.close()
     assert list(place.glob("dpsql-*"))
     return place
 
@@ -57,6 +61,36 @@ def test_connection_asks_and_leaves_nothing(config: Path, left: Path) -> None:
     assert server is not None
     assert server.returncode == 0
     assert list(left.glob("dpsql-*")) == []
+
+
+def test_shadow_stays_for_the_next(config: Path) -> None:
+    """To make one takes as long as all the rest; a server beside another has one of its own, which goes with it."""
+    cluster = config.parent / "shadow-local" / "cluster"
+    with dpsql.connect(config, role="analyst"):
+        first = cluster.read_text()
+        with dpsql.connect(config, role="analyst") as beside:
+            assert beside.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+    with dpsql.connect(config, role="analyst") as connection:
+        assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+    assert cluster.read_text() == first
+
+
+def test_place_where_nothing_can_be_kept(config: Path) -> None:
+    """The shadow goes with its server then."""
+    lock = config.parent / "elsewhere-local.lock"
+    lock.mkdir()
+    moved = config.with_name("moved.yaml")
+    moved.write_text(config.read_text().replace("directory: shadow", "directory: elsewhere"))
+    with dpsql.connect(moved, role="analyst") as connection:
+        assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+    assert not lock.with_suffix("").exists()
+
+
+def test_caller_does_not_import_the_server() -> None:
+    """It would be imported twice: by whoever connects, and in the server's own process."""
+    program = "import sys, dpsql; dpsql.connect; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    assert {"dpsql.server", "dpsql.policy", "duckdb", "sqlglot", "pydantic"}.isdisjoint(done.stdout.split())
 
 
 def test_role_that_is_not_there_is_named(config: Path) -> None:

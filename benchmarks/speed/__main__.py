@@ -27,6 +27,7 @@ from benchmarks.speed.measured import Part, measured
 from benchmarks.speed.page import WAYS_OF_GROWTH, Found, page
 from benchmarks.speed.records import KINDS, Records
 from benchmarks.speed.through import measured_through
+from benchmarks.starting import started
 
 _Records = tuple[str, Records, Sequence[Asked]]
 
@@ -40,6 +41,7 @@ class What(StrEnum):
     GROUPS = "groups"
     ADDED = "added"
     SESSIONS = "sessions"
+    STARTING = "starting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,9 @@ def run(
     if What.SESSIONS in parts:
         told("sessions")
         found = _shown(replace(found, rates=rates(seconds)), to, kept)
+    if What.STARTING in parts:
+        told("starting")
+        found = _shown(replace(found, started=list(started())), to, kept)
     if to is None:
         typer.echo(page(found))
 

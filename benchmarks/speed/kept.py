@@ -11,6 +11,7 @@ from benchmarks.speed.clients import Rate
 from benchmarks.speed.measured import Cell, Part
 from benchmarks.speed.page import Found
 from benchmarks.speed.through import Default, Through
+from benchmarks.starting import Started
 
 
 def written(found: Found) -> str:
@@ -25,8 +26,9 @@ def read(file: Path | None) -> Found:
     document = json.loads(file.read_text(encoding="utf-8"))
     rates = [Rate(**{**rate, "load": tuple(rate["load"])}) for rate in document["rates"]]
     added = [Added(**one) for one in document["added"]]
+    begun = [Started(**one) for one in document.get("started", [])]
     defaults = {title: _default(one) for title, one in document.get("defaults", {}).items()}
-    return Found(_parts(document["parts"]), _parts(document["growth"]), added, rates, defaults)
+    return Found(_parts(document["parts"]), _parts(document["growth"]), added, rates, begun, defaults)
 
 
 def _default(found: Mapping[str, Any]) -> Default:

@@ -10,6 +10,7 @@ from benchmarks.speed.asked import BOUNDED, SNAPSHOT, WAYS, Asked, asked
 from benchmarks.speed.clients import Rate
 from benchmarks.speed.measured import Cell, Part
 from benchmarks.speed.through import AUTO, DECLARED, Default
+from benchmarks.starting import Started
 
 WAYS_OF_GROWTH = (BOUNDED, SNAPSHOT)
 _INTRODUCTION = """\
@@ -59,6 +60,17 @@ _ABOVE = """\
   another. The version of the 24th was run there in the same hour. It gave 22, 14 and 17 new answers with one process, and 18,
   22 and 22 with two; repeated ones were 235, 384 and 209, and 134, 510 and 504. On its own day it had 76 to 94 new and 633 to
   1,301 repeated ones.
+- *Two processes*, in the table above, take more of the processor for a new answer than one, and twice as much of the
+  PostgreSQL. Each planned again all that the other had answered, since its next question might be read off it. It was
+  19.4 + 2.8 ms with one and 24.3 + 4.9 with two (2026-11-29, 8 sessions, in turn). Now only what may tell something is
+  planned again. One takes 18.9 + 2.8 and two 17.8 + 2.7, for a repeated one 2.0 + 0.5 and 1.8 + 0.4. Other work kept the
+  two cores busy meanwhile, at a load of 6 to 8. Beside it two processes gave 69 to 71 new answers a second where one gave
+  49, and 624 to 665 repeated ones for 483 to 523. That is 1.4 and 1.3 times as many; 1.7 were aimed at. What they give
+  with two cores of their own, and the clients on others, was not measured.
+- *Starting.* Half of `dpsql query` is for importing what answers, and a quarter of that for making data classes. Before
+  this was looked at `dpsql query` took 5.5 to 5.8 s of the processor and `dpsql serve` 2.7 to 3.5 (2026-11-28, at a load
+  of 10). Everything was imported twice for a query, a PostgreSQL was made, and the rows of heavy units were read before
+  the answer.
 """
 
 
@@ -72,6 +84,7 @@ class Found:
     """By title: how ratios grow."""
     added: Sequence[Added]
     rates: Sequence[Rate]
+    started: Sequence[Started] = ()
     defaults: Mapping[str, Default] = field(default_factory=dict)
     """By title: what a client waits for in the default setting."""
 
@@ -91,6 +104,8 @@ def page(found: Found) -> str:
         lines += ["", "## One question", "", *_added(found.added)]
     if found.rates:
         lines += ["", "## Sessions", "", *_rates(found.rates)]
+    if found.started:
+        lines += ["", "## Starting", "", *_started(found.started)]
     return "\n".join([*lines, "", _ABOVE])
 
 
@@ -190,6 +205,18 @@ def _rates(rates: Sequence[Rate]) -> Iterator[str]:
             " + ".join(f"{ms:.1f}" for ms in takes) or "not taken" for takes in (rate.new_takes, rate.repeated_takes)
         )
         yield f"| {asking} | {rate.new:,.0f} | {new} | {rate.repeated:,.0f} | {repeated} | {load} | {rate.taken} |"
+
+
+def _started(started: Sequence[Started]) -> Iterator[str]:
+    yield "Seconds to the first answer at the median: by the clock, and of the processor for all of dpsql's processes, those"
+    yield "included that have ended. Each is a new one about the demo's million trips in DuckDB. Aims, where the PostgreSQL"
+    yield "without records is there from the last time: 2 s by the clock for `dpsql serve`, 1.5 s of the processor for"
+    yield "`dpsql query`."
+    yield ""
+    yield "| | by the clock | of the processor | load | taken |"
+    yield "|---|---|---|---|---|"
+    for one in started:
+        yield f"| {one.about} | {one.clock:.2f} | {one.processor:.2f} | {one.load:.1f} | {one.taken} |"
 
 
 def _conditions(part: Part) -> str:

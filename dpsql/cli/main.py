@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import log_to_standard_error
+from dpsql.collector import imported
 from dpsql.libpq import forget_sent_settings
 
 
@@ -168,7 +168,7 @@ class _Commands(Mapping[str, Any]):
 @with_exit_code
 def _imported(module: str, function: str) -> Any:
     """Return a command's function: where dpsql can't work with what is installed, its import says so."""
-    return getattr(import_module(f"dpsql.cli.commands.{module}"), function)
+    return getattr(imported(f"dpsql.cli.commands.{module}"), function)
 
 
 def _worded(command: Any) -> Any:

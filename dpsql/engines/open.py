@@ -15,10 +15,11 @@ from dpsql.policy.config import Config
 _LOG = logging.getLogger("dpsql.engine")
 
 
-def open_engine(config: Config) -> Engine:
+def open_engine(config: Config, *, ahead: bool = True) -> Engine:
     """Open the engine that answers, and see that it has the tables that the policy declares.
 
-    Where the configuration wants a copy of the records, and there is none that may be used, one is made first.
+    Where the configuration wants a copy of the records, and there is none that may be used, one is made first. What is kept
+    in memory beside files is read `ahead` of all questions, or by `read_kept`.
 
     Raises:
         ConfigError: it can't be opened or reached, can be written to, is not admitted, or lacks tables and columns.
@@ -29,11 +30,17 @@ def open_engine(config: Config) -> Engine:
             see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
         check_tables(config.policy, engine)
         if isinstance(engine, DuckDb) and config.snapshot is None:
-            engine.keep_heavy_rows(config.policy)
+            engine.keep_heavy_rows(config.policy, read=ahead)
     except BaseException:
         engine.close()
         raise
     return engine
+
+
+def read_kept(engine: Engine) -> None:
+    """Read what an engine keeps in memory beside its files, which it may be asked about meanwhile."""
+    if isinstance(engine, DuckDb):
+        engine.read_heavy_rows()
 
 
 def is_altered(engine: Engine) -> bool:

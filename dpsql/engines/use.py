@@ -37,6 +37,11 @@ class Use:
             self._over = True
             self._tidy()
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether nobody is taken in any more."""
+        return self._over
+
     def _tidy(self) -> None:
         if self._over and not self._users and self._remove is not None:
             remove, self._remove = self._remove, None

@@ -27,14 +27,17 @@ from dpsql.gateway.request import Request
 from dpsql.gateway.written_questions import written_question
 from dpsql.interrupt import interruptible, stop_if_cancelled
 from dpsql.policy.model import Period, Policy
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow, whole_number
 from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.released import release_of
 from dpsql.question import Asker
+from dpsql.rewrite.analysis.told.same_rows import condition_words
 from dpsql.trial.form import form_of
 
 _LOG = logging.getLogger("dpsql.gateway")
@@ -269,7 +272,7 @@ class Measuring:
         """
         request = ready.request
         payer = account(self.policy, request.asker)
-        question = written_question(request)
+        question = written_question(request, _words(ready.priced))
         with self.ledger.open_statement(
             payer, request.question.text, ready.items, ready.prepare, request.cancellation, question
         ) as statement:
@@ -335,3 +338,10 @@ def account(policy: Policy, asker: Asker) -> Account:
     """Return who pays for what somebody asks."""
     role = policy.roles[asker.role]
     return Account(asker.user, role, policy.budgets[role.protects])
+
+
+def _words(priced: PricedPlan) -> Iterator[frozenset[object]]:
+    """Yield the words of what holds of each measurement's rows, where others may be read off it."""
+    for part in priced.measurements:
+        if isinstance(part.measurement, (Sums, Histogram)):
+            yield condition_words(part.measurement.relation, part.measurement.where)

@@ -14,6 +14,7 @@ from benchmarks.speed.measured import Cell, Part
 from benchmarks.speed.page import Found, page
 from benchmarks.speed.records import SPARSE, TEXT, Records
 from benchmarks.speed.through import AUTO, DECLARED, Default, Through
+from benchmarks.starting import Started
 
 
 def _part(engine: str) -> Part:
@@ -31,6 +32,7 @@ _FOUND = Found(
     {"5 units": replace(_part(DUCKDB), title="5 units")},
     [Added("a count", 12.3, 10.2, 2.14, 4.0)],
     [Rate(64, 2, 24.4, 3100.0, (0.1, 2.5), "2024-05-17", [8.94, 2, 0.5], [0.9, 0.2, 0.3])],
+    [Started("`dpsql serve`", 1.234, 1.5, 0.25, "2024-05-18")],
     {
         "5 trips, DuckDB": Default(
             "5 trips, DuckDB",
@@ -73,6 +75,7 @@ def test_growth_questions_and_sessions_are_told() -> None:
     assert "| a count | 12.3 | 10.2 | 2.1 | 4.0 |" in _PAGE
     assert "| 5 units | COUNT, SUM, AVG by zone | 123 | 3.00 |  | 1.5 | 2024-05-16 |" in _PAGE
     assert "| 2 | 64 | 24 | 8.9 + 2.0 + 0.5 | 3,100 | 0.9 + 0.2 + 0.3 | 0.1 to 2.5 | 2024-05-17 |" in _PAGE
+    assert "| `dpsql serve` | 1.23 | 1.50 | 0.2 | 2024-05-18 |" in _PAGE
 
 
 def test_what_was_measured_before_is_kept(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
+from time import sleep
 
 import duckdb
 import pytest
@@ -13,7 +15,7 @@ from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.duckdb import heavy_rows
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.heavy_rows import Extent, RowsOfUnits, heavy_rows_of, row_keepers
-from dpsql.engines.open import open_engine
+from dpsql.engines.open import open_engine, read_kept
 from dpsql.errors import EngineFailed, EngineNotReady
 from dpsql.policy.config import DuckDbFile, DuckDbTables
 from dpsql.policy.model import SqlType, UnitBound
@@ -34,12 +36,12 @@ _HEAVY = [(n, 5) for n in range(200) if n % 40 < 10]
 _KINDS = ("duckdb", "parquet", "csv")
 
 
-def _opened(folder: Path, kind: str, rows: str = _ROWS) -> DuckDb:
+def _opened(folder: Path, kind: str, rows: str = _ROWS, *, ahead: bool = True) -> DuckDb:
     """Write the records into files of a kind, and open them to be asked."""
     file = folder / f"t.{kind}"
     _write(file, rows)
     source = DuckDbFile(file) if kind == "duckdb" else DuckDbTables({"t": file})
-    engine = open_engine(replace(copying(folder, source, _T), snapshot=None))
+    engine = open_engine(replace(copying(folder, source, _T), snapshot=None), ahead=ahead)
     assert isinstance(engine, DuckDb)
     return engine
 
@@ -49,6 +51,46 @@ def _write(file: Path, rows: str) -> None:
         connection.execute(f"CREATE TABLE t AS {rows}")
         if file.suffix != ".duckdb":
             connection.execute(f"COPY t TO '{file}'")
+
+
+def _is_read(engine: DuckDb) -> bool:
+    """Return whether the rows are in a table of their own."""
+    return bool(engine._connection.execute("FROM duckdb_tables() WHERE database_name = 'kept'").fetchall())
+
+
+def test_what_is_not_read_yet_is_found_each_time(tmp_path: Path, charge: Charge) -> None:
+    """Statements that are ready have the same rows after it was read, and so have the next."""
+    with closing(_opened(tmp_path, "duckdb", ahead=False)) as engine:
+        assert not _is_read(engine)
+        assert run(engine, _NUMBERS, charge) == [(1, 30), (5, 10)]
+        sql = 'SELECT CAST(x AS BIGINT), CAST("dpsql 3" AS BIGINT) FROM kept.main."t by who" ORDER BY x'
+        with engine.ready([sql], timeout=10, cancellation=Cancellation()) as prepared:
+            read_kept(engine)
+            assert _is_read(engine)
+            assert prepared.run(sql, charge) == _HEAVY
+        assert run(engine, sql, charge) == _HEAVY
+        assert run(engine, _NUMBERS, charge) == [(1, 30), (5, 10)]
+
+
+def test_what_is_closed_is_not_read(tmp_path: Path) -> None:
+    """Neither from the beginning nor to the end: whoever stops a server does not wait for it."""
+    engine = _opened(tmp_path, "duckdb", ahead=False)
+    with engine._use:
+        engine.close()
+        read_kept(engine)
+        assert not _is_read(engine)
+    folder = tmp_path / "large"
+    folder.mkdir()
+    many = "SELECT 'u' || n % 900000 AS who, CAST(n % 7 AS INTEGER) AS x FROM range(3000000) AS r (n)"
+    engine = _opened(folder, "duckdb", many, ahead=False)
+    with engine._use:
+        reading = Thread(target=read_kept, args=[engine])
+        reading.start()
+        while engine._reading is None:
+            sleep(0)
+        engine.close()
+        reading.join()
+        assert not engine._connection.execute("FROM duckdb_views() WHERE sql LIKE '%: rows%'").fetchall()
 
 
 @pytest.mark.parametrize("kind", _KINDS)

@@ -12,8 +12,17 @@ def children(pid: int) -> list[int]:
 
 def seconds_worked(pid: int) -> float:
     """Return how long a process has had a processor."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(_ticks(pid)[:2]) / os.sysconf("SC_CLK_TCK")
+
+
+def seconds_with_children(pid: int) -> float:
+    """Return how long a process has had a processor, and its children that are done."""
+    return sum(_ticks(pid)) / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(pid: int) -> list[int]:
+    """Return the ticks of a process, of the user's and of the system's, and then the same of its children that are done."""
+    return [int(field) for field in Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[11:15]]
 
 
 def descriptors(pid: int) -> int:

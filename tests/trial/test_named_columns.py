@@ -27,7 +27,10 @@ def _same(sql: str) -> str:
             "SELECT (s1.b) FROM t AS s0 JOIN z AS s1 ON s0.b = (s1.b)",
         ),
         (
-            "SELECT s0.n FROM (SELECT s0.a AS n, s0.* FROM t AS s0) AS s0 WHERE EXISTS(SELECT 1 FROM z AS s1 WHERE s1.b = s0.n)",
+            (
+                "SELECT s0.n FROM (SELECT s0.a AS n, s0.* FROM t AS s0) AS s0"
+                " WHERE EXISTS(SELECT 1 FROM z AS s1 WHERE s1.b = s0.n)"
+            ),
             "SELECT (s0.a) FROM t AS s0 WHERE EXISTS(SELECT 1 FROM z AS s1 WHERE s1.b = (s0.a))",
         ),
         (  # another table, whose own column has the name

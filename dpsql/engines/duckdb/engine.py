@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -14,14 +14,14 @@ import duckdb
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.constraints import Constraints, enforced_columns
 from dpsql.engines.duckdb.files import TableFile, Watched
-from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
+from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows, read_heavy_rows, row_keepers
 from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
 from dpsql.engines.duckdb.optimizers import CAREFULLY
 from dpsql.engines.duckdb.prepared import DuckPrepared, no_statements, ready_statements
 from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
-from dpsql.errors import ConfigError, EngineNotReady
+from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.config import Resources
 from dpsql.policy.model import Policy, Table, UniqueKey, Value
 from dpsql.policy.table_name import PUBLIC, TableName
@@ -55,6 +55,8 @@ class DuckDb:
     _kept_of: Policy | None = None
     """Of which tables and units rows are kept apart."""
     _kept: Mapping[str, KeptColumns] = MappingProxyType({})
+    _reading: duckdb.DuckDBPyConnection | None = None
+    """Reads the rows of units with many rows."""
     _careful: duckdb.DuckDBPyConnection | None = None
     """Runs a statement again at which DuckDB has failed by a mistake of its own, once it has."""
 
@@ -105,17 +107,28 @@ class DuckDb:
         )
         return {name: _CHECKED if kind == "JSON" and self._catalog == MEMORY else kind for name, kind in kinds.items()}
 
-    def keep_heavy_rows(self, policy: Policy) -> None:
+    def keep_heavy_rows(self, policy: Policy, *, read: bool = True) -> None:
         """Read the rows of units with many rows, which statements then find beside the records; it can't fail by a row.
+
+        Where they are not `read` yet, statements find them each time, until `read_heavy_rows` is done.
 
         Raises:
             ConfigError: the tables are not those that the policy declares.
         """
         self._kept_of, self._kept = policy, heavy_rows_of(policy)
         try:
-            self._with_heavy_rows(self._connection)
+            self._with_heavy_rows(self._connection, read=read)
         except duckdb.Error as error:
             raise ConfigError(f"DuckDB does not read the tables as they are declared: {error}") from error
+
+    def read_heavy_rows(self) -> None:
+        """Read these rows while statements run already; when the engine is closed, that ends."""
+        with suppress(EngineAway, duckdb.Error), self._use, closing(self._connection.cursor()) as cursor:
+            self._reading = cursor
+            if self._kept_of is not None:
+                every = row_keepers(self._kept_of, self.named, self._kept)
+                read_heavy_rows(cursor, every, lambda: self._use.is_over)
+                self._statements.clear()
 
     def _with_heavy_rows(
         self, connection: duckdb.DuckDBPyConnection, *, read: bool = True
@@ -235,8 +248,11 @@ class DuckDb:
             return prepared.rows(sql)
 
     def close(self) -> None:
-        """Close the file; what runs may end."""
+        """Close the file; what runs may end, but for reading ahead."""
         self._use.end()
+        if self._reading is not None:
+            with suppress(duckdb.Error):  # it is closed
+                self._reading.interrupt()
 
     def _facts(self, sql: str, table: str) -> list[tuple[Any, ...]]:
         schema, name = self._place(table)

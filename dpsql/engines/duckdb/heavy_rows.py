@@ -1,15 +1,15 @@
 """The rows of units with many rows, kept in memory beside the files that they are of, for as long as these stay open.
 
 Statements weigh these rows, and add up all others as they are; without them each statement would first find out whose
-they are, by counting everybody's. They are read once, when the engine is opened to be asked, and belong to the files
-as they were then: `Watched` knows the state from before, and sees before and after each measurement that it is so
-still. The policy decides whose rows they are, and from how many on.
+they are, by counting everybody's. They are read once, when the engine is opened to be asked or soon after, and belong
+to the files as they were when these were opened: `Watched` knows that state, and sees before and after each measurement
+that it is so still. The policy decides whose rows they are, and from how many on.
 
 Nothing of how many such rows there are is seen outside: their name stands for a view, with any rows behind it. Where
 they would take too much memory, that is the rows of the units with most and, in the records, those of the others; of
 which DuckDB reads the former alone where more rows count. Where most rows are heavy, all are kept, and what is summed
-in full is those of the other units alone. Where anything fails, heavy units are found each time. A statement is the
-same text, and has the same answer, whichever it is.
+in full is those of the other units alone. Where anything fails, and until they are read, heavy units are found each
+time. A statement is the same text, and has the same answer, whichever it is.
 """
 
 import itertools
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Timer
+from time import sleep
 
 import duckdb
 
@@ -37,6 +38,8 @@ _PATIENCE = 60.0
 """Seconds that reading all of them may take; then those that are not read are found each time."""
 _COMPUTED = f"SELECT view_name FROM duckdb_views() WHERE database_name = '{ATTACHED}'"  # noqa: S608  # a name of ours
 """The views of an attached file, whose rows are made each time."""
+_ATTEMPTS, _PAUSE = 20, 0.1
+"""How often it is tried to compress what is kept, and the seconds between."""
 _PART = 8
 """The part of DuckDB's memory that they may take, all together."""
 
@@ -89,13 +92,22 @@ def keep_heavy_rows(
     every = row_keepers(policy, named, kept)
     for rows in every:
         rows.show(connection)
-    computed = {name for (name,) in connection.execute(_COMPUTED).fetchall()}  # which may take for ever
+    if read:
+        read_heavy_rows(connection, every, lambda: False)
+
+
+def read_heavy_rows(
+    connection: duckdb.DuckDBPyConnection, every: "Sequence[RowsOfUnits]", over: Callable[[], bool]
+) -> None:
+    """Read what views have stood for so far, also while statements run that find these; until it is `over`."""
     left, stop = memory_of(connection) // _PART, Timer(_PATIENCE, connection.interrupt)
     stop.start()
     try:
-        for rows in every if read else ():
+        computed = {name for (name,) in connection.execute(_COMPUTED).fetchall()}  # which may take for ever
+        for rows in every:
             with suppress(duckdb.Error):  # which may be about rows, as where memory does not suffice: the views stay
-                left -= rows.keep(connection, left) if rows.table.name not in computed and stop.is_alive() else 0
+                wanted = rows.table.name not in computed and stop.is_alive() and not over()
+                left -= rows.keep(connection, left) if wanted else 0
     finally:
         stop.cancel()
 
@@ -154,9 +166,7 @@ class RowsOfUnits:
         elif extent.kept > extent.listed:
             heavy = f"{heavy} UNION ALL {self._rows(units)} WHERE h.n <= {extent.kept}"
         self._let_stand(connection, heavy, every, overlap=0 if extent.of_all else 1)
-        connection.execute(
-            f"CHECKPOINT {self.kept.table.partition('.')[0]}"
-        )  # compresses them: texts are then read as numbers of a dictionary
+        _compress(connection, self.kept.table.partition(".")[0])
         return extent.size
 
     def _keep_others(self, connection: duckdb.DuckDBPyConnection, units: str, extent: "Extent") -> None:
@@ -231,6 +241,15 @@ class RowsOfUnits:
         own = (("number", self.kept.number), ("spread", self.kept.spread), ("n", self.kept.count))
         columns = [*self._columns, *(f"h.{name} AS {quoted(kept)}" for name, kept in own)]
         return f"SELECT {', '.join(columns)} FROM {self.source} AS s0 JOIN {units} AS h ON {self._named} = h.u"  # noqa: S608
+
+
+def _compress(connection: duckdb.DuckDBPyConnection, catalog: str) -> None:
+    """Let texts be read as numbers of a dictionary; a statement that is reading may be in the way."""
+    for _ in range(_ATTEMPTS):
+        with suppress(duckdb.TransactionException):
+            connection.execute(f"CHECKPOINT {catalog}")
+            return
+        sleep(_PAUSE)
 
 
 @dataclass(frozen=True, slots=True)

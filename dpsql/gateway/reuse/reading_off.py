@@ -32,7 +32,7 @@ from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, needed_sums
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.told.same_rows import EnforcedColumns
+from dpsql.rewrite.analysis.told.same_rows import EnforcedColumns, condition_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class ReadingOff:
             return NOTHING_READ
         epsilon = session_epsilon(request.settings, role, role.per_query.epsilon) if priced.aim is None else _ANY
         sources: dict[str, tuple[Told, Lens]] = {}
-        lenses, told = self._lenses.of_statement(), self._told.of(request, epoch)
+        lenses, told = self._lenses.of_statement(), self._told.of(request, epoch, _words(priced))
         for scope in priced.scopes:
             for place, part in enumerate(scope.parts):
                 if part.identity in answered or part.identity in sources or part.cost.delta or part.finds_keys:
@@ -226,6 +226,12 @@ class ReadingOff:
             {identity: told for identity, (told, _) in there.items()},
             {told.key: (told.part, stored[told.key]) for told, _ in there.values()},
         )
+
+
+def _words(priced: PricedPlan) -> frozenset[object]:
+    """Return the words of what holds of the rows of any part."""
+    parts = [part for scope in priced.scopes for part in scope.plan.parts if isinstance(part, (Sums, Histogram))]
+    return frozenset().union(*(condition_words(part.relation, part.where) for part in parts))
 
 
 def _best(

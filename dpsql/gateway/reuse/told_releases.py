@@ -20,7 +20,7 @@ from dpsql.gateway.measuring import Measuring, account
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import session_epsilon
-from dpsql.gateway.written_questions import read_question
+from dpsql.gateway.written_questions import WrittenQuestion, hashed_words, read_question
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -77,22 +77,50 @@ def candidates(wanted: Sums | Histogram, told: Iterable[Told]) -> Sequence[Told]
 
 
 @dataclass(slots=True)
+class _Listed:
+    """One release, planned again once a question has all words of it."""
+
+    release: ToldRelease
+    question: WrittenQuestion
+    told: Told | None = None
+    planned: bool = False
+
+    def may_tell(self, words: frozenset[str] | None) -> bool:
+        """Return whether a question with these words may be read off it; None: with any."""
+        told = self.question.words
+        return words is None or told is None or any(some <= words for some in told)
+
+    @property
+    def groups(self) -> int:
+        """Return how many groups it has, as far as that is known."""
+        return 0 if self.told is None else self.told.groups
+
+
+@dataclass(slots=True)
 class _OfRole:
     """One role's releases in one epoch, of one copy of the records."""
 
     since: tuple[int, Edition | None]
     last: int = 0
-    releases: list[Told] = field(default_factory=list)
-    groups: int = 0
-    """Of all of them."""
+    releases: list[_Listed] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def keep(self, told: Sequence[Told]) -> None:
-        """Add some, and let go of the oldest where they are too many, or too large."""
-        self.releases += told
-        self.groups += sum(told_release.groups for told_release in told)
-        while len(self.releases) > _MOST or self.groups > _MOST_GROUPS:
-            self.groups -= self.releases.pop(0).groups
+    def add(self, releases: Sequence[ToldRelease]) -> None:
+        """Add some that are newer, and let go of the oldest where they are too many."""
+        for release in releases:
+            if release.number > self.last:
+                question, self.last = read_question(release.question), release.number
+                if question is not None:
+                    self.releases.append(_Listed(release, question))
+        del self.releases[:-_MOST]
+
+    def shorten(self) -> None:
+        """Let go of the oldest that are planned, where all together are too large."""
+        groups = sum(listed.groups for listed in self.releases)
+        for listed in self.releases:
+            if groups <= _MOST_GROUPS:
+                break
+            groups, listed.told = groups - listed.groups, None
 
 
 class ToldReleases:
@@ -103,25 +131,34 @@ class ToldReleases:
         self._policy, self._measuring, self._planned = policy, measuring, planned
         self._roles: dict[str, _OfRole] = {}
 
-    def of(self, request: Request, epoch: int) -> Sequence[Told]:
-        """Return what the asker's role has paid for in an epoch, the oldest first."""
+    def of(self, request: Request, epoch: int, words: frozenset[object] | None = None) -> Sequence[Told]:
+        """Return what the asker's role has paid for in an epoch, the oldest first.
+
+        Where a question with these `words` is to be read off it, what can't tell of its rows may be missing.
+        """
         payer = account(self._policy, request.asker)
         of_role, since = self._roles.get(payer.role.name), (epoch, self._measuring.engine.edition)
         if of_role is None or of_role.since != since:
             of_role = self._roles[payer.role.name] = _OfRole(since)
         # Without the lock: where the ledger is away, all who ask wait for it at the same time.
         told_since = self._measuring.ledger.told(payer, of_role.last, request.cancellation)
+        hashed = None if words is None else hashed_words(words)
         with of_role.lock:
-            new, begun = (
-                [new_release for new_release in told_since[-_MOST:] if new_release.number > of_role.last],
-                time.thread_time(),
-            )
-            for release, told in self._recalled(new, payer, request, epoch):
-                of_role.last = release.number
-                of_role.keep(told)
-                if time.thread_time() - begun > _SECONDS:
-                    break
-            return tuple(of_role.releases)
+            of_role.add(told_since[-_MOST:])
+            wanted = [listed for listed in of_role.releases if not listed.planned and listed.may_tell(hashed)]
+            self._plan(wanted, payer, request, epoch)
+            of_role.shorten()
+            return tuple(listed.told for listed in of_role.releases if listed.told is not None)
+
+    def _plan(self, wanted: Sequence[_Listed], payer: Account, request: Request, epoch: int) -> None:
+        """Plan releases again, as many as there is time for."""
+        begun = time.thread_time()
+        for listed, (_, told) in zip(
+            wanted, self._recalled([listed.release for listed in wanted], payer, request, epoch), strict=True
+        ):
+            listed.planned, listed.told = True, told
+            if time.thread_time() - begun > _SECONDS:
+                break
 
     def under(self, keys: Iterable[str], request: Request, epoch: int) -> Mapping[str, Told]:
         """Return what the asker's role has paid for under some keys, also what is not among those that are looked at."""
@@ -131,8 +168,8 @@ class ToldReleases:
         if missing:
             payer = account(self._policy, request.asker)
             releases = self._measuring.ledger.told_under(payer, missing, request.cancellation)
-            for _, told in self._recalled(releases, payer, request, epoch):
-                found |= {told_release.key: told_release for told_release in told}
+            recalled = self._recalled(releases, payer, request, epoch)
+            found |= {told.key: told for _, told in recalled if told is not None}
         return found
 
     def listed(self, request: Request) -> Iterator[KnownRelease]:
@@ -143,31 +180,29 @@ class ToldReleases:
 
     def _recalled(
         self, releases: Sequence[ToldRelease], payer: Account, request: Request, epoch: int
-    ) -> Iterator[tuple[ToldRelease, list[Told]]]:
-        """Yield releases with their plans, where these can be made again."""
+    ) -> Iterator[tuple[ToldRelease, Told | None]]:
+        """Yield releases with their plans; None where these can't be made again."""
         told_by_question: dict[str, Mapping[str, Told]] = {}
         for release in releases:
             if release.question not in told_by_question:
                 told_by_question[release.question] = self._asked(release.question, payer, request, epoch)
-            told = told_by_question[release.question].get(release.key)
-            yield release, [] if told is None else [told]
+            yield release, told_by_question[release.question].get(release.key)
 
     def _asked(self, question: str, payer: Account, request: Request, epoch: int) -> Mapping[str, Told]:
         """Return the measurements of a question by the keys of their releases."""
         read = read_question(question)
         if read is None:
             return {}
-        statement, arguments, settings = read
         try:
-            priced = self._planned(statement, arguments, settings, request)
+            priced = self._planned(read.statement, read.arguments, read.settings, request)
             if priced is None or priced.inner:
                 return {}
-            whole = session_epsilon(settings, payer.role, payer.role.per_query.epsilon)
+            whole = session_epsilon(read.settings, payer.role, payer.role.per_query.epsilon)
         except DpsqlError:
             return {}
         parts = self._measuring.by_key(priced, request, epoch)
         return {
-            key: Told(key, statement, part, whole if priced.aim is None else part.cost.epsilon)
+            key: Told(key, read.statement, part, whole if priced.aim is None else part.cost.epsilon)
             for key, part in parts.items()
             if _is_readable(part)
         }

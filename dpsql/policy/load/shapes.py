@@ -3,8 +3,11 @@
 Every key is optional; `required` has those that must be there, so that a missing one does not hide mistakes beside it.
 """
 
-from collections.abc import Callable
+import ast
+import inspect
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
@@ -59,15 +62,30 @@ Refresh = Annotated[Period, scalar_text(scalars.refresh_period), WithJsonSchema(
 Scalar = Annotated[str, scalar_text(str), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
 
-def _require(schema: dict[str, Any], kind: type[BaseModel]) -> None:
+def _describe(schema: dict[str, Any], kind: type[BaseModel]) -> None:
+    """Add to a JSON Schema which keys must be there, and what is said below each: pydantic would read that at each start."""
     if issubclass(kind, StrictShape) and kind.required:
         schema["required"] = list(kind.required)
+    for base in reversed(kind.__mro__):
+        if issubclass(base, StrictShape):
+            for name, said in _said_below(base):
+                schema["properties"][name]["description"] = said
+
+
+def _said_below(kind: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Give the keys that a shape itself has, each with the text below it."""
+    (definition,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(definition, ast.ClassDef)
+    for key, below in pairwise(definition.body):
+        match key, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, inspect.cleandoc(said)
 
 
 class StrictShape(BaseModel):
     """A mapping with known keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, json_schema_extra=_require)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_describe, defer_build=True)
     required: ClassVar[tuple[str, ...]] = ()
 
 

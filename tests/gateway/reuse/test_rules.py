@@ -1,7 +1,8 @@
 # ruff: noqa: E501  (a rule a line)
 """When what was released answers another question: whose it is, since when, for how much ε, and what the session wants."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +15,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import EngineFailed, LedgerFull
 from dpsql.gateway.request import Reply
 from dpsql.gateway.reuse import told_releases
+from dpsql.gateway.written_questions import read_question
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
 from dpsql.privacy.reuse.lens import lens
@@ -323,6 +325,36 @@ def test_the_newest_are_looked_at_that_there_is_room_for(
     assert _charged(client, "SELECT count(*) FROM trips WHERE passenger_count > 2") == 0
     assert _charged(client, "SELECT count(*) FROM trips WHERE payment_type = 'cash'") == 1
     assert _charged(client, SOME) == 0  # which was read off it before, and stays what it is
+
+
+def test_another_plans_again_what_may_tell_it_something(
+    engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To plan every question of every other process again took as long as to ask it; what has no words of it is enough."""
+    planned, asked = list[str](), told_releases.ToldReleases._asked
+
+    def seen(releases: told_releases.ToldReleases, question: str, *rest: Any) -> Mapping[str, told_releases.Told]:
+        planned.append(json.loads(question)[0])
+        return asked(releases, question, *rest)
+
+    monkeypatch.setattr(told_releases.ToldReleases, "_asked", seen)
+    client = new_client(engine)
+    for fare in (5, 6, 7):
+        client.ask(f"SELECT payment_type, count(*) FROM trips WHERE fare > {fare} GROUP BY 1")
+    planned.clear()
+    other = new_client(engine, ledger=client.ledger)
+    assert _charged(other, "SELECT count(*) FROM trips WHERE fare > 8") == 1
+    assert planned == []
+    assert _charged(other, "SELECT count(*) FROM trips WHERE 6 < fare") == 0
+    assert [statement for statement in planned if "> 6 " in statement] == planned != []
+
+
+@pytest.mark.parametrize("beside", [[], [[0, [["0123456789ab"]]]]])
+def test_words_of_another_edition_are_not_looked_at(beside: list[object]) -> None:
+    """Such a question is planned again, whatever is asked."""
+    read = read_question(json.dumps(["SELECT 1", [], {}, *beside]))
+    assert read is not None
+    assert read.words is None
 
 
 def test_explain_explains_what_has_failed(engine: Memory, new_client: NewClient) -> None:

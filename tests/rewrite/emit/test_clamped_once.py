@@ -23,7 +23,7 @@ def fare(policy: Policy) -> Ref:
 
 
 @pytest.fixture
-def emitter(policy: Policy) -> Emitter:
+def emitter() -> Emitter:
     """Give what writes for DuckDB."""
     return Emitter(DUCKDB, Declared({}))
 
