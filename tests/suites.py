@@ -52,7 +52,7 @@ test_watchdog
 trial/test_admission trial/test_ground trial/test_json trial/test_mutants trial/test_right::test_statements_over_the_shop
 trial/test_second_reading trial/test_spark trial/test_subject trial/test_types
 web/test_visits web/test_whole
-wire/server wire/test_half_closed wire/test_hostile wire/test_kept wire/test_limits wire/test_pipelines
+wire/server wire/test_bound_paths wire/test_half_closed wire/test_hostile wire/test_kept wire/test_limits wire/test_pipelines
 wire/test_reading wire/test_refusals wire/test_same_as_plain wire/test_timeouts wire/test_vanished
 """.split()
 """What `make test-long` has, but for what is in `SHORT`."""
