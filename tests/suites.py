@@ -13,7 +13,8 @@ attack/test_one_analyst attack/test_rights attack/test_superuser
 attack/test_statements::test_rows_that_fail_where_make_nothing_overflow
 audit/test_canaries audit/test_keys audit/test_transcripts::test_what_is_wrong
 benchmarks canaries
-cli/test_five_schemas cli/test_init cli/test_planned cli/test_plot_command cli/test_profile cli/test_user
+cli/test_five_schemas cli/test_init cli/test_planned cli/test_plot_command cli/test_profile
+cli/test_schemas_later cli/test_user
 clients
 docs/test_configuration_page docs/test_deploy docs/test_examples docs/test_helpers_page docs/test_sessions
 docs/test_thirty_minutes
