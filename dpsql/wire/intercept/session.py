@@ -5,6 +5,7 @@ No sockets: frames come in through `Frames`, bytes leave through the context's `
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
@@ -250,8 +251,8 @@ class Session:
                 await self._execute_named(frame, name, portal, execute, codec)
             case Fetch():
                 self._again(frame, name)
-            case LeftOut(said):
-                leave_out(self._backend, name, said)
+            case LeftOut(said, notice):
+                leave_out(self._backend, name, said, partial(self._context.runner.note, notice))
             case RefusedStatement(refusal):  # which `_parse` has not let pass
                 refuse(self._backend, refusal.error())
             case _ as never:
