@@ -55,10 +55,17 @@ test: $(VENV)/ok $(DRIVERS)/ok
 	@echo 'This takes two to four minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
 
+# Attacks, sensitivity and transcripts once more, where statements find the tables in a schema, and decoys are in `public`.
+IN_A_SCHEMA = TABLES_IN=clinical $(PYTEST) $(PARALLEL) tests/attack tests/properties/test_sensitivity.py tests/audit/test_transcripts.py \
+  $(patsubst %,--ignore=tests/attack/test_%.py,schemas frozen hidden_statements unreadable_answers told_of_others)
+test-in-a-schema: $(VENV)/ok
+	$(IN_A_SCHEMA) -m '$(ORDINARY)'
+
 # The rest of what CI runs: statements by the hundred, servers that are killed, every driver that pip installs.
 test-long: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok
 	@echo 'This takes about twelve minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) $(PYTEST) $(PARALLEL) -m 'long and $(ORDINARY)'
+	$(IN_A_SCHEMA)
 
 # One room's tests: make quick ROOM=rewrite
 quick: $(VENV)/ok
@@ -75,6 +82,7 @@ attack: $(VENV)/ok
 
 test-all: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok
 	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset and not tools'
+	HYPOTHESIS_PROFILE=thorough $(IN_A_SCHEMA) -m 'not browser'
 
 # Mistakes put into the code, each in a process of its own, and the test that catches each: about an hour on two quiet cores.
 # Some of them: make mutants ONLY='noise|ledger'
@@ -190,4 +198,4 @@ lock: $(VENV)/ok
 	$(LOCK) --upgrade -o requirements.lock
 	$(LOCK) --upgrade --extra mcp --extra metrics --extra plots -o requirements-all.lock
 
-.PHONY: demo check ci lock attack quick test test-long test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers
+.PHONY: demo check ci lock attack quick test test-in-a-schema test-long test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers

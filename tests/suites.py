@@ -13,7 +13,8 @@ attack/test_one_analyst attack/test_rights attack/test_superuser
 attack/test_statements::test_rows_that_fail_where_make_nothing_overflow
 audit/test_canaries audit/test_keys audit/test_transcripts::test_what_is_wrong
 benchmarks canaries
-cli/test_five_schemas cli/test_init cli/test_planned cli/test_plot_command cli/test_profile cli/test_user
+cli/test_five_schemas cli/test_init cli/test_planned cli/test_plot_command cli/test_profile
+cli/test_schemas_later cli/test_user
 clients
 docs/test_configuration_page docs/test_deploy docs/test_examples docs/test_helpers_page docs/test_sessions
 docs/test_thirty_minutes
@@ -52,7 +53,7 @@ test_watchdog
 trial/test_admission trial/test_ground trial/test_json trial/test_mutants trial/test_right::test_statements_over_the_shop
 trial/test_second_reading trial/test_spark trial/test_subject trial/test_types
 web/test_visits web/test_whole
-wire/server wire/test_half_closed wire/test_hostile wire/test_kept wire/test_limits wire/test_pipelines
+wire/server wire/test_bound_paths wire/test_half_closed wire/test_hostile wire/test_kept wire/test_limits wire/test_pipelines
 wire/test_reading wire/test_refusals wire/test_same_as_plain wire/test_timeouts wire/test_vanished
 """.split()
 """What `make test-long` has, but for what is in `SHORT`."""

@@ -144,6 +144,8 @@ ALONE = (
     "create extension vector",
     "create extension plpgsql schema pg_temp",
     "create extension if not exists plpgsql cascade",
+    "create extension if not exists plpgsql schema pg_temp",
+    "create extension if not exists plpgsql version '9'",
     "create function pg_temp.f() returns int language internal as 'int4in'",
     "create function pg_temp.f() returns int language c as 'plpgsql', 'plpgsql_call_handler'",
     "create function pg_temp.f(int) returns int return 1",

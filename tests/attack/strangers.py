@@ -5,6 +5,7 @@ from pathlib import Path
 import psycopg
 
 from tests.clients.site import Site
+from tests.support.schema import APART, SCHEMA, configured, said_apart
 
 STRANGERS = ("dan", "nora", "vic", "olga")
 """Of another unit kind; without a right to fares; of one view only; an owner."""
@@ -33,11 +34,11 @@ def with_strangers(config: Path) -> Path:
     text = text.replace(
         "budget: {passenger: {epsilon: 10000000}}", "budget: {passenger: {epsilon: 10000000}, driver: {epsilon: 1000}}"
     )
-    text = text.replace("users:\n", f"{_ROLES}users:\n")
+    text = text.replace("users:\n", f"{configured(_ROLES)}users:\n")
     for user, role in _OF.items():
         text += line.replace("ana", user, 1).replace("role: analyst", f"role: {role}") + "\n"
     config.write_text(text, encoding="utf-8")
-    (config.parent / "declared" / "tips.yaml").write_text(_VIEW, encoding="utf-8")
+    (config.parent / "declared" / (APART * SCHEMA) / "tips.yaml").write_text(said_apart(_VIEW), encoding="utf-8")
     return config
 
 

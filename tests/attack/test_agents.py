@@ -24,6 +24,7 @@ from dpsql.agents.tools import LONGEST_ANSWER, tell_answer, tell_plan
 from dpsql.scratch import Scratch
 from tests.agents.test_mcp import Call, Refused, over_http
 from tests.clients.site import Site, configure, free_port, serving
+from tests.support.schema import APART, configured, of
 
 _DPSQL = [sys.executable, "-c", "from dpsql.cli.main import app; app()", "mcp"]
 _DESCRIPTORS = 256
@@ -52,8 +53,10 @@ def site() -> Iterator[Site]:
     """Give a dpsql with ana, and with bot, whose role sees made-up rows and may take a profile."""
     with Scratch("dpsql-agents-", mode=0o711) as place:
         config = configure(place.path)
-        text = config.read_text(encoding="utf-8").replace("users:", _RATE)
-        text = text.replace("{passenger: {epsilon: 10000000}}", "{passenger: {epsilon: 10000000, profile: 0.5}}", 1)
+        text = config.read_text(encoding="utf-8").replace("users:", configured(_RATE))
+        text = text.replace(
+            "{passenger: {epsilon: 10000000}}", f"{{passenger: {{epsilon: 10000000, profile: {0.5 + APART / 2}}}}}", 1
+        )  # of which decoys have their half
         verifier = text[text.index('password: "') :].partition("}")[0]
         config.write_text(text.rstrip() + f"\n  bot: {{role: agent, {verifier}}}\n", encoding="utf-8")
         with serving(config) as site:
@@ -262,7 +265,7 @@ def test_previews_are_told_to_roles_that_have_them(site: Site) -> None:
     assert (len(told["rows"]), told["columns"], told["epsilon_paid"]) == (5, ["fare", "tip"], 0)
     assert any("made up" in said for said in told["notices"])
     for refused in (tell_plan(Login(site.dsn), preview, None, None), _asked(Login(site.dsn), preview)):
-        with pytest.raises(AgentRefused, match="rows of trips are protected"):
+        with pytest.raises(AgentRefused, match=f"rows of {of('trips')} are protected"):
             asyncio.run(refused)
 
 

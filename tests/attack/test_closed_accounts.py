@@ -17,6 +17,7 @@ from tests.gateway.engines import Rows, Watched
 from tests.support.fix_world import Client, NewClient, World
 from tests.support.memory import Memory
 from tests.support.records import Maker
+from tests.support.schema import of
 from tests.support.tried import Court, court
 
 COUNT = "SELECT paid, count(*) FROM rides WHERE fare > {} GROUP BY paid"
@@ -27,7 +28,7 @@ OTHER = "SELECT count(*), sum(tip) FROM rides"
 def rides(policy: Policy) -> Memory:
     """Some rides."""
     engine, maker = Memory(policy), Maker(5)
-    engine.fill("rides", [maker.row(policy.tables["rides"]) | {"rider": n // 5} for n in range(200)])
+    engine.fill("rides", [maker.row(policy.tables[of("rides")]) | {"rider": n // 5} for n in range(200)])
     return engine
 
 

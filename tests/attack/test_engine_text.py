@@ -10,6 +10,7 @@ from dpsql.policy.model import Policy
 from tests.support.dialects import POSTGRES
 from tests.support.fix_world import NewClient, World
 from tests.support.records import Maker
+from tests.support.schema import of
 from tests.support.served import Served
 
 NOTES = 40
@@ -28,7 +29,7 @@ def loose(
         monkeypatch.setattr(pool, "options", lambda given: given)
         monkeypatch.setattr(pool, "differing", lambda _: None)
     engine, maker = Served(world, "loose", standard_conforming_strings="off"), Maker(5)
-    engine.fill("rides", [maker.row(policy.tables["rides"]) | {"rider": n, "note": "x"} for n in range(NOTES)])
+    engine.fill("rides", [maker.row(policy.tables[of("rides")]) | {"rider": n, "note": "x"} for n in range(NOTES)])
     yield engine
     engine.close()
 

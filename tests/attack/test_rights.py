@@ -24,12 +24,13 @@ from tests.support.fix_world import Client, World, noon
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_ledger
 from tests.support.samples import some
+from tests.support.schema import SCHEMA, of
 from tests.support.served import Filled
 from tests.support.shapes import SHAPES
 
 WITHHELD = (
     "SELECT avg(tip) FROM rides",
-    "SELECT avg(r.tip) FROM public.rides AS r",
+    f"SELECT avg(r.tip) FROM {SCHEMA}.rides AS r",
     "SELECT avg(c10) FROM rides AS r (c1, c2, c3, c4, c5, c6, c7, c8, c9, c10)",
     "SELECT avg(x) FROM (SELECT * FROM rides) AS r (c1, c2, c3, c4, c5, c6, c7, c8, c9, x)",
     "SELECT avg(tip) FROM (SELECT * FROM rides) AS r",
@@ -176,11 +177,11 @@ EXPLAINED = "EXPLAIN SELECT count(*) FROM (SELECT rider, count(*) AS n FROM ride
 def test_explain_says_which_rows_are_meant(asking: dict[str, Client]) -> None:
     """Who reads an answer has to know that it is of some rows only."""
     said = {role: [str(line) for (line,) in asking[role].ask(EXPLAINED).rows] for role in ("in_part", "owner")}
-    assert any(line.startswith("Rows: of rides those for which (paid = 'card'") for line in said["in_part"])
+    assert any(line.startswith(f"Rows: of {of('rides')} those for which (paid = 'card'") for line in said["in_part"])
     assert not any(line.startswith("Rows: of") for line in said["owner"])
 
 
-KNOWN = "SELECT column_name, what, value FROM dpsql.profile WHERE table_name = 'rides'"
+KNOWN = f"SELECT column_name, what, value FROM dpsql.profile WHERE table_name = '{of('rides')}'"
 
 
 def test_a_profile_is_of_what_a_role_is_told_of(world: World, dirty: Memory, records: Records) -> None:
@@ -199,7 +200,7 @@ def test_a_profile_is_of_what_a_role_is_told_of(world: World, dirty: Memory, rec
             assert client.ask(KNOWN).rows == []
             client.ask("SELECT dpsql.take_profile()")
             told[role] = {(column, what): value for column, what, value in client.ask(KNOWN).rows}
-    table = world.policy.tables["rides"]
+    table = world.policy.tables[of("rides")]
     for role, rows in (
         ("owner", [row for row in records["rides"] if row["rider"] is not None]),
         ("in_part", [row for row in records["rides"] if row["rider"] is not None and holds(table, row)]),
@@ -231,7 +232,7 @@ def test_other_rows_move_nothing_and_units_no_more_than_claimed(
     sql: str, dialect: str, part: Policy, world: World, tiny: Engines
 ) -> None:
     """On tiny databases full of edge cases: what is measured is as if they were not there."""
-    policy, table = with_rows(part, "rides", "passenger", 3), world.policy.tables["rides"]
+    policy, table = with_rows(part, "rides", "passenger", 3), world.policy.tables[of("rides")]
     measured = _measured(sql, policy, world, tiny[dialect])
     for rows in databases(table, "rider", 3, sql):
         assert all(

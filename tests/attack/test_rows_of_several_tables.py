@@ -23,6 +23,7 @@ from tests.support.fix_shop import PUBLIC, Shops, Tables
 from tests.support.memory import Memory
 from tests.support.mutants import Break
 from tests.support.records import Row
+from tests.support.schema import SCHEMA, of
 from tests.support.served import Served
 from tests.support.shop_moves import UNITS, asked, worst
 from tests.support.shop_mutants import different_units, weighed_before_the_join
@@ -148,10 +149,12 @@ def loose(shops: Shops) -> Iterator[Shops]:
     policy, world = shops["duckdb"].policy, shops["postgres"].world
     memory, served = Memory(policy, public=PUBLIC), Served(world, "shop_loose", PUBLIC)
     for table in ("orders", "lines"):
-        memory.execute(f"CREATE TABLE copied AS FROM {table}; DROP TABLE {table}; ALTER TABLE copied RENAME TO {table}")
-        served.execute(f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey")
-    memory.execute("CREATE UNIQUE INDEX one ON lines (place, bill, payer)")
-    served.execute("ALTER TABLE lines ADD UNIQUE (place, bill, payer)")
+        name = memory.named(of(table))
+        memory.execute(f"CREATE TABLE copied AS FROM {name}; DROP TABLE {name}; CREATE TABLE {name} AS FROM copied")
+        memory.execute("DROP TABLE copied")
+        served.execute(f"ALTER TABLE {SCHEMA}.{table} DROP CONSTRAINT {table}_pkey")
+    memory.execute(f"CREATE UNIQUE INDEX one ON {memory.named(of('lines'))} (place, bill, payer)")
+    served.execute(f"ALTER TABLE {SCHEMA}.lines ADD UNIQUE (place, bill, payer)")
     yield {"duckdb": replace(shops["duckdb"], engine=memory), "postgres": replace(shops["postgres"], engine=served)}
     served.close()
     memory.close()
@@ -203,8 +206,8 @@ def test_a_start_without_the_constraint_is_refused(loose: Shops) -> None:
     for shop in loose.values():
         with pytest.raises(ConfigError) as refused:
             check_tables(shop.policy, shop.engine)
-        for table, key in (("items", "orders.order_id"), ("returns", "lines.(bill, place)")):
-            assert f'the unit "customer" of table "{table}" goes through {key}, which' in refused.value.message
+        for table, key in (("items", f"{of('orders')}.order_id"), ("returns", f"{of('lines')}.(bill, place)")):
+            assert f'the unit "customer" of table "{of(table)}" goes through {key}, which' in refused.value.message
 
 
 def test_a_start_with_the_constraint_is_not(shops: Shops) -> None:

@@ -17,6 +17,7 @@ from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
 from tests.support.mutants import Break
 from tests.support.records import Maker, Row
+from tests.support.schema import of
 from tests.support.served import Filled
 
 C = 2
@@ -66,7 +67,7 @@ ATTACKS: Sequence[tuple[Break, str]] = (
 
 def _rows(policy: Policy) -> Sequence[Row]:
     """Return the rows of a unit that shares a number with each of six others, which have from one to three rows."""
-    maker, table = Maker(1), policy.tables["rides"]
+    maker, table = Maker(1), policy.tables[of("rides")]
     shared = [(1, number) for number in range(1, 7)] + [(1 + number, number) for number in range(1, 7)]
     alone = [(rider, 100 * rider + n) for rider in range(2, 8) for n in range(rider % 3)]
     return [

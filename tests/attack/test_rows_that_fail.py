@@ -13,6 +13,7 @@ from tests.support.fix_shop import Shop, Shops, shops
 from tests.support.fix_world import NewClient, World
 from tests.support.memory import Memory
 from tests.support.records import Maker, Row
+from tests.support.schema import of
 
 __all__ = ["shops"]  # a fixture
 ORDERS: Sequence[Row] = [
@@ -91,9 +92,9 @@ def test_rows_that_lack_what_is_grouped_by_do_not_fail(
     asked: str, dialect: str, policy: Policy, world: World, tiny: Engines
 ) -> None:
     """PostgreSQL computes all that is asked of such a row before it leaves it out."""
-    table, engine = policy.tables["rides"], tiny[dialect]
+    table, engine = policy.tables[of("rides")], tiny[dialect]
     columns = {**table.columns, "paid": replace(table.columns["paid"], nullable=False)}
-    policy = replace(policy, tables={**policy.tables, "rides": replace(table, columns=columns)})
+    policy = replace(policy, tables={**policy.tables, table.name: replace(table, columns=columns)})
     row = Maker(1).row(table) | {"rider": 1, "tip": 35.0, "paid": "card"}
     exact, parts = [], measurements(f"SELECT paid, {asked} GROUP BY paid", policy, world, engine)
     for rows in ([row], [row, row | {"paid": None}, row | {"paid": "neither" * 100}]):

@@ -255,6 +255,25 @@ def test_rows_are_protected_in_every_schema(connect: Connect, table: str) -> Non
             _asked(asking, sql.format(table))
 
 
+READ_BY_PATH = (
+    ("SELECT * FROM patients LIMIT 5", "clinical, core, public", "clinical.patients"),
+    ("SELECT * FROM patients LIMIT 5", "core, public", "core.patients"),
+    ("SELECT * FROM patients LIMIT 5", "public, core", "patients"),
+    ("SELECT p.* FROM public.patients AS p", "core", "patients"),
+    ("SELECT person FROM scores", "clinical", "clinical.scores"),
+    ("WITH patients AS (SELECT * FROM core.patients) SELECT * FROM patients", "clinical", "core.patients"),
+)
+
+
+@pytest.mark.parametrize(("sql", "path", "table"), READ_BY_PATH)
+def test_a_refusal_names_the_table_that_is_read(connect: Connect, sql: str, path: str, table: str) -> None:
+    """And no other of its name, of which the role may know nothing."""
+    asking = connect("owner")
+    asking.execute(f"SET search_path = {path}")
+    with pytest.raises(psycopg.Error, match=f"rows of {table} are protected"):
+        asking.execute(sql)
+
+
 def _asked(asking: psycopg.Connection[tuple[object, ...]], sql: str) -> None:
     if not sql.startswith("COPY"):
         asking.execute(sql)

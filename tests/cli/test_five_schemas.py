@@ -74,8 +74,8 @@ def source(postgres: Postgres) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def connect(source: str) -> Iterator[Connect]:
-    """Draft, say what only the owner knows, and serve."""
+def config(source: str) -> Iterator[Path]:
+    """Draft, and say what only the owner knows."""
     with TemporaryDirectory(prefix="dpsql-five-") as place:
         Path(place).chmod(0o711)
         made = Path(place) / "schemas"
@@ -102,8 +102,14 @@ def connect(source: str) -> Iterator[Connect]:
         config.write_text(_CONFIG.format(dsn=source))
         checked = CliRunner().invoke(app, ["check", "--config", str(config)])
         assert checked.exit_code == 0, checked.output
-        with connections(config) as connected:
-            yield connected
+        yield config
+
+
+@pytest.fixture(scope="module")
+def connect(config: Path) -> Iterator[Connect]:
+    """Serve it."""
+    with connections(config) as connected:
+        yield connected
 
 
 STATEMENTS = (

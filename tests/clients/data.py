@@ -6,6 +6,8 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 
+from tests.support.schema import APART, SCHEMA
+
 TRIPS = 3_000
 
 _ZONES = """
@@ -38,6 +40,13 @@ def _file() -> bytes:
     with TemporaryDirectory(prefix="dpsql-trips-") as place:
         path = Path(place) / "trips.duckdb"
         with duckdb.connect(path) as connection:
+            if APART:
+                connection.execute(f"CREATE SCHEMA {SCHEMA}; USE {SCHEMA}")
             connection.execute(_ZONES)
             connection.execute(_TRIPS, {"trips": TRIPS})
+            if APART:
+                connection.execute(
+                    f"USE main; CREATE TABLE zones AS FROM {SCHEMA}.zones LIMIT 1; "
+                    f"CREATE TABLE trips AS FROM {SCHEMA}.trips UNION ALL FROM {SCHEMA}.trips"
+                )
         return path.read_bytes()

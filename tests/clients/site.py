@@ -29,6 +29,7 @@ from tests.clients.data import write
 from tests.support import clusters
 from tests.support.demo_schemas import copy_with_numbers
 from tests.support.forked import Forked, Running
+from tests.support.schema import configured, put_apart
 
 _PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test
 _HERE = "127.0.0.1"
@@ -110,9 +111,12 @@ class Site:
 def configure(directory: Path, *, tls: str = "", schemas: Path | None = None) -> Path:
     """Write a configuration, schemas and a few trips; return the configuration's file."""
     write(directory / "taxi.duckdb")
-    schemas = copy_with_numbers(directory / "declared") if schemas is None else schemas
+    if schemas is None:
+        schemas = copy_with_numbers(directory / "declared")
+        put_apart(schemas)
     config = directory / "config.yaml"
-    config.write_text(_CONFIG.format(schemas=schemas, verifier=_verifier(), tls=tls))
+    text = _CONFIG.format(schemas=schemas, verifier=_verifier(), tls=tls)
+    config.write_text(configured(text) if schemas == directory / "declared" else text)
     return config
 
 

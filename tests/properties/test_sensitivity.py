@@ -26,6 +26,7 @@ from tests.support.fix_world import World
 from tests.support.memory import Memory
 from tests.support.records import Maker, Row
 from tests.support.samples import slow, spread
+from tests.support.schema import of
 from tests.support.shapes import ATTAINED, FOUND, SHAPES
 
 
@@ -93,7 +94,7 @@ def test_no_unit_moves_it_further_than_claimed(
     """Taking one passenger's rows away moves the coordinates by at most the sensitivity."""
     asked = [(sql, part) for sql in shapes for part in planned(sql, most, "owner")]
     measured = [Measured.of(part, tiny[dialect], world) for _, part in asked]
-    filled = databases(world.policy.tables["rides"], "rider", most, f"{shapes[0]} {ATTAINING}")
+    filled = databases(world.policy.tables[of("rides")], "rider", most, f"{shapes[0]} {ATTAINING}")
     moves = [moved for rows in filled for moved in moves_of_each(measured, "rides", rows, "rider")]
     for (sql, _), each, moved in zip(asked, measured, zip(*moves, strict=True), strict=True):
         assert max(moved) <= each.claim, sql
@@ -109,7 +110,7 @@ def test_a_unit_is_in_few_of_the_groups_found_out(
     engine = tiny[dialect]
     (sums,) = planned(sql, most, "explorer")
     measured, seen = Measured.of(sums, engine, world), []
-    for rows in databases(world.policy.tables["rides"], "rider", most, sql):
+    for rows in databases(world.policy.tables[of("rides")], "rider", most, sql):
         assert max(measured.moves("rides", rows, "rider")) <= measured.claim
         for unit in (1, 2, 3):
             engine.fill("rides", [row for row in rows if row["rider"] == unit])
@@ -129,7 +130,7 @@ def test_a_unit_adds_no_more_than_one_to_its_keys(
     policy, engine = with_rows(policy, "rides", "passenger", most), tiny[dialect]
     (search,) = key_searches(sql, policy, world, engine, "explorer")
     measured, seen, added = Measured.of(search, engine, world), [], set[int]()
-    for rows in databases(policy.tables["rides"], "rider", most, sql):
+    for rows in databases(policy.tables[of("rides")], "rider", most, sql):
         moves = list(measured.moves("rides", rows, "rider"))
         assert max(moves) <= measured.claim
         added |= set(moves)
@@ -158,16 +159,16 @@ def test_a_scale_is_never_rounded_down(role: str, *, alone: bool, policy: Policy
         assert (paid.scale - 1) * epsilon < claim <= paid.scale * epsilon
 
 
-@pytest.mark.parametrize("of", [len(ENGINES), pytest.param(1, marks=slow)], ids=["half", "all"])
+@pytest.mark.parametrize("one_of", [len(ENGINES), pytest.param(1, marks=slow)], ids=["half", "all"])
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_rows_of_nobody_change_nothing(
-    dialect: str, of: int, policy: Policy, world: World, tiny: Engines, planned: Planned
+    dialect: str, one_of: int, policy: Policy, world: World, tiny: Engines, planned: Planned
 ) -> None:
     """A row without a unit, were it in a list or a window, could change what other units count for."""
     every = [*((sql, "owner") for sql in SHAPES), *((sql, "explorer") for sql in FOUND)]
-    asked = [(sql, role) for sql, role in every if spread(sql, of) == ENGINES.index(dialect) % of]
+    asked = [(sql, role) for sql, role in every if spread(sql, one_of) == ENGINES.index(dialect) % one_of]
     parts = [part for sql, role in asked for part in planned(sql, 3, role)]
-    rows = [row for filled in databases(policy.tables["rides"], "rider", 3, "nobody") for row in filled]
+    rows = [row for filled in databases(policy.tables[of("rides")], "rider", 3, "nobody") for row in filled]
     exact = []
     for filled in (rows, [row for row in rows if row["rider"] is not None]):
         tiny[dialect].fill("rides", filled)
@@ -178,9 +179,9 @@ def test_rows_of_nobody_change_nothing(
 
 def test_units_that_double_precision_can_not_tell_apart(policy: Policy, world: World) -> None:
     """Units of type numeric are compared as they are stored: a light one keeps its weight beside a heavy one."""
-    rides = policy.tables["rides"]
+    rides = policy.tables[of("rides")]
     policy = replace(
-        policy, tables={**policy.tables, "rides": replace(rides, units={"passenger": UnitBound("price", 2)})}
+        policy, tables={**policy.tables, rides.name: replace(rides, units={"passenger": UnitBound("price", 2)})}
     )
     engine = Memory(policy)
     (sums,) = measurements("SELECT shared, count(*) FROM rides GROUP BY shared", policy, world, engine)
@@ -195,7 +196,7 @@ def test_units_with_one_row_by_constraint(policy: Policy, world: World) -> None:
     """Where the engine itself keeps a unit to one row nothing is weighed, and the claim is one row."""
     engine = Memory(policy, unique=["rider"])
     (sums,) = measurements("SELECT paid, count(*), sum(fare) FROM rides GROUP BY paid", policy, world, engine)
-    rows = [Maker(n, edges=0.5).row(policy.tables["rides"]) | {"rider": n} for n in range(6)]
+    rows = [Maker(n, edges=0.5).row(policy.tables[of("rides")]) | {"rider": n} for n in range(6)]
     measured = Measured.of(sums, engine, world)
     assert isinstance(sums, Sums)
     assert max(measured.moves("rides", rows, "rider")) == measured.claim == sums.row_norm
@@ -214,7 +215,7 @@ def test_other_kinds_of_unit(policy: Policy, world: World) -> None:
     policy = with_rows(policy, "rides", "driver", 2)
     engine = Memory(policy)
     (sums,) = measurements("SELECT shared, count(*) FROM rides GROUP BY 1", policy, world, engine, "third_party")
-    filled = databases(policy.tables["rides"], "driver", 2, "drivers")
+    filled = databases(policy.tables[of("rides")], "driver", 2, "drivers")
     measured = Measured.of(sums, engine, world)
     moves = [move for rows in filled for move in measured.moves("rides", rows, "driver")]
     assert max(moves) == measured.claim

@@ -120,9 +120,9 @@ class Superset:
         self.call("POST", "database/test_connection/", database)
         return int(self.call("POST", "database/", {**database, "expose_in_sqllab": True})["id"])
 
-    def add_dataset(self, database: int, table: str) -> int:
+    def add_dataset(self, database: int, table: str, schema: str = "public") -> int:
         """Make a dataset of a table."""
-        return int(self.call("POST", "dataset/", {"database": database, "schema": "public", "table_name": table})["id"])
+        return int(self.call("POST", "dataset/", {"database": database, "schema": schema, "table_name": table})["id"])
 
     def add_dashboard(self, dataset: int) -> int:
         """Make a dashboard of `CHARTS` in two rows, with a filter."""
@@ -147,9 +147,9 @@ class Superset:
         }
         return int(self.call("POST", "chart/", chart)["id"])
 
-    def ask(self, database: int, sql: str) -> Any:
-        """Run a statement in SQL Lab; return the rows."""
-        asked = {"database_id": database, "sql": sql, "schema": "public", "runAsync": False}
+    def ask(self, database: int, sql: str, schema: str = "public") -> Any:
+        """Run a statement in SQL Lab, where a schema was picked; return the rows."""
+        asked = {"database_id": database, "sql": sql, "schema": schema, "runAsync": False}
         return self.call("POST", "sqllab/execute/", asked)["data"]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from dpsql.policy.model import Policy
 from tests.support.records import Cell, Maker, Row
+from tests.support.schema import of
 
 TRIPS, RIDES = 6_000, 2_500
 _MARCH = dt.datetime(2019, 3, 1)  # noqa: DTZ001  (timestamps without time zone)
@@ -16,7 +17,7 @@ _QUARTERS = 31 * 24 * 4
 
 def trips(policy: Policy) -> list[Row]:
     """Return rows of the demo's table."""
-    maker, table = Maker(11, dirt=0.004), policy.tables["trips"]
+    maker, table = Maker(11, dirt=0.004), policy.tables[of("trips")]
     rows = [maker.row(table) | {"passenger_id": n // 12, "driver_id": n % 41} for n in range(TRIPS)]
     for n, row in enumerate(rows):
         if n % 97:
@@ -27,7 +28,7 @@ def trips(policy: Policy) -> list[Row]:
 
 def rides(policy: Policy) -> list[Row]:
     """Return rows of the table with every type."""
-    maker, table = Maker(12, dirt=0.01), policy.tables["rides"]
+    maker, table = Maker(12, dirt=0.01), policy.tables[of("rides")]
     rows = [maker.row(table) | {"rider": n // 8, "driver": f"d{n % 17}"} for n in range(RIDES)]
     return _with_nobody(rows, "rider", "driver")
 

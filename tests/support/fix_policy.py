@@ -11,6 +11,7 @@ from dpsql.policy.choices import Reuse
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Privacy, RoleLimits, Table
 from tests.support.demo_schemas import copy_with_numbers
+from tests.support.schema import are_meant, configured, of, put_apart
 
 NO_NOISE = Fraction(10**12)
 """An ε at which noise is far below one row and below the last digit that is shown."""
@@ -47,7 +48,8 @@ def read_policy(directory: Path) -> Policy:
     copy_with_numbers(directory / "schemas")
     shutil.copy(Path(__file__).parent.parent / "schemas" / "rides.yaml", directory / "schemas")
     shutil.copytree(Path(__file__).parent.parent / "schemas" / "views", directory / "schemas", dirs_exist_ok=True)
-    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+    put_apart(directory / "schemas")
+    (directory / "config.yaml").write_text(configured(_CONFIG), encoding="utf-8")
     policy = load(directory / "config.yaml").policy
     roles = {name: replace(role, least=_LEAST, limits=_MANY) for name, role in policy.roles.items()}
     return replace(policy, roles=roles)
@@ -61,16 +63,16 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 
 def with_rows(policy: Policy, table: str, kind: str, most: int) -> Policy:
     """Return the policy with another `max_rows`."""
-    old = policy.tables[table]
+    old = policy.tables[of(table)]
     units = {**old.units, kind: replace(old.units[kind], max_rows=most, max_groups=None)}
-    return replace(policy, tables={**policy.tables, table: replace(old, units=units)})
+    return replace(policy, tables={**policy.tables, old.name: replace(old, units=units)})
 
 
 def with_chosen_rows(policy: Policy, table: str, kind: str, up_to: int = 2**20, most: int = 20) -> Policy:
     """Return the policy with `max_rows: auto`; `most` is what C is taken for until it is chosen."""
-    old = policy.tables[table]
+    old = policy.tables[of(table)]
     units = {**old.units, kind: replace(old.units[kind], max_rows=most, max_groups=None, up_to=up_to)}
-    return replace(policy, tables={**policy.tables, table: replace(old, units=units)})
+    return replace(policy, tables={**policy.tables, old.name: replace(old, units=units)})
 
 
 def without_reuse(policy: Policy) -> Policy:
@@ -81,7 +83,8 @@ def without_reuse(policy: Policy) -> Policy:
 
 def of_unknown_size(policy: Policy, table: str) -> Policy:
     """Return the policy that does not say how many rows to expect: sums beside counts are then weighed like these."""
-    return replace(policy, tables={**policy.tables, table: replace(policy.tables[table], expected_rows=None)})
+    of_any_size = replace(policy.tables[of(table)], expected_rows=None)
+    return replace(policy, tables={**policy.tables, of_any_size.name: of_any_size})
 
 
 def with_epsilon(policy: Policy, epsilon: Fraction) -> Policy:
@@ -94,4 +97,4 @@ def with_epsilon(policy: Policy, epsilon: Fraction) -> Policy:
 
 def protected(policy: Policy) -> tuple[Table, ...]:
     """Return the tables with records."""
-    return tuple(table for table in policy.tables.values() if not table.public)
+    return tuple(table for table in are_meant(policy.tables.values()) if not table.public)

@@ -11,6 +11,7 @@ from dpsql.policy.row_condition import RowCondition
 from tests.support.fix_policy import without_reuse
 from tests.support.fix_world import World
 from tests.support.records import Row, clamped
+from tests.support.schema import bare, by_names, of
 
 CONDITIONS = {
     "rides": "(paid = 'card' OR late IS NOT TRUE AND age BETWEEN 10 AND 60) AND seats > 0",
@@ -22,7 +23,7 @@ CONDITIONS = {
 def holds(table: Table, row: Row) -> bool:
     """Return whether a table's condition holds of a row, as its values are declared."""
     seen: Any = clamped(row, table)
-    if table.name == "trips":
+    if bare(table) == "trips":
         return seen["payment_type"] is not None and seen["trip_distance"] is not None and seen["trip_distance"] < 8
     of_card = seen["paid"] == "card"
     of_age = seen["late"] is not True and seen["age"] is not None and 10 <= seen["age"] <= 60
@@ -39,11 +40,12 @@ def in_part(world: World) -> Policy:
     """Return the policy with a role `in_part` that is told of some rows, and one `columns` that may name some columns."""
     owner = world.policy.roles["owner"]
     where = {
-        table: RowCondition(text, f"config.yaml:1: roles.in_part.where.{table}") for table, text in CONDITIONS.items()
+        of(table): RowCondition(text, f"config.yaml:1: roles.in_part.where.{table}")
+        for table, text in CONDITIONS.items()
     }
     more = {
         "in_part": replace(owner, name="in_part", where=where),
-        "columns": replace(owner, name="columns", columns=NAMED),
+        "columns": replace(owner, name="columns", columns=by_names(NAMED)),
     }
     policy = replace(world.policy, roles={**world.policy.roles, **more})
     return with_checked_conditions(policy, world.oracle())

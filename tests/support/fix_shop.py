@@ -22,6 +22,7 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 from tests.support.fix_world import World, running
 from tests.support.memory import Memory
 from tests.support.records import Row
+from tests.support.schema import configured, of, put_apart
 from tests.support.served import Filled, Served
 
 _CONFIG = """\
@@ -77,7 +78,7 @@ Shops = Mapping[str, Shop]
 
 def completed(policy: Policy, name: str, rows: Sequence[Row]) -> list[Row]:
     """Return rows of a table with NULL in the columns that they leave out."""
-    return [{column: row.get(column) for column in policy.tables[name].columns} for row in rows]
+    return [{column: row.get(column) for column in policy.tables[of(name)].columns} for row in rows]
 
 
 def paying(policy: Policy, epsilon: int, *roles: str) -> Policy:
@@ -93,7 +94,8 @@ def paying(policy: Policy, epsilon: int, *roles: str) -> Policy:
 def read_shop(directory: Path) -> Policy:
     """Return the policy of the shop; its files are put together in `directory`."""
     shutil.copytree(Path(__file__).parent.parent / "schemas" / "shop", directory / "schemas")
-    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+    put_apart(directory / "schemas")
+    (directory / "config.yaml").write_text(configured(_CONFIG), encoding="utf-8")
     return load(directory / "config.yaml").policy
 
 

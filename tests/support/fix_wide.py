@@ -26,6 +26,7 @@ from dpsql.question import Asker
 from tests.support.fix_world import Client, World, running
 from tests.support.memory import Memory
 from tests.support.records import Cell, Row
+from tests.support.schema import configured, of, put_apart
 from tests.support.served import Filled, Served
 
 _CONFIG = """\
@@ -55,7 +56,7 @@ _TYPES = {
 _LATE = [dt.datetime(2300, 1, 1, microsecond=n) for n in (2, 3, 4)]  # noqa: DTZ001  (timestamps without time zone)
 """Microseconds that double precision can't tell apart."""
 _DAYS = [dt.datetime(2019, 3, d) for d in (1, 2, 3)]  # noqa: DTZ001
-_TWICE = "UPDATE by_big SET moment = 'infinity' WHERE key = 2"
+_TWICE = "UPDATE {} SET moment = 'infinity' WHERE key = 2"
 """A second group that comes back as NULL."""
 KEYS: Mapping[str, Sequence[Cell]] = {
     "big": [1, 2, 3, LARGE, LARGE + 1, LARGE + 2],
@@ -142,7 +143,8 @@ Engines = Mapping[str, Wide]
 def read_wide(directory: Path) -> Policy:
     """Return the policy of the wide tables; its files are put together in `directory`."""
     shutil.copytree(Path(__file__).parent.parent / "schemas" / "wide", directory / "schemas")
-    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+    put_apart(directory / "schemas")
+    (directory / "config.yaml").write_text(configured(_CONFIG), encoding="utf-8")
     return load(directory / "config.yaml").policy
 
 
@@ -151,10 +153,10 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
     """DuckDB and PostgreSQL with the wide tables; what they hold is the last test's."""
     policy = read_wide(tmp_path_factory.mktemp("wide"))
     memory = Memory(policy, public=PUBLIC, types=_TYPES)
-    memory.execute(_TWICE)
+    memory.execute(_TWICE.format(memory.named(of("by_big"))))
     with running(policy, USERS, memory) as world:
         served = Served(world, "records", PUBLIC)
-        served.execute(_TWICE)
+        served.execute(_TWICE.format(served.named(of("by_big"))))
         engines: Mapping[str, Filled] = {"duckdb": memory, "postgres": served}
         yield {name: Wide(replace(world, public=read_public(policy, e)), e) for name, e in engines.items()}
         served.close()
@@ -181,7 +183,7 @@ def plans(wide: Engines) -> Iterator[Engines]:
     threads.execute("SET threads = 4")
     by_sort, parallel = (Served(world, n, PUBLIC, **s) for n, s in (("by_sort", _BY_SORT), ("parallel", _PARALLEL)))
     for engine in (threads, by_sort, parallel):
-        engine.execute(_TWICE)
+        engine.execute(_TWICE.format(engine.named(of("by_big"))))
     yield {
         **wide,
         "duckdb, threads": replace(wide["duckdb"], engine=threads),

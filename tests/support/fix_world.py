@@ -41,6 +41,7 @@ from tests.support import clusters
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_directory
 from tests.support.samples import ALL
+from tests.support.schema import in_session
 
 USERS = {
     "ana": "owner",
@@ -135,7 +136,7 @@ class Client:
         ((told,),) = self.connection.execute("SELECT pg_dpsql.temporary()").fetchall()
         if told:
             settings = replace(settings, temporary=tuple(temporary(told, question.text)))
-        return Request(question, arguments, settings, self.asker, Cancellation())
+        return Request(question, arguments, in_session(settings), self.asker, Cancellation())
 
     def describe(self, probe: str) -> tuple[ColumnDescription, ...]:
         """Return the row description of a statement that is not run."""
@@ -185,7 +186,7 @@ class World:
 
     def oracle(self, settings: Settings = Settings(), user: str = "ana") -> ShadowOracle:
         """Return the oracle of one statement."""
-        return ShadowOracle(self.session, settings, user)
+        return ShadowOracle(self.session, in_session(settings), user)
 
     def gateway(
         self,

@@ -3,7 +3,7 @@
 import csv
 import datetime as dt
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
@@ -23,6 +23,7 @@ from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.rewrite.emit.columns import quoted
 from tests.support.records import ZONES, Cell, Row
+from tests.support.schema import APART, SCHEMA, are_meant, bare, filled, public_rows
 
 _NULL = "(null)"
 _SPARE: list[duckdb.DuckDBPyConnection] = []
@@ -86,11 +87,15 @@ class Memory(DuckDb):
             weakref.finalize(self, _emptied, self._connection).atexit = False
         self._use = Use(self._end)
         self._policy = policy
+        if APART and not plain:
+            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         for table in sorted(policy.tables.values(), key=lambda table: not table.public):
-            constraints = constraints_of(table) if enforced else {}
-            self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types, constraints)})")
-        for name, rows in public.items():
-            self.fill(name, rows)
+            constraints = constraints_of(table, self.named) if enforced else {}
+            constrained = unique if are_meant([table]) else ()
+            definitions = _definitions(table, constrained, types, constraints)
+            self._connection.execute(f"CREATE TABLE {self.named(table.name)} ({definitions})")
+        for name, rows in public_rows(policy, public).items():
+            self._fill(policy.tables[name], rows)
 
     def _opened(self, optimizers: Collection[str]) -> duckdb.DuckDBPyConnection:
         # What `DuckDb` opens is closed off: this may read the test's own files, and its configuration is not locked.
@@ -131,8 +136,12 @@ class Memory(DuckDb):
 
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a small table hold just these rows, in this order."""
-        columns, rows = self._policy.tables[table].columns, list(rows)
-        self._connection.execute(f"DELETE FROM {table}")
+        for declared, held in filled(self._policy, table, list(rows)):
+            self._fill(declared, held)
+
+    def _fill(self, table: Table, rows: Sequence[Row]) -> None:
+        columns, name = table.columns, self.named(table.name)
+        self._connection.execute(f"DELETE FROM {name}")
         if rows:
             # Three times as fast as a statement with as many literals.
             cells = [
@@ -141,18 +150,21 @@ class Memory(DuckDb):
                 )
                 for name, c in columns.items()
             ]
-            self._connection.from_arrow(pa.table(cells, list(columns))).insert_into(table)
+            self._connection.from_arrow(pa.table(cells, list(columns))).insert_into(name)
 
     def load(self, table: str, rows: Iterable[Row], directory: Path) -> None:
         """Let a large table hold just these rows; they go through a file in `directory`."""
-        columns = self._policy.tables[table].columns
+        ((declared, held), *decoys) = filled(self._policy, table, list(rows))
+        for decoy, few in decoys:
+            self._fill(decoy, few[:1])
+        columns, name = declared.columns, self.named(declared.name)
         file = directory / f"{table}.csv"
         with file.open("w", newline="", encoding="utf-8") as out:
             writer = csv.writer(out)
-            writer.writerows([_NULL if row[n] is None else _plain(row[n]) for n in columns] for row in rows)
-        self._connection.execute(f"DELETE FROM {table}")
+            writer.writerows([_NULL if row[n] is None else _plain(row[n]) for n in columns] for row in held)
+        self._connection.execute(f"DELETE FROM {name}")
         self._connection.execute(
-            f"COPY {table} FROM '{file}' (HEADER false, NULLSTR '{_NULL}', QUOTE '\"', ESCAPE '\"')"
+            f"COPY {name} FROM '{file}' (HEADER false, NULLSTR '{_NULL}', QUOTE '\"', ESCAPE '\"')"
         )
 
 
@@ -171,7 +183,7 @@ def _parsed(sql: str) -> duckdb.Statement:
     return statement
 
 
-def constraints_of(table: Table) -> dict[str, str]:
+def constraints_of(table: Table, named: Callable[[str], str] = str) -> dict[str, str]:
     """Return by column the constraints that keep the rows of a protected table as it is declared."""
     written = {}
     for name, column in table.columns.items():
@@ -184,7 +196,7 @@ def constraints_of(table: Table) -> dict[str, str]:
             )
             written[name] += f" CHECK ({name} IN ({values}))"
         elif column.references is not None:
-            written[name] += f" REFERENCES {column.references.table} ({column.references.column})"
+            written[name] += f" REFERENCES {named(column.references.table)} ({column.references.column})"
         elif column.type.is_number and not column.type.is_integer:
             is_a_number = "< 1e30" if column.type is SqlType.NUMERIC else "<> 'NaN'"
             written[name] += f" CHECK ({name} {is_a_number})"
@@ -194,7 +206,7 @@ def constraints_of(table: Table) -> dict[str, str]:
 def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str], constraints: Mapping[str, str]) -> str:
     def type_(c: Column) -> str:
         usual = "SMALLINT" if c.in_numbers else _TYPES.get(c.type, c.type.value)
-        return types.get(f"{table.name}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
+        return types.get(f"{bare(table)}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
 
     columns = (
         f"{quoted(c.name)} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''} "

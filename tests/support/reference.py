@@ -17,6 +17,7 @@ from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.read.dialect import parsed
 from tests.support.fix_world import Answer, World, fetched
 from tests.support.records import ZONES, Row, clamped
+from tests.support.schema import are_meant, bare, of
 from tests.support.served import write_table
 
 _MEDIAN = """
@@ -43,9 +44,9 @@ class Reference:
         connection = world.connect("dpsql_owner", name)
         connection.execute(_MEDIAN)
         connection.execute("CREATE SCHEMA clamped")
-        write_table(connection, "public", world.policy.tables["zones"], ZONES)
+        write_table(connection, "public", world.policy.tables[of("zones")], ZONES)
         for table_name, rows in tables.items():
-            table = world.policy.tables[table_name]
+            table = world.policy.tables[of(table_name)]
             write_table(connection, "clamped", table, [clamped(row, table) for row in rows])
             # Subqueries of one unit's rows look for them in every row; fifty times as fast by an index.
             for unit in table.units.values():
@@ -63,7 +64,7 @@ class Reference:
         tree = parsed(sql)
         every = {name(token) or "" for token in tokens(sql)}
         names = every if tree is None else {column.name.lower() for column in tree.find_all(exp.Column)}
-        for table in self.policy.tables.values():
+        for table in are_meant(self.policy.tables.values()):
             if not table.public:
                 self._show(table, names, kind)
         with self.connection.transaction(force_rollback=True):
@@ -73,7 +74,7 @@ class Reference:
         needed = [c.name for c in table.columns.values() if c.name in names and not c.nullable]
         present = (SQL("{} IS NOT NULL").format(Identifier(name)) for name in (table.units[kind].column, *needed))
         view = SQL("CREATE OR REPLACE VIEW public.{0} AS SELECT * FROM clamped.{0} WHERE {1}").format(
-            Identifier(table.name), SQL(" AND ").join(present)
+            Identifier(bare(table)), SQL(" AND ").join(present)
         )
         if self._shown.get(table.name) != view:
             self.connection.execute(view)

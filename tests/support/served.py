@@ -11,10 +11,12 @@ from dpsql.engines.base import Engine
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import SqlType, Table
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.shadow.contents.schema import create_enumeration
 from tests.support.fix_world import World
 from tests.support.records import ZONES, Row
+from tests.support.schema import bare, filled, public_rows
 
 
 class Filled(Engine, Protocol):
@@ -65,9 +67,15 @@ class Served(PostgresEngine):
                 owner.execute(SQL("ALTER DATABASE {} SET {} = {}").format(*map(Identifier, (name, setting)), value))
         self._policy, self._owner = world.policy, psycopg.connect(at(name), autocommit=True)
         self._filled: dict[str, tuple[int, int]] = {}
+        schemas = [PUBLIC, *world.policy.schemas]
+        for schema in world.policy.schemas:
+            self._owner.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
+        rows = public_rows(world.policy, public)
         for table in world.policy.tables.values():
-            write_table(self._owner, "public", table, public.get(table.name, []))
-        self._owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+            write_table(self._owner, TableName.of(table.name).schema, table, rows.get(table.name, []))
+        for place in map(Identifier, schemas):
+            self._owner.execute(SQL("GRANT USAGE ON SCHEMA {} TO reader").format(place))
+            self._owner.execute(SQL("GRANT SELECT ON ALL TABLES IN SCHEMA {} TO reader").format(place))
         reader = make_conninfo(at(name), user="reader", password=secret)
         super().__init__(reader, {name: table.columns for name, table in world.policy.tables.items()})
 
@@ -94,25 +102,29 @@ class Served(PostgresEngine):
 
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a table hold just these rows, in this order."""
-        rows = list(rows)
+        for declared, held in filled(self._policy, table, list(rows)):
+            self._fill(declared, held)
+
+    def _fill(self, table: Table, rows: Sequence[Row]) -> None:
+        schema = TableName.of(table.name).schema
         # Emptied by DELETE, small tables are filled ten times as fast; now and then a new file keeps them short and in order.
-        times, held = self._filled.get(table, (0, _FEW))
+        times, held = self._filled.get(table.name, (0, _FEW))
         times = 0 if held >= _FEW else (times + 1) % _TIMES
-        self._owner.execute(SQL("DELETE FROM {}" if times else "TRUNCATE {}").format(Identifier(table)))
-        self._filled[table] = times, len(rows)
-        _copy(self._owner, "public", self._policy.tables[table], rows)
+        self._owner.execute(SQL("DELETE FROM {}" if times else "TRUNCATE {}").format(Identifier(schema, bare(table))))
+        self._filled[table.name] = times, len(rows)
+        _copy(self._owner, schema, table, rows)
 
 
 def write_table(connection: psycopg.Connection, schema: str, table: Table, rows: Sequence[Row]) -> None:
-    """Make a table as it is declared, with rows."""
-    name = Identifier(schema, table.name)
+    """Make a table as it is declared, with rows, in a schema; in `clamped` its numbers are as wide as they are declared."""
+    name = Identifier(schema, bare(table))
     for column in table.columns.values():
         if column.type is SqlType.ENUM:
             connection.execute(create_enumeration(column))
     columns = [
         SQL("{} {} {}").format(
             Identifier(c.name),
-            SQL("smallint" if c.in_numbers and schema == "public" else c.declared),
+            SQL("smallint" if c.in_numbers and schema != "clamped" else c.declared),
             SQL("PRIMARY KEY" if c.name == table.key else ""),
         )
         for c in table.columns.values()
@@ -124,7 +136,7 @@ def write_table(connection: psycopg.Connection, schema: str, table: Table, rows:
 
 
 def _copy(connection: psycopg.Connection, schema: str, table: Table, rows: Iterable[Row]) -> None:
-    name = Identifier(schema, table.name)
+    name = Identifier(schema, bare(table))
     with connection.cursor().copy(SQL("COPY {} FROM STDIN").format(name)) as copy:
         for row in rows:
             copy.write_row([row[column] for column in table.columns])

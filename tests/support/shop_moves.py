@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dpsql.privacy.measurement.plan import Measurement
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_shop import PROTECTED, Shop, Tables, without
+from tests.support.schema import of
 
 UNITS = (1, 2, 3)
 
@@ -12,7 +13,7 @@ UNITS = (1, 2, 3)
 def worst(part: Measurement, shop: Shop, worlds: Sequence[Tables], *units: int | None) -> int:
     """Return how far taking away a unit moves a measurement at most; tables that it does not read are left alone."""
     measured, moves = Measured.of(part, shop.engine, shop.world), [0]
-    names = [name for name in PROTECTED if f'"{name}"' in measured.sql]
+    names = [name for name in PROTECTED if shop.engine.named(of(name)) in measured.sql]
     for tables in worlds:
         shop.fill(tables, names)
         whole = measured.exact()

@@ -56,6 +56,8 @@ STATEMENTS = [
     "select date_trunc('day', pickup_ts) d, count(*) from trips group by 1 order by 1 limit 2",
     "select array_agg(distinct payment_type order by payment_type) from trips",
     "select 1; select count(*) from trips; select 'x'",
+    "create extension if not exists plpgsql",
+    'CREATE EXTENSION IF NOT EXISTS "plpgsql" WITH SCHEMA pg_catalog; select 1',
     "select 1;; select count(*) from trips; -- done",
     "begin; select count(*) from trips; commit",
     "select count(*) from trips; select 1/0; select 2",

@@ -85,6 +85,15 @@ def _copied(reader: Reader) -> DpsqlError | None:
     )
 
 
+def _extended(reader: Reader) -> DpsqlError | None:
+    """Return why an extension may not be made: none but the one that every PostgreSQL has, which is there already."""
+    named = reader.skip("if") and reader.skip("not") and reader.skip("exists") and reader.name() == "plpgsql"
+    reader.skip("with")
+    if reader.skip("schema"):
+        named = named and reader.name() == "pg_catalog"
+    return None if named and (reader.is_at_end or reader.word == ";") else _denied("CREATE EXTENSION")
+
+
 def _is_temporary_view(reader: Reader) -> bool:
     """Return whether the statement makes a temporary view of a plain query; nothing is taken."""
     if reader.word != "create":
@@ -140,5 +149,6 @@ _READ_FURTHER: Mapping[str, Callable[[Reader], DpsqlError | None]] = {
     "PREPARE": _prepared,
     "COPY": _copied,
     "COMMENT": _commented,
+    "CREATE EXTENSION": _extended,
 }
 """Kinds of which some statements are refused, and what reads on behind their first words."""

@@ -52,9 +52,13 @@ class RefusedStatement:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A statement that is taken and not run: `ANALYZE`, which would show everybody how many rows a temporary table has."""
+    """A statement that is taken and not run: `ANALYZE`, which would show everybody how many rows a temporary table has.
+
+    So is the making of an extension that is there, of which the client gets a notice.
+    """
 
     tag: bytes
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,8 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStat
             return _explained(text, reader)
         if reader.skip("analyze", "analyse"):
             return LeftOut(b"ANALYZE")
+        if reader.skip("create") and reader.skip("extension"):
+            return LeftOut(b"CREATE EXTENSION", 'extension "plpgsql" already exists, skipping')
         if reader.skip("fetch"):
             cursor = fetched(reader)
             return None if cursor is None else Fetch(cursor)

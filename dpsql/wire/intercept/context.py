@@ -175,6 +175,10 @@ class SessionContext:
         else:
             return question
 
+    async def keep_paths(self, but: bytes) -> None:
+        """Have the portals that are bound, but for one, remember the search path of now."""
+        await self.names.keep_paths(but, partial(self._interceptor.searched, self.backend))
+
     async def settle(self) -> None:
         """Wait for the replies to all that the client has sent so far.
 

@@ -22,7 +22,7 @@ from dpsql.wire.intercept.audited import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import kept, seconds
 from dpsql.wire.intercept.own_messages import Asked, described, forget_probe, ran
-from dpsql.wire.intercept.prepared import Execution, Prepared
+from dpsql.wire.intercept.prepared import Execution, Prepared, SearchPath
 from dpsql.wire.intercept.trial import Trial, require_columns, require_writable
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
@@ -58,6 +58,9 @@ _FACTS = (
     "pg_catalog.current_setting('statement_timeout')",
     "pg_catalog.current_setting('client_min_messages')",
 )
+_PATH = slice(7, 9)
+"""Where the search path is in them."""
+_ASK_PATH = ran(f"SELECT {', '.join(_FACTS[_PATH])}".encode())
 _ASK_FACTS = ran(f"SELECT {', '.join(_FACTS)}".encode())
 _OWN = 6
 """The first of them are settings of dpsql's own, in the order of `Settings`."""
@@ -113,6 +116,8 @@ class Interceptor:
             asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
         replies = await self._describe(backend, asked, codec)
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
+        if asked.path is not None:
+            facts = (*facts[: _PATH.start], *asked.path, *facts[_PATH.stop :])
         settings, arguments = _settings(facts, codec, asked.text, self._asker.user), facts[len(_FACTS) :]
         described, *inner = (body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n"))
         columns = await self._types.columns(backend, described, codec) if described else ()
@@ -185,6 +190,15 @@ class Interceptor:
         replies = await backend.ask(*ran((EXPLAIN + named.text).encode(codec)), *ran(select.encode(codec)))
         row = [messages.data_row(body) for kind, body in replies if kind == b"D"][-1]
         return tuple(None if value is None else value.decode(codec) for value in row)
+
+    async def searched(self, backend: Backend) -> SearchPath:
+        """Return the session's search path, as it is now.
+
+        Raises:
+            ShadowRefusedError: when the shadow says nothing, in a failed transaction.
+        """
+        replies = await backend.ask(*_ASK_PATH)
+        return next(messages.data_row(body) for kind, body in replies if kind == b"D")
 
     async def reading(self, backend: Backend) -> tuple[str, str]:
         """Return the session's encoding and its `standard_conforming_strings`, as they are now.

@@ -4,14 +4,18 @@ Only the names that the shadow has confirmed are certain. Until its reply comes 
 that has to know waits.
 """
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 
 from dpsql.gateway.request import Question
+from dpsql.rewrite.syntax.read.parse import Wrap, query_place
 from dpsql.wire.intercept.allowance import Allowance
 from dpsql.wire.intercept.classify import ClassifiedStatement
 from dpsql.wire.protocol.messages import bind_parameters
 
 _PER_CHARACTER = 200
+SearchPath = tuple[bytes | None, ...]
+"""What the shadow says of a session's search path: as it was set, and the schemas in it."""
 
 
 @dataclass(slots=True)
@@ -38,11 +42,21 @@ class Portal:
     prepared: Prepared
     rest: bytes
     """The Bind message after its names: formats, values, result formats."""
+    path: SearchPath | None = None
+    """By which its names were looked up, where something has run since that may have set another."""
 
     @property
     def size(self) -> int:
         """Return the bytes that it takes beside its statement."""
         return len(self.rest)
+
+    @property
+    def is_planned(self) -> bool:
+        """Return whether PostgreSQL has looked names up when it was bound: the query in COPY or of a view waits."""
+        placed = query_place(self.prepared.text)
+        return isinstance(self.prepared.statement, Question) and (
+            placed is None or placed[0] not in (Wrap.COPY, Wrap.VIEW)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,8 @@ class Execution:
     """Where the statement begins in what the client sent; None when errors can't point there."""
     execute: str | None = None
     """The EXECUTE that named the statement, where one did."""
+    path: SearchPath | None = None
+    """By which its names were looked up, where that is not the session's any more."""
 
     @property
     def text(self) -> str:
@@ -159,6 +175,17 @@ class PreparedStatements:
         """Note that the shadow has deallocated a statement, or all if None."""
         for name in tuple(self.statements) if statement is None else (statement,):
             self.closed(b"S", name)
+
+    def may_have_beside(self, portal: bytes) -> bool:
+        """Return whether there is another portal, or may be one with the next replies."""
+        return not self._maybe_portals <= {portal}
+
+    async def keep_paths(self, but: bytes, searched: Callable[[], Awaitable[SearchPath]]) -> None:
+        """Have the portals that are bound remember the path that is `searched` now, `but` for one; each does so once."""
+        planned = {n: p for n, p in self.portals.items() if n != but and p.path is None and p.is_planned}
+        if planned:
+            path = await searched()
+            self.portals.update((name, replace(portal, path=path)) for name, portal in planned.items())
 
     def take_portal(self, name: bytes) -> Portal | None:
         """Remove and return a portal that was not executed yet."""

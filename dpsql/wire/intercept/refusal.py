@@ -1,5 +1,7 @@
 """Errors of dpsql raised in the shadow, whose transaction fails then and skips to the next Sync; statements left out."""
 
+from collections.abc import Callable
+
 from dpsql.errors import DpsqlError
 from dpsql.shadow.contents.guard import REFUSAL
 from dpsql.wire.backend.backend import Backend
@@ -21,10 +23,10 @@ def refuse(backend: Backend, failed: DpsqlError) -> None:
     _run(backend, select, PendingReply(MessageKind.EXECUTE, hide=b"DC", error=in_our_words))
 
 
-def leave_out(backend: Backend, portal: bytes, tag: bytes) -> None:
-    """Have the shadow do nothing instead of a portal's work, which is gone then, unless the transaction has failed."""
+def leave_out(backend: Backend, portal: bytes, tag: bytes, told: Callable[[], None]) -> None:
+    """Have the shadow do nothing instead of a portal's work, which is gone then; once it has, `told` is called."""
     backend.send(messages.close_message(b"P", portal), PendingReply(MessageKind.CLOSE, hide=b"3"))
-    _run(backend, b"SELECT", PendingReply(MessageKind.EXECUTE, hide=b"D", tag=tag))
+    _run(backend, b"SELECT", PendingReply(MessageKind.EXECUTE, hide=b"D", tag=tag, confirmed=told))
 
 
 def _run(backend: Backend, select: bytes, owed: PendingReply) -> None:

@@ -5,6 +5,7 @@ No sockets: frames come in through `Frames`, bytes leave through the context's `
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
@@ -116,6 +117,9 @@ class Session:
         self._backend.send(frame.raw)
 
     async def _query(self, frame: Frame) -> None:
+        await self._keep_paths(b"")  # the portal without a name ends with it
+        if self._backend.replies.skipping:
+            return
         try:
             text = await self._context.text(messages.query_text(frame.body))
             parts = await simple.parts(self._context, text)
@@ -196,8 +200,23 @@ class Session:
         prepared = statement if what == b"S" else None if portal is None else portal.prepared
         return body if prepared is None else self._context.cursors.shown(prepared.text, body)
 
+    async def _keep_paths(self, portal: bytes) -> None:
+        """Have portals keep the path that they were bound by, before `portal` or a Query runs, which may set another.
+
+        PostgreSQL has looked up the names of what is bound, and runs it as it is.
+        """
+        if not self._names.may_have_beside(portal):
+            return
+        await self._context.settle()
+        # In a failed transaction nothing can be asked, and nothing was run since it failed.
+        if not self._backend.replies.skipping and self._backend.replies.status != b"E":
+            await self._context.keep_paths(portal)
+
     async def _execute(self, frame: Frame) -> None:
         name, _ = messages.strings(frame.body, 1)
+        await self._keep_paths(name)
+        if self._backend.replies.skipping:
+            return
         if not self._names.may_be_portal(name):
             self._again(frame, name)
             return
@@ -220,7 +239,9 @@ class Session:
         match portal.prepared.statement:
             case Question() as question:
                 await self._answer(
-                    frame, Execution(question, portal.prepared, name, portal.rest, bound=True, offset=0), codec
+                    frame,
+                    Execution(question, portal.prepared, name, portal.rest, bound=True, offset=0, path=portal.path),
+                    codec,
                 )
             case Prepare() as prepare:
                 await self._context.run_prepare(frame.raw, prepare, codec)
@@ -230,8 +251,8 @@ class Session:
                 await self._execute_named(frame, name, portal, execute, codec)
             case Fetch():
                 self._again(frame, name)
-            case LeftOut(said):
-                leave_out(self._backend, name, said)
+            case LeftOut(said, notice):
+                leave_out(self._backend, name, said, partial(self._context.runner.note, notice))
             case RefusedStatement(refusal):  # which `_parse` has not let pass
                 refuse(self._backend, refusal.error())
             case _ as never:

@@ -198,9 +198,9 @@ async def _run_part(context: SessionContext, part: Part) -> None:
             await _answer(context, Execution(question, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
         case ExecuteNamed() as execute:
             await _execute_named(context, part, execute, codec)
-        case LeftOut(said):
+        case LeftOut(said, notice):
             _bind(context, part, codec)
-            leave_out(context.backend, b"", said)
+            leave_out(context.backend, b"", said, partial(context.runner.note, notice))
         case RefusedStatement(refusal):
             context.audit.refused(part.text, refusal.error())
             context.runner.refuse(refusal.error(), part.start)

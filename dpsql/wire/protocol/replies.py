@@ -230,6 +230,8 @@ class Replies:
 
     def _done(self, owed: PendingReply) -> None:
         self.copying = False
+        if self.status == b"E" and owed.kind is MessageKind.EXECUTE:
+            self.status = b"T"  # all that can be done in a failed transaction ends that, or goes back in it
         self._owed.popleft()
         self._begin()
         if owed.confirmed is not None:

@@ -63,6 +63,14 @@ def test_other_statements_are_not_decided(statement: str) -> None:
     assert read(statement) is None
 
 
+def test_what_is_there_is_not_made() -> None:
+    """Tools that run a dump's first lines go on; the client hears what PostgreSQL says."""
+    said = LeftOut(b"CREATE EXTENSION", 'extension "plpgsql" already exists, skipping')
+    assert read("create extension if not exists plpgsql with schema pg_catalog;") == said
+    assert isinstance(read("create extension if not exists hstore"), RefusedStatement)
+    assert isinstance(read("create extension plpgsql"), RefusedStatement)
+
+
 @pytest.mark.parametrize(
     "statement", ["analyze", "ANALYZE verbose t", "/* a */ analyse t (a)", "; analyze (verbose) t, u"]
 )

@@ -133,6 +133,7 @@ def _is_query(text: str) -> bool:
 def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
     every, preview = [], preview_of(statement, policy)
     told_tables = dict[str, str]()
+    read = {table.name for query in statement.queries for table in every_node(query.tree, exp.Table)}
     for query in statement.queries:
         try:
             told_tables |= put_known_rows(query.tree, policy)
@@ -147,7 +148,7 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
     if kinds == {Kind.PUBLIC}:
         return AnalyzedStatement(statement, Kind.PUBLIC, told_tables=told_tables) if told_tables else None
     if kinds == {Kind.ROWS}:
-        return _rows(statement, policy, preview)
+        return _rows(statement, policy.protected & read or policy.protected, preview)
     if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and _needs_no_rows(statement):
         return AnalyzedStatement(statement, Kind.ROWS)
     return AnalyzedStatement(statement, Kind.ANSWER, found_scopes=tuple(every), told_tables=told_tables)
@@ -162,13 +163,13 @@ def _not_understood(text: str) -> AnalyzedStatement:
     return AnalyzedStatement(None, Kind.ROWS, Refusal.of(not_understood(text)))
 
 
-def _rows(statement: Statement, policy: Policy, preview: TablePreview | None) -> AnalyzedStatement:
-    """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
+def _rows(statement: Statement, private: Collection[str], preview: TablePreview | None) -> AnalyzedStatement:
+    """Return the answer to a query for rows of `private`: none, or an empty one to a tool that asks for the columns alone."""
     (query,) = statement.queries
     empty = is_empty(query.tree)
     if statement.wrap is Wrap.VIEW or (statement.wrap is not Wrap.EXPLAIN and (empty or is_column_probe(query))):
         return AnalyzedStatement(statement, Kind.ROWS, preview=None if empty else preview)
-    refused = rows_refused(policy.protected, query.text, single_row=limit_of(query.tree) == 1)
+    refused = rows_refused(private, query.text, single_row=limit_of(query.tree) == 1)
     return AnalyzedStatement(statement, Kind.ROWS, Refusal.of(refused), preview=preview)
 
 
