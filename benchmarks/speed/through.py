@@ -27,6 +27,8 @@ from tests.clients.site import Site, serving
 from tests.support.processes import children, seconds_worked
 
 AUTO, DECLARED = "C chosen", "C = 20"
+_IDLE, _HARDLY = 5, 0.1
+"""Seconds in a row that a server does nothing, and the seconds of the processor that are as good as none."""
 _PASSWORD = "of a benchmark"  # noqa: S105 # of a server that lives for one
 _CONFIG = """\
 dataset: taxi
@@ -148,6 +150,8 @@ def _through(directory: Path, rows: int, engine: str, rounds: int, told: Callabl
             setting: until.enter_context(serving(_configured(directory / name, source, setting), executed=True))
             for name, setting in (("auto", AUTO), ("declared", DECLARED))
         }
+        for site in sites.values():
+            _wait_until_idle(site)
         asking = {setting: until.enter_context(_asking(site)) for setting, site in sites.items()}
         for form in FORMS:
             yield _measured(form, engine, plain, sites, asking, rounds)
@@ -179,6 +183,15 @@ def _timed(call: Callable[[], object], clock: Callable[[], float]) -> float:
     start = clock()
     call()
     return (clock() - start) * 1000
+
+
+def _wait_until_idle(site: Site) -> None:
+    """Wait until the server has read what it keeps beside the records; it answers before."""
+    idle = 0
+    while idle < _IDLE:
+        before = _worked(site)
+        time.sleep(1)
+        idle = idle + 1 if _worked(site) - before < _HARDLY else 0
 
 
 def _worked(site: Site) -> float:

@@ -30,6 +30,20 @@ SHOWN = "SELECT table_name, column_name FROM {} WHERE table_name IN ('rides', 't
 
 
 @pytest.mark.usefixtures("granted")
+def test_a_view_shows_no_columns_of_its_tables_that_a_role_may_not_name(world: World) -> None:
+    """It can't name them in the view either; what the view computes has a name, and no bounds or values."""
+    of_view = "SELECT column_name FROM {} WHERE table_name = 'card_rides'"
+    with world.connect("cleo") as other:
+        every = {name for (name,) in other.execute(of_view.format("dpsql.columns").encode()).fetchall()}
+    assert {"fare", "day", "late", "shared"} <= every
+    with world.connect("ana") as client:
+        for where in ("dpsql.columns", "information_schema.columns"):
+            assert {name for (name,) in client.execute(of_view.format(where).encode()).fetchall()} == every - {"shared"}
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            client.execute("SELECT shared FROM card_rides")
+
+
+@pytest.mark.usefixtures("granted")
 def test_the_catalogue_shows_what_a_role_may_name(world: World) -> None:
     """Tools see these columns, and PostgreSQL itself refuses the others, where nobody else would."""
     expected = {(table, name) for table, names in NAMED.items() for name in names}

@@ -5,12 +5,13 @@ are taken away by name; `tests/shadow/test_role.py` tries each.
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Policy, Role
 from dpsql.question import OWN_SETTINGS
 from dpsql.shadow.contents.relations import all_schemas, relation
 from dpsql.shadow.server.postgres import OWNER
@@ -183,13 +184,28 @@ def _search(connection: Connection, policy: Policy) -> None:
     connection.execute(SQL("ALTER DATABASE {} {}").format(name, how))
 
 
+def _named(connection: Connection, policy: Policy, role: Role, table: str) -> AbstractSet[str] | None:
+    """Return which columns of a table or view a role may name, None for all: of a view none that are a table's others."""
+    named, view = role.columns.get(table), policy.views.get(table)
+    others = {column for column, (of, name) in view.origins.items() if not role.may_name(of, name)} if view else set()
+    if not others:
+        return named
+    every = "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+    rows = connection.execute(every, (relation(table).as_string(),)).fetchall()
+    return {name for (name,) in rows if named is None or name in named} - others
+
+
 def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
     """Grant each user the protected tables and views of their role, or the columns of them that it may name."""
     for table in policy.protected:
         for user, name in users.items():
             role = policy.roles[name]
             if role.may_use(table):
-                names = SQL(", ").join(map(Identifier, sorted(role.columns.get(table, ()))))
-                columns = SQL("({})").format(names) if table in role.columns else SQL("")
+                named = _named(connection, policy, role, table)
+                if named is not None and not named:
+                    continue  # of a view with nothing that it may name
+                columns = (
+                    SQL("") if named is None else SQL("({})").format(SQL(", ").join(map(Identifier, sorted(named))))
+                )
                 granted = SQL("GRANT SELECT {} ON {} TO {}")
                 connection.execute(granted.format(columns, relation(table), Identifier(user)))
