@@ -55,7 +55,7 @@ def test_half_the_noise_is_found_out(config: Config, monkeypatch: pytest.MonkeyP
     assert any(question.broken for question in islice(_audit(config, 2), 12))
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+@pytest.mark.parametrize("engine", [pytest.param("duckdb", marks=pytest.mark.slow), "postgres"])
 def test_tables_of_schemas_are_audited(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of those with one name by its own."""
     monkeypatch.setattr(auditing, "_FEWEST", 4)

@@ -14,7 +14,7 @@ from tests.docs.pages import statements
 from tests.support.plain_server import PlainServer
 
 
-@pytest.fixture(scope="module", params=[15, 17])
+@pytest.fixture(scope="module", params=[15, pytest.param(17, marks=pytest.mark.slow)])
 def database(request: pytest.FixtureRequest) -> Iterator[PlainServer]:
     """A server with the hospital's database, of a version as an owner may have it."""
     with hospital_server(request.param) as server:

@@ -27,7 +27,7 @@ def test_golden_statements_in_one_ledger(
     assert _charged(golden, new_client(engine), reference) < _alone(golden) * (0.8 if one_of == 1 else 0.9)
 
 
-@pytest.mark.parametrize(("seed", "one_of"), ORDERS)
+@pytest.mark.parametrize(("seed", "one_of"), [(0, 4), *ORDERS[1:]])
 def test_golden_statements_in_one_ledger_of_dirty_records(
     seed: int, one_of: int, soiled: Engine, soiled_reference: Reference, new_client: NewClient
 ) -> None:
