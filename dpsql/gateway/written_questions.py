@@ -38,15 +38,16 @@ def hashed_words(words: Iterable[object]) -> frozenset[str]:
 def written_question(request: Request, words: Iterable[Iterable[object]]) -> str | None:
     """Return a request's statement, parameters and settings; None where it reads tables of its session, or is long.
 
-    The `words` are those that hold of each measurement's rows.
+    The `words` are those that hold of each measurement's rows; where they would be too long, the question is kept without.
     """
     settings = {name: value for name, value in asdict(request.settings).items() if value is not None}
     if settings.pop("temporary"):
         return None
     arguments = [[argument.text, argument.type] for argument in request.arguments]
     beside = [_EDITION, [sorted(hashed_words(some)) for some in words]]
-    text = json.dumps([request.question.text, arguments, settings, beside], ensure_ascii=False)
-    return text if len(text) <= _LONGEST else None
+    question = [request.question.text, arguments, settings]
+    texts = (json.dumps(parts, ensure_ascii=False) for parts in ([*question, beside], question))
+    return next((text for text in texts if len(text) <= _LONGEST), None)
 
 
 def read_question(text: str) -> WrittenQuestion | None:

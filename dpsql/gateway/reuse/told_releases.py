@@ -14,7 +14,7 @@ from functools import cached_property
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
 from dpsql.engines.base import Edition
-from dpsql.errors import DpsqlError
+from dpsql.errors import DpsqlError, QueryCanceled
 from dpsql.gateway.catalogue.virtual_tables import KnownRelease
 from dpsql.gateway.measuring import Measuring, account
 from dpsql.gateway.pricing import PricedPlan
@@ -198,6 +198,8 @@ class ToldReleases:
             if priced is None or priced.inner:
                 return {}
             whole = session_epsilon(read.settings, payer.role, payer.role.per_query.epsilon)
+        except QueryCanceled:  # which says nothing of the question, and the next who asks plans it
+            raise
         except DpsqlError:
             return {}
         parts = self._measuring.by_key(priced, request, epoch)

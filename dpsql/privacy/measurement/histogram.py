@@ -28,7 +28,7 @@ from dpsql.rewrite.emit.outermost import outermost
 from dpsql.rewrite.functions.intervals import is_elapsed
 from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.ir.expr import Expr
-from dpsql.rewrite.ir.relation import Relation, columns_read
+from dpsql.rewrite.ir.relation import Relation
 
 BUCKETS = 1024
 """Of what has more values, and not too many groups."""
@@ -204,7 +204,7 @@ class Histogram:
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
         used = [self.x.expr, self.where, *(key.grouped for key in self.groups.keys)]
-        return with_columns_clamped_once(self._sql, columns_read(self.relation, used), emitter)
+        return with_columns_clamped_once(self._sql, self.relation, used, emitter)
 
     def _sql(self, emitter: Emitter) -> str:
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)

@@ -33,7 +33,7 @@ from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.clamped_once import with_columns_clamped_once
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Expr
-from dpsql.rewrite.ir.relation import Relation, columns_read
+from dpsql.rewrite.ir.relation import Relation
 
 
 class CountOf(Enum):
@@ -127,7 +127,7 @@ class Sums:
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, then `columns()` as text."""
         used = [*self._used(), *self.values, self.where, *(key.grouped for key in self.groups.keys)]
-        return with_columns_clamped_once(self._sql, columns_read(self.relation, used), emitter)
+        return with_columns_clamped_once(self._sql, self.relation, used, emitter)
 
     def _sql(self, emitter: Emitter) -> str:
         match self.distinct:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.errors import EngineFailed, LedgerFull
+from dpsql.errors import EngineFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.request import Reply
 from dpsql.gateway.reuse import told_releases
-from dpsql.gateway.written_questions import read_question
+from dpsql.gateway.written_questions import read_question, written_question
 from dpsql.policy.choices import Reuse
 from dpsql.policy.model import Policy
 from dpsql.privacy.reuse.lens import lens
@@ -347,6 +347,37 @@ def test_another_plans_again_what_may_tell_it_something(
     assert planned == []
     assert _charged(other, "SELECT count(*) FROM trips WHERE 6 < fare") == 0
     assert [statement for statement in planned if "> 6 " in statement] == planned != []
+
+
+def test_who_cancels_takes_no_answer_from_others(
+    engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not planned again to the end is planned for the next who asks."""
+    client = new_client(engine)
+    client.ask(GROUPED)
+    other = new_client(engine, ledger=client.ledger)
+
+    def cancelled(*_: object) -> None:
+        raise QueryCanceled
+
+    with monkeypatch.context() as patch:
+        patch.setattr(other.gateway._told, "_planned", cancelled)
+        with pytest.raises(QueryCanceled):
+            other.ask(WHOLE)
+    assert _charged(other, WHOLE) == 0
+
+
+@pytest.mark.parametrize("number", [10, 10_000])
+def test_a_question_with_many_words_is_kept(number: int, engine: Memory, new_client: NewClient) -> None:
+    """A list of constants has hashes that are longer than it is: a long one is kept without them, and planned again."""
+    client = new_client(engine)
+    question = client.gateway.examine(f"{WHOLE} WHERE fare > 5", client.asker)
+    assert question is not None
+    text = written_question(client.request(question, Settings(), ()), [range(number)])
+    assert text is not None
+    read = read_question(text)
+    assert read is not None
+    assert (read.statement, read.words is None) == (question.text, number == 10_000)
 
 
 @pytest.mark.parametrize("beside", [[], [[0, [["0123456789ab"]]]]])
