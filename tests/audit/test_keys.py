@@ -23,6 +23,7 @@ from tests.support.fix_world import NewClient
 from tests.support.laws import at_least
 from tests.support.memory import Memory
 from tests.support.mutants import Break
+from tests.support.schema import of
 
 UNITS, FEW, DELTA = 3_000, 600, Fraction(1, 20)
 COUNT = "SELECT number, count(*) FROM rides GROUP BY number"
@@ -45,7 +46,7 @@ def shown(policy: Policy, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
         bounded = replace(with_rows(policy, "rides", "passenger", most), roles={"explorer": role})
         engine = Memory(bounded)
         rows = f"SELECT u, u * 100 + k, 150, 35, 6 FROM range({units}) AS t (u), range({keys}) AS s (k)"
-        engine.execute(f"INSERT INTO rides (rider, number, fare, tip, seats) {rows}")
+        engine.execute(f"INSERT INTO {engine.named(of('rides'))} (rider, number, fare, tip, seats) {rows}")
         client = new_client(engine, "eve", policy=bounded, entropy=np.random.default_rng(3).bytes)
         return len({int(str(row[0])) // 100 for row in client.ask(sql).rows})
 
@@ -113,9 +114,11 @@ def gap(policy: Policy, new_client: NewClient, monkeypatch: pytest.MonkeyPatch) 
         )
         engine, there = Memory(bounded), np.random.default_rng(8).random(UNITS) < 0.5
         crowd = f"SELECT 1000000 + k * 100 + n, k FROM range({UNITS}) AS t (k), range({others}) AS s (n)"
-        engine.execute(f"INSERT INTO rides (rider, number) {crowd}")
+        engine.execute(f"INSERT INTO {engine.named(of('rides'))} (rider, number) {crowd}")
         canaries = np.flatnonzero(there).tolist()
-        engine.execute(f"INSERT INTO rides (rider, number) SELECT k, k FROM unnest({canaries}) AS t (k)")
+        engine.execute(
+            f"INSERT INTO {engine.named(of('rides'))} (rider, number) SELECT k, k FROM unnest({canaries}) AS t (k)"
+        )
         if mutant is not None:
             mutant(monkeypatch)
         client = new_client(engine, "eve", policy=bounded, entropy=np.random.default_rng(9).bytes)

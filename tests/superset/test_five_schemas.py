@@ -1,11 +1,13 @@
 """Charts that were saved on a hospital of five schemas go on when their database's address becomes dpsql's."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.cli.conftest import postgres
@@ -40,6 +42,8 @@ SQL: Sequence[tuple[str, str]] = (
     ("core", "SELECT count(*) AS n FROM patients p JOIN billing.patients b USING (patient_id)"),
 )
 """In SQL Lab, the schema that is picked there and a statement."""
+PICTURE = os.environ.get("PICTURE")
+"""Where to leave the picture of a chart."""
 _OF_POSTGRESQL = {"information_schema", "pg_catalog", "pg_toast", "public", "dpsql"}
 
 
@@ -110,6 +114,22 @@ def test_a_saved_chart_goes_on(
     """It shows what it showed."""
     _, charts, shown = moved
     assert _is_near(_shown(superset, charts[name]), shown[name])
+
+
+def test_it_is_drawn(
+    page: Page, superset: Superset, moved: tuple[int, dict[str, int], dict[str, Any]], tmp_path: Path
+) -> None:
+    """With a row for each group, where it is opened in a browser."""
+    _, charts, shown = moved
+    name = "encounters by severity"
+    with page.expect_response(lambda answer: "chart/data" in answer.url) as answer:
+        page.goto(f"{superset.url}/explore/?slice_id={charts[name]}&standalone=1")
+    assert answer.value.status == 200
+    rows = page.locator("table tbody tr:visible")
+    rows.first.wait_for()
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=Path(PICTURE or tmp_path / "chart.png"))
+    assert rows.count() == len(shown[name])
 
 
 @pytest.mark.parametrize(("schema", "sql"), SQL)

@@ -102,6 +102,28 @@ def test_simple_query_is_seen_alike(connect: Connect, plain: str, statement: str
         assert see(here, "select 1") == see(there, "select 1")
 
 
+@pytest.mark.parametrize("level", ["debug1", "log", "notice", "warning", "error"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_notice_of_an_extension_that_is_there_is_seen_alike(
+    connect: Connect, plain: str, level: str, binary: bool
+) -> None:
+    """Whoever wants no notices gets none, and none comes where a statement before it has failed."""
+
+    def noticed(connection: psycopg.Connection) -> list[object]:
+        told: list[tuple[str | None, ...]] = []
+        connection.add_notice_handler(lambda said: told.append((said.severity, said.sqlstate, said.message_primary)))
+        connection.execute(f"set client_min_messages = {level}")
+        if binary:
+            connection.execute("create extension if not exists plpgsql", binary=True)
+        else:
+            connection.execute("select 1; create extension if not exists plpgsql; select 2")
+            see(connection, "select nope; create extension if not exists plpgsql")
+        return [said for said in told if said[0] == "NOTICE"]
+
+    with psycopg.connect(plain, autocommit=True) as there:
+        assert noticed(connect()) == noticed(there)
+
+
 PARAMETERS = [
     ("select count(*) from trips where fare > %s", (10,)),
     (

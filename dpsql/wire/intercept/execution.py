@@ -119,11 +119,6 @@ class Runner:
             self.tell(unplaced(refused.body) if explained else moved(refused.body, offset - len(EXPLAIN)))
             return None
 
-    def note(self, told: str) -> None:
-        """Give the client a notice, if there is any."""
-        if told:
-            self.write(messages.notice(told))
-
     def tell(self, body: bytes) -> None:
         """Tell the client an error of the shadow's."""
         self.write(messages.message(b"E", body))

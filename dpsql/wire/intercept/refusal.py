@@ -1,7 +1,5 @@
 """Errors of dpsql raised in the shadow, whose transaction fails then and skips to the next Sync; statements left out."""
 
-from collections.abc import Callable
-
 from dpsql.errors import DpsqlError
 from dpsql.shadow.contents.guard import REFUSAL
 from dpsql.wire.backend.backend import Backend
@@ -10,6 +8,8 @@ from dpsql.wire.protocol.messages import error_body, error_fields, join_error_fi
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
 _NAME = b"_dpsql_refusal"
+_NOTICES_WANTED = b"SELECT WHERE pg_catalog.current_setting('client_min_messages') NOT IN ('warning', 'error')"
+_DUPLICATE_OBJECT = "42710"
 
 
 def refuse(backend: Backend, failed: DpsqlError) -> None:
@@ -23,10 +23,11 @@ def refuse(backend: Backend, failed: DpsqlError) -> None:
     _run(backend, select, PendingReply(MessageKind.EXECUTE, hide=b"DC", error=in_our_words))
 
 
-def leave_out(backend: Backend, portal: bytes, tag: bytes, told: Callable[[], None]) -> None:
-    """Have the shadow do nothing instead of a portal's work, which is gone then; once it has, `told` is called."""
+def leave_out(backend: Backend, portal: bytes, tag: bytes, told: str) -> None:
+    """Have the shadow do nothing instead of a portal's work, which is gone then; once it has, the client is told that."""
     backend.send(messages.close_message(b"P", portal), PendingReply(MessageKind.CLOSE, hide=b"3"))
-    _run(backend, b"SELECT", PendingReply(MessageKind.EXECUTE, hide=b"D", tag=tag, confirmed=told))
+    notice = messages.notice(told, _DUPLICATE_OBJECT) if told else b""
+    _run(backend, _NOTICES_WANTED, PendingReply(MessageKind.EXECUTE, hide=b"D", tag=tag, notice=notice))
 
 
 def _run(backend: Backend, select: bytes, owed: PendingReply) -> None:

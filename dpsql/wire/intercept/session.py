@@ -5,7 +5,6 @@ No sockets: frames come in through `Frames`, bytes leave through the context's `
 
 import contextlib
 from collections.abc import Callable
-from functools import partial
 from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
@@ -252,7 +251,7 @@ class Session:
             case Fetch():
                 self._again(frame, name)
             case LeftOut(said, notice):
-                leave_out(self._backend, name, said, partial(self._context.runner.note, notice))
+                leave_out(self._backend, name, said, notice)
             case RefusedStatement(refusal):  # which `_parse` has not let pass
                 refuse(self._backend, refusal.error())
             case _ as never:

@@ -200,7 +200,7 @@ async def _run_part(context: SessionContext, part: Part) -> None:
             await _execute_named(context, part, execute, codec)
         case LeftOut(said, notice):
             _bind(context, part, codec)
-            leave_out(context.backend, b"", said, partial(context.runner.note, notice))
+            leave_out(context.backend, b"", said, notice)
         case RefusedStatement(refusal):
             context.audit.refused(part.text, refusal.error())
             context.runner.refuse(refusal.error(), part.start)

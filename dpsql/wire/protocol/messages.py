@@ -168,9 +168,9 @@ def error_body(failed: DpsqlError, severity: str = "ERROR") -> bytes:
     return b"".join(name.encode() + text(value.replace("\0", "")) for name, value in fields.items()) + b"\0"
 
 
-def notice(told: str) -> bytes:
+def notice(told: str, sqlstate: str = "00000") -> bytes:
     """Build a NoticeResponse."""
-    fields = {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": told}
+    fields = {"S": "NOTICE", "V": "NOTICE", "C": sqlstate, "M": told}
     return message(b"N", b"".join(name.encode() + text(value) for name, value in fields.items()) + b"\0")
 
 

@@ -63,6 +63,8 @@ class PendingReply:
     """Rewrites the body of a RowDescription for the client."""
     tag: bytes | None = None
     """The command tag for the client, if not the shadow's own."""
+    notice: bytes = b""
+    """A notice that comes before the tag, where the shadow's own says that there was a row."""
     confirmed: Callable[[], object] | None = None
     """Called when the shadow has done what was asked."""
 
@@ -202,7 +204,8 @@ class Replies:
         if owed is not None and owed.rows is not None and kind == b"T":
             return message(b"T", owed.rows(raw[HEADER:]))
         if owed is not None and owed.tag is not None and kind == b"C":
-            return message(b"C", text(owed.tag))
+            told = owed.notice if raw.endswith(b" 1\0") else b""
+            return told + message(b"C", text(owed.tag))
         return raw
 
     def _failed(self, owed: PendingReply | None) -> None:

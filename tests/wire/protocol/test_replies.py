@@ -51,6 +51,17 @@ def test_hidden_replies_are_left_out_but_errors_are_not() -> None:
     assert replies.sort(FAILED + READY) == FAILED + READY
 
 
+@pytest.mark.parametrize(("rows", "told"), [(0, b""), (1, message(b"N", b"\0"))])
+def test_notice_stands_before_the_tag_where_there_was_a_row(rows: int, told: bytes) -> None:
+    """Behind what came before it."""
+    replies, _ = _replies()
+    replies.owe(PendingReply(MessageKind.EXECUTE))
+    replies.owe(PendingReply(MessageKind.EXECUTE, hide=b"D", tag=b"DONE", notice=message(b"N", b"\0")))
+    assert replies.sort(ROW[:5]) + replies.sort(ROW[5:7]) == ROW[:7]
+    last = ROW * rows + message(b"C", text(b"SELECT %d" % rows))
+    assert replies.sort(ROW[7:] + DONE + last) == ROW[7:] + DONE + told + message(b"C", text(b"DONE"))
+
+
 def test_error_drops_what_is_owed_up_to_the_sync() -> None:
     """The shadow skips to it, and answers nothing in between."""
     replies, _ = _replies()
