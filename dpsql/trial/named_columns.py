@@ -1,12 +1,13 @@
 """Columns that stand beside a table's own under names of ours, put back where they are read: the second reading knows tables.
 
-SELECT s0."dpsql fare" … FROM (SELECT (CASE …) AS "dpsql fare", s0.* FROM trips AS s0) AS s0
+SELECT s0."dpsql fare" … FROM (SELECT (CASE …) AS "dpsql fare", s0."rider" FROM trips AS s0) AS s0
 →  SELECT (CASE …) … FROM trips AS s0
 
 Claim: both say the same. The named ones are made of the row's own columns, and stand first, so that no column of the table
 that has the same name is read in their place.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
@@ -42,17 +43,23 @@ def _named(source: exp.Subquery) -> Named | None:
         "from_",
     }:
         return None
-    *named, star = select.expressions
     table = select.args["from_"].this
-    if not named or not isinstance(table, exp.Table) or not table.alias or table.alias != source.alias:
+    if not isinstance(table, exp.Table) or not table.alias or table.alias != source.alias:
         return None
-    if not (isinstance(star, exp.Column) and isinstance(star.this, exp.Star) and star.table == table.alias):
+    named = list(itertools.takewhile(lambda one: not _is_own(one, table.alias), select.expressions))
+    own = select.expressions[len(named) :]
+    if not named or not own or not all(_is_own(one, table.alias) for one in own):
         return None
     made = {one.alias: one.this for one in named if isinstance(one, exp.Alias)}
     of_rows = all(_is_of_row(text, table.alias) for text in made.values())
     if len(made) != len(named) or not of_rows:
         raise NotProvedError
     return made
+
+
+def _is_own(output: exp.Expr, alias: str) -> bool:
+    """Return whether an output is a column of the table by its own name, or all of them."""
+    return isinstance(output, exp.Column) and output.table == alias
 
 
 def _is_of_row(text: exp.Expr, alias: str) -> bool:

@@ -45,6 +45,18 @@ def test_what_the_engine_refuses_is_not_charged(rides: Served, new_client: NewCl
     assert client.charges == 3
 
 
+def test_no_column_is_read_that_is_not_asked_about(rides: Served, new_client: NewClient) -> None:
+    """Also where a long statement has columns clamped once: the engine's owner need not let dpsql read others."""
+    rides.execute("REVOKE SELECT ON rides FROM reader")
+    rides.execute("GRANT SELECT (rider, fare) ON rides TO reader")
+    client, long = new_client(rides), " + ".join(f"greatest(fare * {n}, least(fare + {n}, 9))" for n in range(2, 20))
+    client.ask(f"SELECT sum({long}) FROM rides")
+    client.ask(f"SELECT median({long}) FROM rides")
+    with pytest.raises(EngineNotReady):
+        client.ask("SELECT sum(tip) FROM rides")
+    assert client.charges == 2
+
+
 def test_a_connection_that_breaks_after_the_charge_leaves_it(rides: Served, new_client: NewClient) -> None:
     """It might have broken because of what was read; the next try is charged, and answered on a fresh connection."""
     engine = Watched(rides, before=lambda _: _end(rides))

@@ -2,7 +2,7 @@
 
 SELECT … least((CASE WHEN s0."fare" BETWEEN 0 AND 150 THEN … END), 2 * (CASE WHEN s0."fare" BETWEEN …)) … FROM "trips" AS s0
 →  SELECT … least(s0."dpsql fare", 2 * s0."dpsql fare") …
-   FROM (SELECT (CASE WHEN s0."fare" BETWEEN 0 AND 150 THEN … END) AS "dpsql fare", s0.* FROM "trips" AS s0) AS s0
+   FROM (SELECT (CASE WHEN s0."fare" BETWEEN 0 AND 150 THEN … END) AS "dpsql fare", s0."fare" FROM "trips" AS s0) AS s0
 
 Claim: it says the same of every row. A column in its bounds is total, so that it may be computed for any row, and depends on
 that row alone. No name is that of a declared column, of one that an engine keeps, or of another of these, also for engines

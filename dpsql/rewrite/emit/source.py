@@ -60,7 +60,7 @@ def from_where(
         many = isinstance(where, Apply) and where.operations > _MANY
         conditions.append(emitter.dialect.as_a_whole(emitter.sql(where)) if many else emitter.sql(where))
     conditions += _tests(relation, columns, required, emitter)
-    return f"FROM {_joined(relation, columns, required, emitter, instead)} WHERE {' AND '.join(conditions)}"
+    return f"FROM {_joined(relation, columns, required, unit, emitter, instead)} WHERE {' AND '.join(conditions)}"
 
 
 def _computed(expr: Expr, relation: Relation, emitter: Emitter) -> Expr:
@@ -87,12 +87,17 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
 
 
 def _joined(
-    relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], emitter: Emitter, instead: Mapping[int, str]
+    relation: Relation,
+    columns: Sequence[Ref],
+    required: Sequence[Ref],
+    unit: Ref,
+    emitter: Emitter,
+    instead: Mapping[int, str],
 ) -> str:
     """Return what stands in FROM; what a row of a LEFT JOIN has to have stands in its condition."""
     text = ""
     for index, source in relation.joined.items():
-        scanned = _scanned(source, index, columns, emitter, instead.get(index))
+        scanned = _scanned(source, index, columns, emitter, instead.get(index), unit)
         if not index:
             text = scanned
             continue
@@ -103,13 +108,26 @@ def _joined(
     return text
 
 
-def _scanned(source: Source, index: int, columns: Sequence[Ref], emitter: Emitter, instead: str | None = None) -> str:
+def _scanned(
+    source: Source,
+    index: int,
+    columns: Sequence[Ref],
+    emitter: Emitter,
+    instead: str | None = None,
+    unit: Ref | None = None,
+) -> str:
     # In rows that are made the same columns may stand for others.
     rows = instead or _rows(source, frozenset(c.name for c in columns if c.source == index), emitter.clamping_once(()))
     beside = emitter.beside([c for c in columns if c.source == index])
     if not beside:
         return f"{rows} AS s{index}"
-    return f"(SELECT {', '.join(beside)}, s{index}.* FROM {rows} AS s{index}) AS s{index}"
+    own = [f"s{index}.*"]
+    if source.made is None and instead is None and not emitter.kept(source.table.name).names:
+        # Of a table by name: an engine's owner may let dpsql read no others.
+        read = (c for c in (*columns, unit) if c is not None and c.source == index)
+        stored = dict.fromkeys(c.column.stored_name if c.column.path else c.name for c in read)
+        own = [f"s{index}.{quoted(name)}" for name in stored]
+    return f"(SELECT {', '.join([*beside, *own])} FROM {rows} AS s{index}) AS s{index}"
 
 
 def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:
