@@ -30,8 +30,8 @@ class Prepared(Memory):
         self._keeps = {table.name: to_keep(table, policy) for table in policy.tables.values()}
         self._missed, self._sharing = missed, sharing
         super().__init__(policy, public=public)
-        for name in policy.tables.keys() - public.keys():
-            self.fill(name, ())
+        for name in policy.tables:
+            self._prepare(name)
 
     def named(self, table: str) -> str:
         """Return the prepared table's name."""
