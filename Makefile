@@ -63,7 +63,7 @@ test-in-a-schema: $(VENV)/ok
 
 # The rest of what CI runs: statements by the hundred, servers that are killed, every driver that pip installs.
 test-long: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok
-	@echo 'This takes about twelve minutes on two quiet cores.'
+	@echo 'This takes about fifteen minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) $(PYTEST) $(PARALLEL) -m 'long and $(ORDINARY)'
 	$(IN_A_SCHEMA)
 

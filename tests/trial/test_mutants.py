@@ -8,7 +8,9 @@ import pytest
 
 from dpsql.errors import DpsqlError, TrialFailed
 from dpsql.policy.model import Policy, Privacy
+from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Cancellation
 from dpsql.trial.begun import BegunTrial
 from tests.properties import test_lemma_mutants as of_lemmas
@@ -128,3 +130,22 @@ def test_a_ladder_that_misses_rows_is_caught(policy: Policy, world: World) -> No
         rows_mutants.doubled_rows_are_one(patch)
         with pytest.raises(TrialFailed):
             trial_court.tried(sql, "owner")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+@pytest.mark.parametrize("mistake", ["every row in full", "one row too many"])
+def test_a_count_that_a_ladder_tells_wrongly_is_caught(
+    engine: str, mistake: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """With each C that may be chosen it is held to its own claim, though the ladder's cells are right."""
+    trial_court = court(with_chosen_rows(policy, "rides", "passenger"), world, tiny[engine])
+    trial_court.tried("SELECT count(*) FROM rides", "owner")
+
+    def weighed(_: RowsPerUnit, answer: Sequence[Sequence[int]], bound: Bound) -> int:
+        counted = (n if mistake == "every row in full" else min(n, bound.rows + 1) for n, _ in answer)
+        return sum(units * rows * bound.weight for rows, (_, units) in zip(counted, answer, strict=True))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RowsPerUnit, "weighed", weighed)
+        with pytest.raises(TrialFailed):
+            trial_court.tried("SELECT count(*) FROM rides", "owner")
