@@ -191,6 +191,7 @@ $(PEERS)/ok: $(VENV)/ok $(wildcard benchmarks/peers/requirements/*.txt)
 bench-peers: $(PEERS)/ok
 	$(PY) -m benchmarks.peers --peers $(PEERS)
 	$(PY) -m benchmarks.peers.aggregates
+	$(PY) -m benchmarks.peers.chosen
 
 # What an installation takes, by version and hash; after a change of the dependencies, and from time to time.
 LOCK = $(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml

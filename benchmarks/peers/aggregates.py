@@ -180,9 +180,10 @@ def _said(cell: str | tuple[float, str]) -> str:
 
 
 def page_with(page: str) -> str:
-    """Return a page that ends with the sections."""
-    before, _, _ = page.partition("\n## Beside OpenDP")
-    return before.rstrip("\n") + "\n\n" + "\n".join(section()) + "\n"
+    """Return a page with the sections as they are now; what follows them stays."""
+    before, _, old = page.partition("\n## Beside OpenDP")
+    _, title, after = old.partition("\n## Where dpsql chooses")
+    return before.rstrip("\n") + "\n\n" + "\n".join(section()) + "\n" + title + after
 
 
 _PARTS: Mapping[str, Callable[[Path], Mapping[str, object]]] = {"trips": measure_trips, "labs": measure_labs}

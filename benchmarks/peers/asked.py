@@ -94,6 +94,10 @@ class Peer:
             return Answer(refused=one_line(said["refused"]))
         return Answer(tuple(Run(**run) for run in said["runs"]))
 
+    def megabytes(self) -> float:
+        """Return how much memory the process has had at most; none if there is no process."""
+        return 0.0 if self._process is None else _most_megabytes(self._process.pid)
+
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None
@@ -158,6 +162,11 @@ class Ours:
             return Answer(refused=one_line(str(refused.diag.message_primary or refused)))
         return Answer(tuple(runs))
 
+    def megabytes(self) -> float:
+        """Return how much memory that server has had at most which had most."""
+        servers = (session._server for session in self._sessions.values())  # noqa: SLF001 # the process, not the session
+        return max(_most_megabytes(server.pid) for server in servers if server is not None)
+
     def close(self) -> None:
         """End the sessions, and their servers."""
         for session in self._sessions.values():
@@ -197,6 +206,12 @@ def timed(session: Any, sql: str) -> Run:
     cursor = session.execute(sql)
     rows = cursor.fetchall()
     return Run(time.perf_counter() - start, [column[0] for column in cursor.description], rows)
+
+
+def _most_megabytes(pid: int) -> float:
+    """Return the most memory that a process has had."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
 
 
 def one_line(text: str, most: int = 110) -> str:
