@@ -181,3 +181,53 @@ SELECT DISTINCT paid, late, count(*) OVER (PARTITION BY paid) FROM rides;
 -- ordered windows beside DISTINCT
 --> refused 0A000: DISTINCT over private rows takes no window functions
 SELECT DISTINCT paid, count(*) OVER (PARTITION BY paid ORDER BY fare) FROM rides;
+
+-- a value of the next row, and another where there is none
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(next), count(next) FROM (SELECT lead(price, 1, 0.0) OVER (PARTITION BY rider ORDER BY picked, price) AS next FROM rides) AS t;
+
+-- the row's own where there is none so far back
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(gap) FROM (
+  SELECT price - lag(price, 2, price) OVER (PARTITION BY rider ORDER BY picked, price) AS gap FROM rides) AS t;
+
+-- NULL of a row that is there stays
+--> answered, 1 measurement
+--> within 0.01
+SELECT count(*), count(next) FROM (
+  SELECT lead(tip, 1, 0.0) OVER (PARTITION BY rider ORDER BY picked, price, tip) AS next FROM rides) AS t;
+
+-- a frame that ends no row before the row's own
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(n) FROM (
+  SELECT sum(price) OVER (PARTITION BY rider ORDER BY picked, price ROWS BETWEEN 2 PRECEDING AND 0 PRECEDING) AS n FROM rides) AS t;
+
+-- how far on a row is among its unit's
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(place), count(*) FILTER (WHERE place > 0.5) FROM (
+  SELECT percent_rank() OVER (PARTITION BY rider ORDER BY seats) AS place FROM rides) AS t;
+
+-- what part of its unit's rows come no later
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(place) FROM (SELECT 100 * cume_dist() OVER (PARTITION BY rider ORDER BY seats) AS place FROM rides) AS t;
+
+-- DISTINCT of units with windows
+--> answered, 1 measurement
+SELECT first, count(*) FROM (
+  SELECT DISTINCT rider, first_value(paid) OVER (PARTITION BY rider ORDER BY picked, price) AS first FROM rides) AS t GROUP BY 1;
+
+-- DISTINCT of units and keys with windows, as conversions are counted
+--> answered, 1 measurement
+SELECT from_zone, count(*) FROM (
+  SELECT DISTINCT first_value(v.from_zone) OVER (PARTITION BY b.rider, b.pickup ORDER BY v.picked DESC, v.from_zone) AS from_zone, b.rider, b.pickup
+  FROM rides AS v JOIN (SELECT rider, date_trunc('day', picked) AS pickup FROM rides WHERE from_zone > 0) AS b ON v.rider = b.rider AND
+    v.picked <= b.pickup) AS t GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5;
+
+-- DISTINCT of windows alone
+--> answered, free
+SELECT DISTINCT first_value(stars) OVER (PARTITION BY rider ORDER BY picked, price) AS stars FROM rides ORDER BY 1;

@@ -44,9 +44,9 @@ def _end(spec: exp.Expr, key: str, side: str) -> int | None:
     value, given = spec.args.get(key), str(spec.args.get(f"{key}_side") or side).upper()
     if value is None or (isinstance(value, str) and value.upper() == "CURRENT ROW"):
         return 0
+    text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
     if given != side:
-        return _UNKNOWN
+        return 0 if text == "0" else _UNKNOWN  # no row before its own, and none behind it: its own
     if isinstance(value, str):
         return None
-    text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
     return int(text) if text.isdecimal() and int(text) <= _FARTHEST else _UNKNOWN
