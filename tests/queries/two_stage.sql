@@ -208,3 +208,34 @@ SELECT seats FROM rides JOIN top ON s = seats GROUP BY 1;
 -- grouping sets of keys alone among an answer
 --> answered, 1 measurement
 SELECT seats, shared FROM rides WHERE seats IN (SELECT seats FROM rides GROUP BY seats ORDER BY count(*) DESC LIMIT 2) GROUP BY ROLLUP (seats, shared);
+
+-- how far rows are from the mean of all
+--> answered, 2 measurements
+--> within 0.001
+SELECT avg(abs(fare - (SELECT avg(fare) FROM trips))) FROM trips;
+
+-- outliers, by mean and spread
+--> answered, 2 measurements
+WITH s AS (SELECT avg(fare) AS m, stddev(fare) AS sd FROM trips)
+SELECT payment_type, count(*) FROM trips CROSS JOIN s WHERE fare > m + sd GROUP BY 1;
+
+-- standard scores, of a spread that is never nothing
+--> answered, 2 measurements
+--> within 0.001
+WITH s AS (SELECT avg(fare) AS m, stddev(fare) AS sd FROM trips)
+SELECT avg(least((fare - m) / greatest(sd, 1), 10)) FROM trips, s;
+
+-- from the mean of the row's own group
+--> answered, 2 measurements
+--> within 0.001
+SELECT payment_type, avg(abs(fare - g.m)) FROM trips JOIN (
+  SELECT payment_type AS p, avg(fare) AS m FROM trips GROUP BY 1) AS g ON g.p = payment_type GROUP BY 1;
+
+-- from twice the mean, in steps
+--> answered, 2 measurements
+--> empty 7 groups
+SELECT floor((fare - 2 * (SELECT avg(fare) FROM trips)) / 50) AS step, count(*) FROM trips GROUP BY 1;
+
+-- what is above a count has no bounds
+--> refused 55000: has no declared bounds
+SELECT avg(fare - (SELECT count(*) FROM trips)) FROM trips;

@@ -1,10 +1,12 @@
 """Inner queries over released rows, as the shadow that planning asks is asked them."""
 
 import hashlib
+from collections.abc import Mapping
 
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
+from dpsql.policy.model import Column
 from dpsql.rewrite.ir.awaited_table import AwaitedTable, awaited_table
 from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
 from dpsql.rewrite.ir.spelled import Spelled, quoted_name
@@ -33,8 +35,12 @@ def asked(tree: exp.Expr, constants: Constants) -> Spelled:
     return spelled
 
 
-def awaited(place: int, text: str, fields: PublicAnswer, *, several: bool) -> AwaitedTable:
+def awaited(
+    place: int, text: str, fields: PublicAnswer, *, several: bool, columns: Mapping[str, Column]
+) -> AwaitedTable:
     """Return the table that the answer to an inner query will be, of which it is known whether it may have `several` rows.
+
+    Those of `columns` are within bounds.
 
     Raises:
         Unsupported: a column has no name of its own, or a type that can't stand beside private rows.
@@ -43,4 +49,11 @@ def awaited(place: int, text: str, fields: PublicAnswer, *, several: bool) -> Aw
     for type_ in fields.types:
         required(type_)
     token = hashlib.sha256(text.encode()).hexdigest()
-    return awaited_table(place, token, fields.names, tuple(TYPES[type_] for type_ in fields.types), several=several)
+    types = tuple(TYPES[type_] for type_ in fields.types)
+    bounds = {
+        name: within
+        for name, type_ in zip(fields.names, types, strict=True)
+        if name in columns and columns[name].type.is_temporal == type_.is_temporal
+        if (within := columns[name].bounds) is not None
+    }
+    return awaited_table(place, token, fields.names, types, several=several, bounds=bounds)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dpsql.errors import InternalError, MissingBounds, Unsupported
+from dpsql.gateway.plans.answer_bounds import AnswerBounds
 from dpsql.gateway.plans.counted_groups import group_count, refuse_to_count
 from dpsql.gateway.plans.declared_lists import follows_from_the_policy, refuse_to_compare
 from dpsql.gateway.plans.inner_queries import asked, awaited, released
@@ -166,6 +167,8 @@ class Planner:
         resolved = ResolvedQuery(query, tree, scopes, inside.inner, every(tree, exp.Expr)[::-1])
         statement = ResolvedStatement(Statement(Wrap.NOTHING, ("", ""), (query,)), (resolved,), described)
         tracked = self.track(statement, constants.arguments)
+        every_scope = [scope for _, of_query in tracked.queries for scope in of_query]
+        columns = AnswerBounds.of(every_scope, constants, self.context.declared).outputs(tree)
         named_plans, _ = self._answered(tracked)
         rows = known_rows({name: scope.rows for name, scope in named_plans}, self.policy, self.context.rows)
         flat = with_ctes_in_place(tree, {})
@@ -176,7 +179,7 @@ class Planner:
             raise value_of_several_rows()
         empty = [table(scope.columns, scope.types, []) for scope in plan.scopes]
         fields = self.evaluator.rows(Spelled(plan.text(empty)))
-        return plan, awaited(place, text, fields, several=several_rows(flat, rows))
+        return plan, awaited(place, text, fields, several=several_rows(flat, rows), columns=columns)
 
     def measure(self, tracked: TrackedStatement) -> StatementPlan:
         """Return what has to be measured for the statement, and its text without the private rows."""

@@ -1,13 +1,16 @@
 """The answer to an inner query as a table: its columns are known when a statement is planned, its rows only after a release.
 
-Plans and prices over it must hold for all rows that it may have: it has no bounds but those said here.
+Plans and prices over it must hold for all rows that it may have: it has no bounds but those said here. A column with bounds
+is clamped to them, when its values are known, before anything is computed of them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
 from dpsql.errors import InternalError, TooManyRows
+from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, Value
 from dpsql.rewrite.ir.constant_table import ConstantTable, TableRows
 
@@ -61,7 +64,14 @@ class AwaitedTable(Table):
         Raises:
             TooManyRows: a scalar has several.
         """
-        return replace(self.empty(), rows=tuple(self._made(rows)))
+        return replace(self.empty(), rows=tuple(self._made(self._clamped(rows))))
+
+    def _clamped(self, rows: TableRows) -> TableRows:
+        """Return the rows with each value within the bounds of its column."""
+        bounds = [column.bounds for column in self.columns.values()]
+        if self.form is AnswerForm.FACTS or not any(bounds):
+            return rows
+        return tuple(tuple(map(_within, row, bounds)) for row in rows)
 
     def _made(self, rows: TableRows) -> TableRows:
         match self.form:
@@ -88,14 +98,28 @@ class AwaitedTable(Table):
 _FACTS = {name: Column(name, SqlType.BOOLEAN, "boolean") for name in ("some", "nulls")}
 
 
+def _within(value: Value | None, bounds: Interval | None) -> Value | None:
+    """Return the nearest value within the bounds."""
+    if bounds is None or not isinstance(value, (int, Fraction)) or isinstance(value, bool):
+        return value
+    nearest = min(max(Fraction(value), bounds.low), bounds.high)
+    return value if nearest == value else int(nearest) if isinstance(value, int) else nearest
+
+
 def awaited_table(
-    place: int, token: str, names: tuple[str, ...], types: tuple[SqlType, ...], *, several: bool
+    place: int,
+    token: str,
+    names: tuple[str, ...],
+    types: tuple[SqlType, ...],
+    *,
+    several: bool,
+    bounds: Mapping[str, Interval] | None = None,
 ) -> AwaitedTable:
-    """Return the answer to an inner query with these columns, which may have `several` rows."""
+    """Return the answer to an inner query with these columns, which may have `several` rows; some are within `bounds`."""
     if len(names) != len(types):
         raise InternalError
     columns = {
-        name: Column(name, type_, _DECLARED.get(type_, type_.value), nullable=True)
+        name: Column(name, type_, _DECLARED.get(type_, type_.value), bounds=(bounds or {}).get(name), nullable=True)
         for name, type_ in zip(names, types, strict=True)
     }
     return AwaitedTable(_NAME, columns, {}, public=True, place=place, token=token, several=several)

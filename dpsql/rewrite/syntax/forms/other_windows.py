@@ -2,16 +2,17 @@
 
 percent_rank() OVER (PARTITION BY u ORDER BY x)
 →  CASE WHEN count(*) OVER (PARTITION BY u) > 1
-   THEN CAST(rank() OVER (PARTITION BY u ORDER BY x) - 1 AS DOUBLE PRECISION) / (count(*) OVER (PARTITION BY u) - 1) ELSE 0 END
+   THEN CAST(rank() OVER (PARTITION BY u ORDER BY x) - 1 AS double precision) / (count(*) OVER (PARTITION BY u) - 1)
+   ELSE 0 END
 cume_dist() OVER (PARTITION BY u ORDER BY x)
-→  CAST(count(*) OVER (PARTITION BY u ORDER BY x) AS DOUBLE PRECISION) / count(*) OVER (PARTITION BY u)
+→  CAST(count(*) OVER (PARTITION BY u ORDER BY x) AS double precision) / count(*) OVER (PARTITION BY u)
 lead(x, 2, d) OVER (PARTITION BY u ORDER BY t)
 →  CASE WHEN lead(1, 2) OVER (PARTITION BY u ORDER BY t) IS NULL THEN d ELSE lead(x, 2) OVER (PARTITION BY u ORDER BY t) END
 SELECT DISTINCT u, first_value(x) OVER (PARTITION BY u ORDER BY t) AS f FROM trips
 →  SELECT DISTINCT u, f FROM (SELECT u, first_value(x) OVER (PARTITION BY u ORDER BY t) AS f FROM trips) AS windows
 
-A row that is not there has no 1, and one that is there has, also where its x is NULL. Both windows look at the same row: where
-rows tie, all windows of a SELECT take them in one order.
+A row that is not there has no 1, and one that is there has, also where its x is NULL. Both windows look at the same row:
+where rows tie, all windows of a SELECT take them in one order.
 """
 
 from sqlglot import exp
@@ -71,7 +72,9 @@ def _other(window: exp.Window) -> exp.Expr | None:
             value, far, default = args
             there = _call(window, name, exp.Literal.number(1), far)
             is_none = exp.Is(this=there, expression=exp.Null())
-            return exp.Case().when(is_none, default.copy(), copy=False).else_(_call(window, name, value, far), copy=False)
+            return (
+                exp.Case().when(is_none, default.copy(), copy=False).else_(_call(window, name, value, far), copy=False)
+            )
         case _:
             return None
 
