@@ -220,3 +220,15 @@ SELECT left(dropped::varchar(5), 7), count(*) FROM rides GROUP BY 1;
 -- a text of a time to its fractions
 --> refused 0A000: needs a column whose possible values are declared
 SELECT left(picked::text, 23), count(*) FROM rides GROUP BY 1;
+
+-- what comes again each day, written out
+--> answered, 1 measurement
+SELECT to_char(pickup_ts, 'HH12 AM') AS h, count(*) FROM trips GROUP BY 1;
+
+-- what comes again each week, written out
+--> answered, 1 measurement
+SELECT to_char(picked, 'Dy HH24') AS h, count(*), avg(fare) FROM rides GROUP BY 1;
+
+-- two texts of one time
+--> answered, 1 measurement
+SELECT to_char(pickup_ts, 'ID') || ' ' || to_char(pickup_ts, 'HH24') AS h, count(*) FROM trips GROUP BY 1;

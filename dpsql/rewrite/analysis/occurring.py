@@ -19,14 +19,18 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.functions.function import EvaluateRule
 from dpsql.rewrite.functions.table import function_of, integral
-from dpsql.rewrite.ir.calendar import UNITS, step, truncate
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, refs, walk
+from dpsql.rewrite.ir.calendar import DAY, UNITS, step, truncate
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, TimeField, option, refs, walk
 from dpsql.rewrite.ir.facts import Env
 
 _MOST_CASES = 20_000
 """Combinations of the columns' values that are tried."""
 _EXACT = 2**53
 """The largest number up to which double precision has all that are whole, as expressions may be computed; and moments."""
+_WEEKLY = frozenset({"dow", "isodow", "hour", "minute"})
+"""The fields of a time that are the same a week later."""
+_WEEK = 8 * DAY
+"""A week, from the beginning of a unit of time in whose midst it begins."""
 _ALL, _LONGEST = UNITS[0], UNITS[-1]
 """The units that tell times apart which stand for themselves."""
 
@@ -106,10 +110,28 @@ def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None
             cases = range(low, high + 1)
         elif ref.type is SqlType.TIMESTAMP:
             unit = min((unit for expr in exprs for unit in _units(expr, ref)), key=UNITS.index, default=_LONGEST)
+            if all(_comes_again(expr, ref) for expr in exprs):
+                high = min(high, low + _WEEK)
             cases = _moments(low, high, unit, [at for expr in exprs for at in _compared_with(expr, ref)])
     if cases is None or len(cases) > _MOST_CASES:
         return None
     return (*cases, None) if ref_facts.nullable else cases
+
+
+def _comes_again(expr: Expr, ref: Ref) -> bool:
+    """Return whether an expression reads nothing of a time but its weekday and the time of the day.
+
+    Then it has all its values within any week, and has them again in every other one.
+    """
+    match expr:
+        case Apply(op="extract", args=(inside,)) if inside == ref:
+            return option(expr, TimeField).name in _WEEKLY
+        case Apply():
+            return all(_comes_again(arg, ref) for arg in expr.args)
+        case Ref() | Const():
+            return expr != ref
+        case _:
+            assert_never(expr)
 
 
 def _units(expr: Expr, ref: Ref) -> Iterator[str]:
