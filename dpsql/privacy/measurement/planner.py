@@ -329,7 +329,7 @@ def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
         raise Unsupported(
             "GROUPING SETS, ROLLUP and CUBE take COUNT, SUM, AVG, variances and covariances over declared keys",
             because="grouping-sets-add-up",
-            hint="Ask for the other aggregates with a plain GROUP BY.",
+            hint="Ask for each level with a GROUP BY of its own.",
         )
     return replace(plan, sets=sets)
 

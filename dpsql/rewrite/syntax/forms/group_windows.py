@@ -89,7 +89,7 @@ def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     put_windows_in_place(select)
     if select.args.get("windows") or not groups_by_unit(select, grouping.keys, ctes, policy):
         return
-    names = _names((*grouping.keys, *calls))
+    names = names_for((*grouping.keys, *calls))
     below = exp.Select(**{key: select.args.get(key) for key in _BELOW})
     below.set(
         "expressions", [exp.alias_(part.copy(), names[render(part)], quoted=True) for part in (*grouping.keys, *calls)]
@@ -97,7 +97,7 @@ def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     outputs = [output_name(output) for output in select.expressions]
     kinds = frozenset(type(part) for part in (*grouping.keys, *calls))
     for part in outside:
-        _of_groups(part, names, kinds)
+        columns_for(part, names, kinds, _GROUPS)
     for output, name in zip(select.expressions, outputs, strict=True):
         if not isinstance(output, exp.Alias):
             output.replace(exp.alias_(output.copy(), name, quoted=True))
@@ -107,7 +107,7 @@ def put_groups_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     select.set("from_", exp.From(this=exp.Subquery(this=below, alias=alias)))
 
 
-def _names(parts: Sequence[exp.Expr]) -> dict[str, str]:
+def names_for(parts: Sequence[exp.Expr]) -> dict[str, str]:
     """Return names of columns for what groups have, by its text: that itself, as messages show it, or its beginning."""
     names: dict[str, str] = {}
     for part in parts:
@@ -116,14 +116,14 @@ def _names(parts: Sequence[exp.Expr]) -> dict[str, str]:
     return names
 
 
-def _of_groups(node: exp.Expr, names: Mapping[str, str], kinds: frozenset[type]) -> None:
-    """Write the columns of groups in the places of keys and aggregates, which are of these kinds of node."""
+def columns_for(node: exp.Expr, names: Mapping[str, str], kinds: frozenset[type], table: str) -> None:
+    """Write the columns of a table in the places of keys and aggregates, which are of these kinds of node."""
     name = names.get(render(node)) if type(node) in kinds else None
     if name is not None:
-        node.replace(exp.column(name, _GROUPS, quoted=True))
+        node.replace(exp.column(name, table, quoted=True))
         return
     for child in list(node.iter_expressions()):
-        _of_groups(child, names, kinds)
+        columns_for(child, names, kinds, table)
 
 
 def ask_for_groups(select: exp.Select, ctes: Ctes, policy: Policy) -> None:

@@ -13,6 +13,7 @@ from dpsql.rewrite.syntax.forms.compared import tie_compared
 from dpsql.rewrite.syntax.forms.extremes import compare_extremes
 from dpsql.rewrite.syntax.forms.group_windows import ask_for_groups
 from dpsql.rewrite.syntax.forms.laterals import without_laterals
+from dpsql.rewrite.syntax.forms.levels import put_levels_apart
 from dpsql.rewrite.syntax.forms.other_windows import say_by_other_windows
 from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows
 from dpsql.rewrite.syntax.forms.public_left import as_answers
@@ -33,6 +34,7 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
             compare_extremes(query, ctes, policy)
             ask_for_any(query, ctes, policy)
             join_constants_instead(query, ctes, policy)
+            put_levels_apart(query, ctes, policy)
             say_by_other_windows(query, ctes, policy)
             ask_for_groups(query, ctes, policy)
             without_laterals(query, ctes, policy)

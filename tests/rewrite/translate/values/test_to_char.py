@@ -39,10 +39,11 @@ def test_formats_of_too_many_texts_are_refused(sql: str, translator: Translator)
 
 
 _FORMATS = (
-    "HH24", "hh24", "HH12 AM", "hh:mi pm", "FMHH24", "HH24:MI", "FMMI", "HH24TH", "hh24th", "Dy", "DY", "dy", "Day", "DAY", "day",
-    "FMDay", "TMDay", "D", "d", "Dth", "ID", "id", "Dy HH24", "ID-HH24", "FMDay, HH12 a.m.", "dAY", "DAy", "Dy Y", "DDY", "DD",
-    "Hh24", "hH", "HH24 Mon", "D J", "DHH24MI", "IDHH", "MM HH24", "WW HH24", 'HH24"h"', '"Day" HH24', "Dy W", "HH24 SSSS", "TMDy",
-    "Q HH24", "HH24 CC", "AD HH24", "FX HH24", "MMIDD", "MMI", "IDDD", "HH24 RM", "DYHH24", "dyd", "ddd", "SPD", "DSP", "p.m.D",
+    "HH24", "hh24", "HH12 AM", "hh:mi pm", "FMHH24", "HH24:MI", "FMMI", "HH24TH", "hh24th", "Dy", "DY", "dy", "Day",
+    "DAY", "day", "FMDay", "TMDay", "D", "d", "Dth", "ID", "id", "Dy HH24", "ID-HH24", "FMDay, HH12 a.m.", "dAY",
+    "DAy", "Dy Y", "DDY", "DD", "Hh24", "hH", "HH24 Mon", "D J", "DHH24MI", "IDHH", "MM HH24", "WW HH24", 'HH24"h"',
+    '"Day" HH24', "Dy W", "HH24 SSSS", "TMDy", "Q HH24", "HH24 CC", "AD HH24", "FX HH24", "MMIDD", "MMI", "IDDD",
+    "HH24 RM", "DYHH24", "dyd", "ddd", "SPD", "DSP", "p.m.D",
 )  # fmt: skip
 _MOMENTS = 40
 _EVERY = 16_333_337_111
