@@ -189,3 +189,15 @@ SELECT r.shared, count(*) FROM rides r LEFT JOIN trips t ON r.rider = t.passenge
 --> answered, 1 measurement
 --> empty 1 group
 SELECT borough, count(*) FROM zones RIGHT JOIN trips ON pickup_zone = zone_id GROUP BY borough;
+
+-- the week that ends with each day of a long calendar
+--> answered, 1 measurement
+SELECT d, count(*) FROM generate_series('2010-01-01'::timestamp, '2019-12-31', '1 day') AS d
+JOIN trips ON date_trunc('day', pickup_ts) <= d AND date_trunc('day', pickup_ts) > d - interval '7 days'
+WHERE d BETWEEN '2019-03-08' AND '2019-03-20' GROUP BY 1;
+
+-- the month so far, of a calendar of years
+--> answered, 1 measurement
+SELECT d, sum(passenger_count) FROM generate_series('2010-01-01'::timestamp, '2019-12-31', '1 day') AS d
+JOIN trips ON date_trunc('day', pickup_ts) <= d AND date_trunc('day', pickup_ts) >= date_trunc('month', d)
+WHERE d >= '2019-03-01' AND d < '2019-04-01' GROUP BY 1;

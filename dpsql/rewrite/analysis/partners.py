@@ -19,7 +19,8 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.functions.comparisons import compared_ways
-from dpsql.rewrite.ir.expr import Expr, Ref, refs
+from dpsql.rewrite.ir.calendar import shift
+from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, Ref, refs
 from dpsql.rewrite.ir.facts import Facts
 
 Row = Mapping[Ref, Value | None]
@@ -105,11 +106,22 @@ def _value(expr: Expr, row: Row) -> tuple[Fraction | None, Fraction | None]:
         value = evaluate(expr, row)
         number = None if value is None or isinstance(value, str) else Fraction(value)
         return number, number
+    if isinstance(expr, Apply) and isinstance(expr.option, IntervalValue) and expr.op == "shift":
+        low, high = _value(expr.args[0], row)
+        return _moved(low, expr.option), _moved(high, expr.option)
     env: dict[Expr, Facts] = {
         ref: Facts.of_values((value,), nullable=False) for ref, value in row.items() if value is not None
     }
     interval = facts(expr, env).interval
     return (None, None) if interval is None else (Fraction(interval.low), Fraction(interval.high))
+
+
+def _moved(moment: Fraction | None, span: IntervalValue) -> Fraction | None:
+    """Return a time moved by a span; None where that is beyond the calendar, or nothing is known."""
+    try:
+        return None if moment is None else Fraction(shift(int(moment), span))
+    except (OverflowError, ValueError):
+        return None
 
 
 def _deepest(stretches: _Stretches) -> int:

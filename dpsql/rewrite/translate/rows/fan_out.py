@@ -1,6 +1,7 @@
 """Joins that make several rows of one: what a unit may have is weighed after the join, but engines would never end.
 
 JOIN zones ON zones.borough = paid   →  unchanged: several zones a row
+JOIN days ON at >= d AND at < d + 7  →  unchanged: seven days a row, of however many there are
 CROSS JOIN zones                     →  unchanged, where the policy's table has few rows; else it is refused
 
 A row can meet as many rows of the joined table as the conditions let it (`partners`), and a unit may have as many rows more:
@@ -16,6 +17,7 @@ from dataclasses import replace
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Table
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.evaluate import keeps
 from dpsql.rewrite.analysis.joined import equated
 from dpsql.rewrite.analysis.partners import most_partners
 from dpsql.rewrite.functions.comparisons import equation
@@ -28,6 +30,8 @@ _MOST_COMPARED = 1_000
 """Rows of one table that each private row may be compared with, one by one."""
 _MOST_TOGETHER = 1_000_000
 """Those of several such tables, multiplied."""
+_MANY = 100
+"""From so many constant rows on those are left out that no row can meet."""
 _MOST_LOOKED_AT = 10_000
 """Rows of a public table that are gone through for each new statement."""
 
@@ -43,13 +47,34 @@ def fanned_out(relation: Relation, declared: Declared) -> Relation:
     every, together = dict[int, int | None](), 1
     for index, source in enumerate(relation.sources):
         if source.table.public and not source.only_tested and index > 0:
-            equations = equated(relation, index)
-            together *= (None if equations else _rows_of(source, index, declared)) or 1
-            every[index] = _met(relation, index, declared)
+            every[index] = met = _met(relation, index, declared)
+            if not equated(relation, index):
+                together *= (_rows_of(source, index, declared) or 1) if met is None else _few(met)
     _check_few(together, _MOST_TOGETHER)
     if not every:
         return relation
-    return replace(relation, sources=tuple(replace(s, every=every.get(i)) for i, s in enumerate(relation.sources)))
+    sources = (
+        replace(source, table=_kept(relation, i, source), every=every.get(i))
+        if i in every
+        else replace(source, every=None)
+        for i, source in enumerate(relation.sources)
+    )
+    return replace(relation, sources=tuple(sources))
+
+
+def _kept(relation: Relation, index: int, source: Source) -> Table:
+    """Return a joined table without the constant rows that its own conditions leave out: they would all be written out.
+
+    Rows that LEFT JOIN finds none for stay, so that there WHERE decides nothing.
+    """
+    table = source.table
+    if type(table) is not ConstantTable or len(table.rows) < _MANY or not (source.holds or source.join is Join.LEFT):
+        return table
+    conditions = conjuncts(source.on if source.join is Join.LEFT else both(relation.where, source.on))
+    own = [part for part in conditions if refs(part) and all(each.source == index for each in refs(part))]
+    columns = {name: ref(index, table, name) for name in table.columns}
+    rows = [row for row in table.rows if all(keeps(c, dict(zip(columns.values(), row, strict=True))) for c in own)]
+    return replace(table, rows=tuple(rows))
 
 
 def _met(relation: Relation, index: int, declared: Declared) -> int | None:
@@ -98,12 +123,22 @@ def _rows_of(source: Source, index: int, declared: Declared) -> int | None:
             return len(values)
 
 
+def _few(met: int) -> int:
+    """Return how many rows of a joined table a row meets.
+
+    Raises:
+        Unsupported: they are too many.
+    """
+    _check_few(met, _MOST_COMPARED)
+    return met
+
+
 def _check_few(rows: int, most: int) -> None:
     if rows > most:
         raise Unsupported(
             f"{rows:,} rows are joined to each without an equation, the limit is {most:,}",
             because="join-without-equation",
-            hint="Write ON … = …, or join fewer rows.",
+            hint="Write ON … = …, or leave fewer of them by WHERE.",
         )
 
 
