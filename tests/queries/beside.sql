@@ -66,3 +66,35 @@ SELECT count(*) FROM rides r CROSS JOIN LATERAL (SELECT s.age FROM rides s WHERE
 -- LATERAL: some row, in no order
 --> refused 0A000: LATERAL on private rows
 SELECT count(*) FROM rides r CROSS JOIN LATERAL (SELECT s.fare FROM rides s WHERE s.rider = r.rider LIMIT 1) AS l;
+
+-- everybody of the week that ends with each day
+--> answered, 1 measurement
+SELECT d, (SELECT count(DISTINCT passenger_id) FROM trips
+  WHERE pickup_ts >= d - interval '6 days' AND pickup_ts < d + interval '1 day')
+FROM generate_series('2019-03-05'::timestamp, '2019-03-12', '1 day') AS d;
+
+-- a day or the one behind it
+--> answered, 1 measurement
+SELECT d, (SELECT count(*) FROM trips WHERE pickup_ts::date = d::date OR pickup_ts::date = d::date + 1)
+FROM generate_series('2019-03-05'::timestamp, '2019-03-12', '1 day') AS d;
+
+-- a day that may be missing decides nothing where something else holds
+--> refused 0A000: belongs to a query around this one
+SELECT d, (SELECT count(*) FROM trips WHERE pickup_ts::date = d::date + 1 OR passenger_count > 3)
+FROM generate_series('2019-03-05'::timestamp, '2019-03-12', '1 day') AS d;
+
+-- days without rides, of whose fares nothing is missing
+--> answered, 1 measurement
+SELECT d, sum(coalesce(fare, 0)), sum(CASE WHEN payment_type = 'cash' THEN 1 ELSE 0 END), count(fare) FILTER (WHERE tip > 2)
+FROM generate_series('2019-02-20'::timestamp, '2019-03-10', '1 day') AS d LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
+
+-- days without rides, with margins
+--> answered, 1 measurement
+--> unlike
+SELECT d, count(fare), dpsql.margin(count(fare))
+FROM generate_series('2019-02-20'::timestamp, '2019-03-10', '1 day') AS d LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
+
+-- how many public rows find nothing is not known
+--> refused 0A000: write the protected table on the left
+SELECT d, sum(coalesce(fare, 1)) FROM generate_series('2019-02-20'::timestamp, '2019-03-10', '1 day') AS d
+LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;

@@ -239,3 +239,15 @@ SELECT floor((fare - 2 * (SELECT avg(fare) FROM trips)) / 50) AS step, count(*) 
 -- what is above a count has no bounds
 --> refused 55000: has no declared bounds
 SELECT avg(fare - (SELECT count(*) FROM trips)) FROM trips;
+
+-- groups of as many rows each
+--> answered, 4 measurements
+--> unlike
+SELECT q, count(*), avg(fare) FROM (SELECT fare, ntile(4) OVER (ORDER BY fare) AS q FROM trips) AS t GROUP BY 1;
+
+-- units by what they come to, twice
+--> answered, 5 measurements
+--> unlike
+WITH r AS (SELECT rider, count(*) AS f, sum(price) AS m FROM rides GROUP BY rider),
+  s AS (SELECT ntile(3) OVER (ORDER BY f DESC) AS fs, ntile(3) OVER (ORDER BY m) AS ms FROM r)
+SELECT fs, ms, count(*) FROM s GROUP BY 1, 2;

@@ -13,6 +13,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below
+from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.named.columns import Ctes, from_items
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
 from dpsql.rewrite.syntax.named.identifiers import fold
@@ -21,6 +22,9 @@ from dpsql.rewrite.syntax.read.trees import every
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
 _COMPARING = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ)
+_STRICT = (exp.Paren, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div)
+"""What is NULL where anything in it is."""
+_STRICT_CALLS = frozenset({"date_trunc", "date_bin", "abs", "floor", "ceil", "lower", "upper"})
 
 
 def tie_compared(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
@@ -44,10 +48,8 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr) -> None:
     ours, around, where = Offered.of(inner), Offered.of(select), inner.args.get("where")
     outside = [column for column in every(inner, exp.Column) if not ours.has(column)]
     parts = list(conjuncts_of(where.this)) if where is not None else []
-    compared = [part for part in parts if isinstance(part, _COMPARING)]
     names = {fold(column.this) for column in outside}
-    sides = [_uncast(side) for part in compared for side in (part.this, part.expression)]
-    strict = {fold(side.this) for side in sides if any(side is o for o in outside)}
+    strict = {fold(column.this) for part in parts for column in _deciding(part) if any(column is o for o in outside)}
     inside = {id(column) for part in parts for column in every(part, exp.Column)}
     if not names or names != strict or not all(around.has(o) and id(o) in inside for o in outside):
         return
@@ -74,8 +76,39 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr) -> None:
     inner.set("from_", exp.From(this=exp.Subquery(this=table, alias=named)))
 
 
-def _uncast(node: exp.Expr) -> exp.Expr:
-    """Return what is cast, which is NULL where that is."""
-    while isinstance(node, (exp.Cast, exp.Paren)):
-        node = node.this
-    return node
+def _deciding(condition: exp.Expr) -> list[exp.Column]:
+    """Return columns of which each, where it is NULL, lets a condition not hold, whatever the others are."""
+    match condition:
+        case exp.Paren():
+            return _deciding(condition.this)
+        case exp.And():
+            return [*_deciding(condition.this), *_deciding(condition.expression)]
+        case exp.Or():
+            left, right = (_deciding(side) for side in (condition.this, condition.expression))
+            both = {*map(_named, left)} & {*map(_named, right)}
+            return [column for column in (*left, *right) if _named(column) in both]
+        case exp.Not() if isinstance(condition.this.unnest(), _COMPARING):
+            return _deciding(condition.this)
+        case exp.Between():
+            return [column for part in ("this", "low", "high") for column in _kept(condition.args[part])]
+        case _ if isinstance(condition, _COMPARING):
+            return [*_kept(condition.this), *_kept(condition.expression)]
+        case _:
+            return []
+
+
+def _kept(value: exp.Expr) -> list[exp.Column]:
+    """Return columns of which each, where it is NULL, makes a value NULL."""
+    match value:
+        case exp.Column():
+            return [value]
+        case exp.Anonymous() if function_name(value) in _STRICT_CALLS:
+            return [column for argument in value.expressions for column in _kept(argument)]
+        case _ if isinstance(value, _STRICT):
+            return [column for side in (value.this, value.args.get("expression")) if side for column in _kept(side)]
+        case _:
+            return []
+
+
+def _named(column: exp.Column) -> tuple[str, str]:
+    return fold(column.args.get("table")), fold(column.this)

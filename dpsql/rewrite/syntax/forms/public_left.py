@@ -8,8 +8,9 @@ SELECT paid, count(*), (SELECT avg(fare) FROM rides s WHERE s.paid = r.paid) FRO
 →  SELECT g.paid, g.n, (SELECT avg(fare) FROM rides s WHERE s.paid = g.paid)
    FROM (SELECT paid, count(*) AS n FROM rides r GROUP BY paid) AS g
 
-Only aggregates that leave out what is NULL: of a public row that finds none there is nothing in them. Claim: the inner
-query is measured, a join or a grouping like any other; PostgreSQL does the rest with the release.
+Only aggregates to which a public row that finds none adds nothing, since what they aggregate is NULL then, or sums to which
+it adds 0: sum(coalesce(t.fare, 0)) is 0 of such rows alone. Claim: the inner query is measured, a join or a grouping like any
+other; PostgreSQL does the rest with the release.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,8 +20,9 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
 from dpsql.rewrite.syntax.forms.determined import determined
+from dpsql.rewrite.syntax.forms.missing_rows import value_of_missing
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below, queries_inside
-from dpsql.rewrite.syntax.named.aggregate_names import is_count
+from dpsql.rewrite.syntax.named.aggregate_names import OF_AGGREGATES, function_name, is_count
 from dpsql.rewrite.syntax.named.columns import Ctes, from_items
 from dpsql.rewrite.syntax.named.grouping import grouping_of
 from dpsql.rewrite.syntax.named.identifiers import fold
@@ -30,8 +32,6 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
 _CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"})
-_STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Distinct)
-"""Expressions that are NULL if a column in them is."""
 
 
 def as_answers(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
@@ -87,17 +87,22 @@ def _beside_public(select: exp.Select, joins: Sequence[exp.Join], ctes: Ctes, po
     of_public = [*keys, *([where] if where is not None else [])]
     if any(ours.has(column) for part in of_public for column in every(part, exp.Column)):
         return
-    if not all(_leaves_out_nothing(call, ours) for call in calls):
+    added = [_of_missing(call, ours) for call in calls]
+    if None in added:
         return
-    _put_beside(select, joins, keys, calls)
+    zeros = [is_count(call) or of == "zero" for call, of in zip(calls, added, strict=True)]
+    _put_beside(select, joins, keys, list(zip(calls, zeros, strict=True)))
 
 
 def _put_beside(
-    select: exp.Select, joins: Sequence[exp.Join], keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]
+    select: exp.Select, joins: Sequence[exp.Join], keys: Sequence[exp.Expr], calls: Sequence[tuple[exp.Expr, bool]]
 ) -> None:
-    """Let a SELECT read the public rows' keys, beside what is counted of the private rows that they find."""
+    """Let a SELECT read the public rows' keys, beside what is counted of the private rows that they find.
+
+    Each aggregate comes with whether it is 0 of public rows that find none, and not NULL.
+    """
     where = select.args.get("where")
-    table = _inner(select, keys, calls, having=False)
+    table = _inner(select, keys, [call for call, _ in calls], having=False)
     table.args["joins"][-1].set("side", None)
     table.args["joins"][-1].set("kind", None)
     rows = exp.Select(expressions=_named(keys), from_=select.args["from_"].copy(), distinct=exp.Distinct())
@@ -108,9 +113,9 @@ def _put_beside(
         for name in _names(len(keys), "key")
     ]
     values = dict(zip(map(render, keys), _columns(len(keys), "key", "rows"), strict=True))
-    for call, column in zip(calls, _columns(len(calls), "value", "counted"), strict=True):
+    for (call, is_zero), column in zip(calls, _columns(len(calls), "value", "counted"), strict=True):
         zero = [column, exp.Literal.number(0)]
-        values[render(call)] = exp.Anonymous(this="coalesce", expressions=zero) if is_count(call) else column
+        values[render(call)] = exp.Anonymous(this="coalesce", expressions=zero) if is_zero else column
     join = exp.Join(this=_subquery(table, "counted"), side="LEFT", on=exp.and_(*on, copy=False))
     having = select.args.get("having")
     _over(select, values, _subquery(rows, "rows"), [join])
@@ -118,23 +123,23 @@ def _put_beside(
         select.set("where", exp.Where(this=_with(having.this, values)))
 
 
-def _leaves_out_nothing(call: exp.Expr, ours: Offered) -> bool:
-    """Return whether an aggregate is of values that are NULL where there is no private row."""
-    if not isinstance(call, exp.Anonymous) or not call.expressions:
-        return False
-    columns, pending = 0, list(call.expressions[:1])
-    while pending:
-        node = pending.pop()
-        if isinstance(node, exp.Column):
-            if not ours.has(node):
-                return False
-            columns += 1
-        elif isinstance(node, _STRICT):
-            pending += [child for child in (node.this, node.args.get("expression")) if isinstance(child, exp.Expr)]
-            pending += node.expressions
-        elif not isinstance(node, exp.Literal):
-            return False
-    return columns > 0 and len(call.expressions) == 1
+def _of_missing(call: exp.Expr, ours: Offered) -> str | None:
+    """Return what an aggregate adds of a public row without a private one: "nothing", or "zero"; None if it is not known."""
+    if function_name(call) in OF_AGGREGATES:
+        return _of_missing(_called(call).expressions[0], ours)
+    if isinstance(call, exp.Filter):
+        if value_of_missing(call.expression.this, ours) in (None, False):
+            return "nothing"
+        call = call.this
+    if not isinstance(call, exp.Anonymous) or len(call.expressions) != 1:
+        return None
+    value = value_of_missing(call.expressions[0], ours)
+    zero = value == 0 and not isinstance(value, bool) and function_name(call) == "sum"
+    return "nothing" if value is None else "zero" if zero else None
+
+
+def _called(call: exp.Expr) -> exp.Expr:
+    return call.expression if isinstance(call, exp.Dot) else call
 
 
 def _below_subqueries(select: exp.Select, ctes: Ctes, policy: Policy) -> None:

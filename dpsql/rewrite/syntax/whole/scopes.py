@@ -33,6 +33,7 @@ from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.found_scopes import FoundScopes, Kind, Scope
+from dpsql.rewrite.syntax.whole.quantile_groups import cut_at_quantiles
 
 
 def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
@@ -163,6 +164,7 @@ class _Finder:
         if node is not self.root:
             put_groups_below(node, visible, self.policy)
             put_places_below(node, visible, self.policy)
+            cut_at_quantiles(node, visible, self.policy)
         items = self._items(node, ctes)
         of_rows = any(kind is Kind.ROWS for _, kind in items)
         answers = set[int]()
