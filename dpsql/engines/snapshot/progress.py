@@ -19,6 +19,10 @@ class Progress:
         self._file, self._tell = file, tell
         self._doing = ""
 
+    def tell(self, line: str) -> None:
+        """Tell the operator something else."""
+        self._tell(line)
+
     def of(self, tables: Collection[tuple[str, _T]]) -> Iterator[tuple[str, _T]]:
         """Yield tables with what belongs to them, and tell of each."""
         for number, (name, item) in enumerate(tables, 1):
