@@ -5,10 +5,9 @@ its words may quote a value.
 """
 
 import logging
-import sqlite3
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +25,8 @@ _DRIVERS = {"mysql": "pymysql", "mariadb": "pymysql", "postgresql": "psycopg"}
 _CONNECT, _SILENT = 10, 600
 """Seconds until a connection is there, and that a database may say nothing while it is read."""
 _LOGGER = "dpsql"
+_BOTH_WAYS = 2
+"""SHUT_RDWR: nothing is sent any more, and nothing read."""
 
 
 @cache
@@ -41,8 +42,9 @@ def sqlalchemy() -> ModuleType:
         raise ConfigError(
             f"engine: kind copy needs {missing.name or 'SQLAlchemy'}, which can't be imported", hint=_EXTRA
         ) from None
-    # On its finest level it logs rows.
-    logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGER}").setLevel(logging.WARNING)
+    # On its finest level it logs rows; and of a connection that was lost what its driver said.
+    logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGER}").setLevel(logging.CRITICAL)
+    logging.getLogger(f"sqlalchemy.pool.impl.NullPool.{_LOGGER}").setLevel(logging.CRITICAL)
     return sqlalchemy
 
 
@@ -70,10 +72,9 @@ def pool_of(address: str) -> Any:
             url = url.set(drivername=f"{url.drivername}+{_DRIVERS[backend]}")
         if backend == "sqlite":
             url = _read_only_file(url)
-        settings = _settings(url.get_driver_name())
-        return sa.create_engine(
-            url, poolclass=sa.pool.NullPool, hide_parameters=True, logging_name=_LOGGER, connect_args=settings
-        )
+        settings = _settings(url)
+        names = {"logging_name": _LOGGER, "pool_logging_name": _LOGGER}
+        return sa.create_engine(url, poolclass=sa.pool.NullPool, hide_parameters=True, connect_args=settings, **names)
     except DpsqlError:
         raise
     except sa.exc.NoSuchModuleError:
@@ -101,12 +102,13 @@ def _read_only_file(url: Any) -> Any:
     return url.set(database=f"file:{quote(url.database)}", query={"mode": "ro", "uri": "true"})
 
 
-def _settings(driver: str) -> dict[str, object]:
+def _settings(url: Any) -> dict[str, object]:
     """Return what a driver is told beside the URL."""
-    match driver:
+    match url.get_driver_name():
         case "pymysql":
-            # Of another character set what it lacks would come as question marks.
-            return {"connect_timeout": _CONNECT, "read_timeout": _SILENT, "charset": "utf8mb4"}
+            # Of another character set what it lacks would come as question marks, and it would send a password as Latin-1.
+            password = {} if url.password is None else {"password": str(url.password).encode()}
+            return {"connect_timeout": _CONNECT, "read_timeout": _SILENT, "charset": "utf8mb4", **password}
         case "psycopg":
             return {"connect_timeout": _CONNECT, "client_encoding": "UTF8"}
         case "pysqlite":
@@ -176,10 +178,19 @@ _WORDS = {
 
 def interrupt(connection: Any) -> None:
     """Stop what another thread reads on a driver's connection; that thread gets an error of the driver's."""
-    if isinstance(connection, sqlite3.Connection):
-        connection.interrupt()
+    if (plug := getattr(connection, "_sock", None)) is not None:
+        with suppress(OSError):  # it has ended by itself
+            plug.shutdown(_BOTH_WAYS)
         return
-    for stop in ("cancel_safe", "cancel", "_force_close", "close"):
+    for stop in ("interrupt", "cancel_safe", "cancel", "close"):
         if (call := getattr(connection, stop, None)) is not None:
             call()
             return
+
+
+def give_up(connection: Any) -> None:
+    """Let go of a result of our own thread's that has not come to its end: PyMySQL would read all of it before it closes."""
+    if hasattr(connection, "_sock"):
+        interrupt(connection)
+        if (result := getattr(connection, "_result", None)) is not None:
+            result.unbuffered_active = False

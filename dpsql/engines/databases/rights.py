@@ -13,37 +13,44 @@ _READING = frozenset({"SELECT", "USAGE", "SHOW VIEW", "SHOW DATABASES"})
 _COLUMNS = re.compile(r"\([^)]*\)")
 
 
-def see_that_it_only_reads(connection: Any, backend: str, places: Mapping[str, tuple[str, str | None]]) -> None:
+def see_that_it_only_reads(pool: Any, backend: str, places: Mapping[str, tuple[str, str | None]]) -> None:
     """See that the account can do nothing but read, where the database says so in a way that is known here.
 
     Raises:
         ConfigError: it can do more.
     """
     if backend in {"mysql", "mariadb"}:
-        more = sorted(set(_more(connection, "SHOW GRANTS")))
+        with pool.connect() as connection:  # of its own, since it puts on roles
+            more = sorted(set(_more(connection)))
         if more:
             raise ConfigError(
                 f"engine: the account has the rights {', '.join(more)}; "
                 "dpsql connects only as one that can do nothing but SELECT",
-                hint="CREATE USER dpsql_reader IDENTIFIED BY '…'; GRANT SELECT ON hospital.* TO dpsql_reader;",
+                hint="CREATE USER dpsql_reader IDENTIFIED BY '…'; GRANT SELECT, SHOW VIEW ON hospital.* TO dpsql_reader;",
             )
     if backend == "postgresql":
-        driver = connection.connection.driver_connection
-        schemas = driver.execute("SELECT current_schemas(false)").fetchone()[0]
-        named = {table: (schema, name) for table, (name, schema) in places.items() if schema is not None}
-        check_role(driver, list(places), schemas, named)
+        with pool.connect() as connection:
+            driver = connection.connection.driver_connection
+            schemas = driver.execute("SELECT current_schemas(false)").fetchone()[0]
+            named = {table: (schema, name) for table, (name, schema) in places.items() if schema is not None}
+            check_role(driver, list(places), schemas, named)
 
 
-def _more(connection: Any, asked: str) -> Iterator[str]:
-    """Yield the rights besides reading that grants name, also those of roles."""
-    for (line,) in connection.exec_driver_sql(asked).fetchall():
-        text = str(line)
-        given = _GRANT.match(text)
-        if given is not None:
-            rights = (right.strip().upper() for right in _COLUMNS.sub("", given[1]).split(","))
-            yield from (right for right in rights if right not in _READING)
-            if "WITH GRANT OPTION" in text.upper():
-                yield "GRANT OPTION"
-        elif (role := _OF_ROLE.match(text)) is not None:
-            for name in role[1].split(","):
-                yield from _more(connection, f"SHOW GRANTS FOR {name.strip()}")
+def _more(connection: Any) -> Iterator[str]:
+    """Yield the rights besides reading that grants name, also those of roles that the account may put on."""
+    seen, left = set[str](), [""]
+    while left:
+        role = left.pop()
+        if role in seen:
+            continue
+        seen.add(role)
+        if role:
+            connection.exec_driver_sql(f"SET ROLE {role}")
+        for (line,) in connection.exec_driver_sql("SHOW GRANTS").fetchall():
+            given, of_role = _GRANT.match(str(line)), _OF_ROLE.match(str(line))
+            if given is not None:
+                rights = (right.strip().upper() for right in _COLUMNS.sub("", given[1]).split(","))
+                yield from (right for right in rights if right not in _READING)
+                yield from ("GRANT OPTION",) if "WITH GRANT OPTION" in str(line).upper() else ()
+            elif of_role is not None:
+                left += [name.strip().replace("%", "%%") for name in of_role[1].split(",")]

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from dpsql.engines.base import NoEngine
-from dpsql.engines.databases.client import cause, interrupt, pool_of, quiet, reflection, sqlalchemy, told
+from dpsql.engines.databases.client import cause, give_up, interrupt, pool_of, quiet, reflection, sqlalchemy, told
 from dpsql.engines.databases.kinds import SourceColumn, source_column
 from dpsql.engines.databases.loading import STEP, load, make_table
 from dpsql.engines.databases.reading import Reading, reading
@@ -59,11 +59,10 @@ class DatabaseSource:
             with told("the database can't be asked what it is"):
                 self.product = product_of(self._connection, self._backend)
                 self.product.see_that_it_was_tried(unverified=unverified)
-                see_that_it_only_reads(self._connection, self._backend, self._places)
-            with told("the database's catalogue can't be read"), quiet():
-                inspector = reflection()(self._connection)
-                found = {name: self._columns(inspector, name) for name in policy.tables}
-                self._keys = {name: _keys(inspector, *self._places[name]) if found[name] else () for name in found}
+                see_that_it_only_reads(self._pool, self._backend, self._places)
+            with quiet():
+                found, self._keys = self._catalogue()
+            with told("the database can't be asked how it compares texts"):
                 self._readings = {name: self._read(table, found[name]) for name, table in policy.tables.items()}
                 self._loose = {name: self._loose_units(table) for name, table in policy.tables.items()}
             self._connection.rollback()
@@ -71,6 +70,17 @@ class DatabaseSource:
             self.close()
             raise
         self._found = found
+
+    def _catalogue(self) -> tuple[Mapping[str, Mapping[str, SourceColumn]], Mapping[str, Sequence[tuple[str, ...]]]]:
+        """Return the declared tables' columns, and their keys."""
+        found: dict[str, Mapping[str, SourceColumn]] = {}
+        keys: dict[str, Sequence[tuple[str, ...]]] = {}
+        inspector = reflection()(self._connection)
+        for name in self._policy.tables:
+            with told(f'the catalogue does not tell of table "{name}"'):
+                found[name] = self._columns(inspector, name)
+                keys[name] = _keys(inspector, *self._places[name]) if found[name] else ()
+        return found, keys
 
     def _columns(self, inspector: Any, table: str) -> Mapping[str, SourceColumn]:
         name, schema = self._places[table]
@@ -114,6 +124,9 @@ class DatabaseSource:
         given = (sa.select(sa.literal_column(_literal(text)).label("c")) for text in texts)
         every = sa.union_all(own, *given).subquery("u")
         try:
+            if texts is _LETTERS and self._backend in {"mysql", "mariadb"}:
+                named = self._connection.execute(sa.select(sa.func.collation(every.c.c)).limit(1)).scalar()
+                return not str(named).endswith(("_bin", "binary"))
             number = self._connection.execute(sa.select(sa.func.count(sa.distinct(every.c.c)))).scalar()
         except sa.exc.DBAPIError:  # it has no such letters, or does not compare them
             self._connection.rollback()
@@ -189,8 +202,13 @@ class DatabaseSource:
         make_table(target, into, readings, names)
         statement = self._select(table) if limit is None else self._select(table).limit(limit)
         streaming = connection.execution_options(stream_results=True, max_row_buffer=STEP)
-        with _as_they_come(connection), closing(streaming.execute(statement)) as rows:
-            return names, load(target, into, readings, rows)
+        driver = connection.connection.driver_connection
+        with _as_they_come(driver), closing(streaming.execute(statement)) as rows:
+            try:
+                return names, load(target, into, readings, rows)
+            except BaseException:
+                give_up(driver)
+                raise
 
     def _select(self, table: str) -> Any:
         sa = sqlalchemy()
@@ -219,9 +237,8 @@ class DatabaseSource:
 
 
 @contextmanager
-def _as_they_come(connection: Any) -> Iterator[None]:
+def _as_they_come(driver: Any) -> Iterator[None]:
     """Have PyMySQL and SQLite hand over texts that may be no UTF-8: to decode them is ours, and can't fail here."""
-    driver = connection.connection.driver_connection
     if hasattr(driver, "use_unicode") and hasattr(driver, "decoders"):
         before = driver.use_unicode, driver.decoders
         driver.use_unicode, driver.decoders = False, {}

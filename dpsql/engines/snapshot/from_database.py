@@ -45,6 +45,8 @@ def copy_from_database(
             for table, _ in progress.of(policy.tables.items()):
                 into = f"{catalog}.main.{quoted(table)}"
                 names, given = source.copy(reading, table, connection, into)
+                if cancellation.requested:
+                    raise QueryCanceled
                 for name, number in unread(connection, into, names, given).items():
                     progress.tell(
                         f'snapshot: table {table}, column "{name}": {number:,} values are not as declared, and NULL'
