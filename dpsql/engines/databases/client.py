@@ -186,11 +186,3 @@ def interrupt(connection: Any) -> None:
         if (call := getattr(connection, stop, None)) is not None:
             call()
             return
-
-
-def give_up(connection: Any) -> None:
-    """Let go of a result of our own thread's that has not come to its end: PyMySQL would read all of it before it closes."""
-    if hasattr(connection, "_sock"):
-        interrupt(connection)
-        if (result := getattr(connection, "_result", None)) is not None:
-            result.unbuffered_active = False

@@ -4,20 +4,20 @@ It is asked by an account that can do nothing but read, as SQLAlchemy speaks to 
 questions go to the copy.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from typing import Any
 
 import duckdb
 
 from dpsql.engines.base import NoEngine
-from dpsql.engines.databases.client import cause, give_up, interrupt, pool_of, quiet, reflection, sqlalchemy, told
+from dpsql.engines.databases.client import cause, interrupt, pool_of, quiet, reflection, sqlalchemy, told
 from dpsql.engines.databases.kinds import SourceColumn, source_column
 from dpsql.engines.databases.loading import STEP, load, make_table
 from dpsql.engines.databases.reading import Reading, reading
 from dpsql.engines.databases.rights import see_that_it_only_reads
 from dpsql.engines.databases.states import begin, product_of
+from dpsql.engines.databases.streaming import rows_of
 from dpsql.engines.duckdb.opening import in_memory
 from dpsql.engines.kinds import LOOSE
 from dpsql.engines.tables import misfits_of
@@ -185,9 +185,15 @@ class DatabaseSource:
     @contextmanager
     def one_state(self) -> Iterator[Any]:
         """Give a connection on which all tables are as they were at one moment, where the database can do that."""
-        with self._pool.connect() as connection:
+        connection = self._pool.connect()
+        try:
             begin(connection, self._backend)
             yield connection
+        except BaseException:
+            _let_go(connection.invalidate)  # what has failed is in the error that is on its way
+            raise
+        finally:
+            _let_go(connection.close)
 
     def stop(self, connection: Any) -> None:
         """Stop what another thread reads."""
@@ -201,14 +207,8 @@ class DatabaseSource:
         readings = [self._readings[table][name] for name in names]
         make_table(target, into, readings, names)
         statement = self._select(table) if limit is None else self._select(table).limit(limit)
-        streaming = connection.execution_options(stream_results=True, max_row_buffer=STEP)
-        driver = connection.connection.driver_connection
-        with _as_they_come(driver), closing(streaming.execute(statement)) as rows:
-            try:
-                return names, load(target, into, readings, rows)
-            except BaseException:
-                give_up(driver)
-                raise
+        with rows_of(connection, statement, STEP) as rows:
+            return names, load(target, into, readings, rows)
 
     def _select(self, table: str) -> Any:
         sa = sqlalchemy()
@@ -232,29 +232,14 @@ class DatabaseSource:
 
     def close(self) -> None:
         """Let go of the database."""
-        self._connection.close()
+        _let_go(self._connection.close)
         self._pool.dispose()
 
 
-@contextmanager
-def _as_they_come(driver: Any) -> Iterator[None]:
-    """Have PyMySQL and SQLite hand over texts that may be no UTF-8: to decode them is ours, and can't fail here."""
-    if hasattr(driver, "use_unicode") and hasattr(driver, "decoders"):
-        before = driver.use_unicode, driver.decoders
-        driver.use_unicode, driver.decoders = False, {}
-        try:
-            yield
-        finally:
-            driver.use_unicode, driver.decoders = before
-    elif hasattr(driver, "text_factory"):
-        before = driver.text_factory
-        driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
-        try:
-            yield
-        finally:
-            driver.text_factory = before
-    else:
-        yield
+def _let_go(call: Callable[[], object]) -> None:
+    """Let go of a connection, which may be lost."""
+    with suppress(Exception):
+        call()
 
 
 def _literal(text: str) -> str:
