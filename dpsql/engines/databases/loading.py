@@ -1,6 +1,6 @@
 """Rows on their way into a table of DuckDB's, some thousand at a time: as columns of texts, which DuckDB reads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import duckdb
@@ -27,15 +27,26 @@ def make_table(
     connection.execute(f"CREATE TABLE {into} ({types})")
 
 
-def load(connection: duckdb.DuckDBPyConnection, into: str, readings: Sequence[Reading], rows: Any) -> list[int]:
-    """Append all rows of a driver's result; return how many values there were in each column, read or not."""
+def load(
+    connection: duckdb.DuckDBPyConnection,
+    into: str,
+    readings: Sequence[Reading],
+    rows: Any,
+    came: Callable[[int], None],
+) -> list[int]:
+    """Append all rows of a driver's result; return how many values there were in each column, read or not.
+
+    `came` is told how many letters they have, for whoever waits.
+    """
     given = [0] * len(readings)
     reads = ", ".join(each.read.replace("$c", f"CAST(c{place} AS VARCHAR)") for place, each in enumerate(readings))
     for piece in _pieces(rows, readings):
         texts = {}
         for place, (values, each) in enumerate(zip(zip(*piece, strict=True), readings, strict=True)):
             given[place] += len(values) - values.count(None)
-            texts[f"c{place}"] = np.array(as_texts(values, each.brought), dtype=object)
+            column = as_texts(values, each.brought)
+            came(sum(map(len, filter(None, column))))
+            texts[f"c{place}"] = np.array(column, dtype=object)
         connection.register(_PIECE, texts)
         connection.execute(f"INSERT INTO {into} SELECT {reads} FROM {_PIECE}")  # noqa: S608
         connection.unregister(_PIECE)

@@ -175,7 +175,7 @@ class DatabaseSource:
         with closing(in_memory(Resources())) as beside, told(doing):
             try:
                 beside.execute("SET TimeZone = 'UTC'")
-                self.copy(self._connection, table, beside, "public_rows", limit + 1)
+                self.copy(self._connection, table, (beside, "public_rows"), _nobody, limit + 1)
                 self._connection.rollback()
                 rows = beside.execute(f"SELECT {names} FROM public_rows").fetchall()  # noqa: S608
             except duckdb.Error as failed:
@@ -200,15 +200,20 @@ class DatabaseSource:
         interrupt(connection.connection.driver_connection)
 
     def copy(
-        self, connection: Any, table: str, target: duckdb.DuckDBPyConnection, into: str, limit: int | None = None
+        self,
+        connection: Any,
+        table: str,
+        target: tuple[duckdb.DuckDBPyConnection, str],
+        came: Callable[[int], None],
+        limit: int | None = None,
     ) -> tuple[Sequence[str], list[int]]:
-        """Make the table `into` of a table's declared columns; return their names, and how many values each had."""
+        """Make a table of a table's declared columns; return their names, and how many values each had."""
         names = list(self._policy.tables[table].columns)
         readings = [self._readings[table][name] for name in names]
-        make_table(target, into, readings, names)
+        make_table(*target, readings, names)
         statement = self._select(table) if limit is None else self._select(table).limit(limit)
         with rows_of(connection, statement, STEP) as rows:
-            return names, load(target, into, readings, rows)
+            return names, load(*target, readings, rows, came)
 
     def _select(self, table: str) -> Any:
         sa = sqlalchemy()
@@ -234,6 +239,10 @@ class DatabaseSource:
         """Let go of the database."""
         _let_go(self._connection.close)
         self._pool.dispose()
+
+
+def _nobody(letters: int) -> None:
+    """Tell nobody how much has come."""
 
 
 def _let_go(call: Callable[[], object]) -> None:

@@ -44,7 +44,7 @@ def copy_from_database(
         ):
             for table, _ in progress.of(policy.tables.items()):
                 into = f"{catalog}.main.{quoted(table)}"
-                names, given = source.copy(reading, table, connection, into)
+                names, given = source.copy(reading, table, (connection, into), progress.came)
                 if cancellation.requested:
                     raise QueryCanceled
                 for name, number in unread(connection, into, names, given).items():
