@@ -79,7 +79,8 @@ def source_column(described: Mapping[str, Any], backend: str) -> SourceColumn:
     name, nullable = str(described["name"]), bool(described.get("nullable", True))
     words = _words(kind)
     if backend == "sqlite":
-        return SourceColumn(name, family, words, drafted or "text", nullable, free=True)
+        drafted = "text" if family is Family.OTHER else drafted
+        return SourceColumn(name, family, words, drafted, nullable, free=True)
     labels = tuple(map(str, kind.enums)) if family is Family.LABELS else ()
     return SourceColumn(
         name,

@@ -36,20 +36,21 @@ def load(
 ) -> list[int]:
     """Append all rows of a driver's result; return how many values there were in each column, read or not.
 
-    `came` is told how many letters they have, for whoever waits.
+    `came` is told of each piece how many letters it has. It should end the transaction, which holds what was registered.
     """
     given = [0] * len(readings)
     reads = ", ".join(each.read.replace("$c", f"CAST(c{place} AS VARCHAR)") for place, each in enumerate(readings))
     for piece in _pieces(rows, readings):
-        texts = {}
+        texts, letters = {}, 0
         for place, (values, each) in enumerate(zip(zip(*piece, strict=True), readings, strict=True)):
             given[place] += len(values) - values.count(None)
             column = as_texts(values, each.brought)
-            came(sum(map(len, filter(None, column))))
+            letters += sum(map(len, filter(None, column)))
             texts[f"c{place}"] = np.array(column, dtype=object)
         connection.register(_PIECE, texts)
         connection.execute(f"INSERT INTO {into} SELECT {reads} FROM {_PIECE}")  # noqa: S608
         connection.unregister(_PIECE)
+        came(letters)
     return given
 
 

@@ -36,6 +36,13 @@ def copy_from_database(
     """
     connection, catalog = target
     connection.execute("SET TimeZone = 'UTC'")
+
+    def came(letters: int) -> None:
+        progress.came(letters)
+        # DuckDB holds a piece for as long as the transaction in which it was read. What is half there is never served.
+        connection.execute("COMMIT")
+        connection.execute("BEGIN")
+
     try:
         with (
             told("the database could not be read while a snapshot was written"),
@@ -44,7 +51,7 @@ def copy_from_database(
         ):
             for table, _ in progress.of(policy.tables.items()):
                 into = f"{catalog}.main.{quoted(table)}"
-                names, given = source.copy(reading, table, (connection, into), progress.came)
+                names, given = source.copy(reading, table, (connection, into), came)
                 if cancellation.requested:
                     raise QueryCanceled
                 for name, number in unread(connection, into, names, given).items():

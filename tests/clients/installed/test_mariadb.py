@@ -430,4 +430,4 @@ def test_memory_is_bounded(fresh: MariaDb, tmp_path: Path) -> None:
             capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3],
         )  # fmt: skip
         most.append(int(done.stdout.split()[-1]) / 1024)
-    assert most[1] < most[0] + 150, most
+    assert most[1] < most[0] + 80, most
