@@ -317,13 +317,13 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     with pytest.raises(ConfigError, match="kind copy needs sqlalchemy, which can't be imported") as caught:
         connect_database(config)
-    assert "pip install 'dpsql[databases]'" in str(caught.value.hint)
+    assert "pip install '.[databases]'" in str(caught.value.hint)
     monkeypatch.undo()
     client.sqlalchemy.cache_clear()
     monkeypatch.setitem(sys.modules, "pymysql", None)
     with pytest.raises(ConfigError, match=r"engine\.from needs the driver pymysql") as caught:
         connect_database(replace(config, engine=CopiedDatabase("mysql://x/y")))
-    assert "dpsql[databases]" in str(caught.value.hint)
+    assert ".[databases]" in str(caught.value.hint)
 
 
 def test_a_database_that_nobody_has_tried_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
