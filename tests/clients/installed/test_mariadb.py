@@ -370,7 +370,7 @@ def _kill_in_a_moment(server: MariaDb) -> None:
 
 def test_a_writer_that_is_killed_leaves_what_was(fresh: MariaDb, tmp_path: Path) -> None:
     """Again and again, at moments that lie anywhere in a copy."""
-    config = _many(fresh, tmp_path, 300_000)
+    config = _many(fresh, tmp_path, 1_000_000)
     before = _write(config)
     for after in (0.1, 0.5, 1.0, 2.0):
         with subprocess.Popen(  # noqa: S603
