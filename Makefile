@@ -105,7 +105,7 @@ test-browser: $(VENV)/ok
 CLIENTS = $(VENV)/clients
 DEBIAN = default-jdk-headless libpostgresql-jdbc-java odbc-postgresql libodbc2 php-cli php-pgsql ruby ruby-pg libdbd-pg-perl \
   golang-go golang-github-lib-pq-dev golang-github-jackc-pgx-v4-dev g++ libpqxx-dev tcl libpgtcl tcl8.6-tdbc-postgres \
-  r-cran-rpostgresql pgbouncer pgpool2 slapd
+  r-cran-rpostgresql pgbouncer pgpool2 slapd mariadb-server
 # pgAdmin's needs are its own, too.
 PGADMIN = $(VENV)/pgadmin
 test-clients: $(VENV)/ok $(DRIVERS)/ok

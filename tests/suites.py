@@ -18,7 +18,8 @@ cli/test_schemas_later cli/test_user
 clients
 docs/test_configuration_page docs/test_deploy docs/test_examples docs/test_helpers_page docs/test_sessions
 docs/test_thirty_minutes
-engines/test_any_expression engines/test_both_engines engines/test_declared_otherwise engines/test_heavy_rows
+engines/test_any_expression engines/test_both_engines engines/test_database_values engines/test_declared_otherwise
+engines/test_heavy_rows
 engines/test_narrowing engines/test_same_integers engines/test_schemas engines/test_snapshot engines/test_spark
 engines/test_spill engines/test_total_forms
 epsilon/test_advice_by_brute_force epsilon/test_outputs epsilon/test_total_rule

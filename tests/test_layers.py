@@ -121,6 +121,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"open"}),
         frozenset({"snapshot"}),
         frozenset({"connect"}),
+        frozenset({"databases"}),
         frozenset({"apart", "duckdb", "owner", "postgres", "source", "spark", "tables"}),
         frozenset({"constraints"}),
         frozenset({"admitted", "base", "kinds", "use", "values", "watch"}),

@@ -4,13 +4,26 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from dpsql.engines.admitted import see_that_it_is_admitted
+from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
-from dpsql.errors import ConfigError
-from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
+from dpsql.errors import ConfigError, InternalError
+from dpsql.policy.config import Config, CopiedDatabase, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 from dpsql.policy.model import Policy
+
+
+def connect_database(config: Config) -> DatabaseSource:
+    """Open a database that is copied.
+
+    Raises:
+        ConfigError: it can't be reached or asked, its account may write, or nobody has tried such a database.
+    """
+    assert isinstance(config.engine, CopiedDatabase)
+    see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
+    _see_that_they_are_declared(config.engine.tables, config.policy)
+    return DatabaseSource(config.engine, config.policy, unverified=config.unverified)
 
 
 def connect_engine(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
@@ -42,6 +55,8 @@ def _connected(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
         case SparkServer(remote, places):
             _see_that_they_are_declared(places, config.policy)
             return SparkEngine(remote, {**{name: name for name in config.policy.tables}, **places})
+        case CopiedDatabase():
+            raise InternalError  # nothing is asked of it but its rows
         case _:
             assert_never(config.engine)
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import assert_never
+from urllib.parse import SplitResult, urlsplit
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
-from dpsql.policy.config import DuckDbFile, DuckDbTables, EngineConfig, PostgresServer, SparkServer
+from dpsql.policy.config import CopiedDatabase, DuckDbFile, DuckDbTables, EngineConfig, PostgresServer, SparkServer
 from dpsql.policy.table_name import PUBLIC, TableName
 
 _PLACE = ("service", "host", "hostaddr", "port", "dbname", "options")
@@ -19,6 +20,8 @@ _PLACE = ("service", "host", "hostaddr", "port", "dbname", "options")
 
 _LOCAL = ("localhost", "127.0.0.1")
 _PORT = "5432"
+_SAME = {"mariadb": "mysql"}
+"""Kinds of databases that SQLAlchemy has two names for."""
 _SEARCH_PATH = re.compile(r"\s*(?:-c\s*|--)search_path=([a-z_][a-z0-9_]*)\s*")
 _SPELLINGS = ("-c search_path={}", "-csearch_path={}", "--search_path={}")
 
@@ -32,6 +35,8 @@ def source(engine: EngineConfig) -> str:
             return "duckdb " + " ".join(f"{name}={_absolute(path)}" for name, path in sorted(tables.items()))
         case PostgresServer(dsn, tables):
             return _worded(_given(dsn), tables)
+        case CopiedDatabase(url, tables):
+            return " ".join((*_of_url(url), *(f"{name}={place}" for name, place in sorted(tables.items()))))
         case SparkServer(remote, tables):
             server = remote.removeprefix("sc://").partition("/")[0]  # what follows may hold a token
             return " ".join((f"spark {server}", *(f"{name}={place}" for name, place in sorted(tables.items()))))
@@ -69,7 +74,7 @@ class Wordings(Container[str]):
             case PostgresServer(dsn):
                 bare = replace(self.engine, tables={})
                 return frozenset({source(bare), *alike(bare, ()), *self._searched(bare, dsn)})
-            case SparkServer():
+            case SparkServer() | CopiedDatabase():
                 return frozenset({source(replace(self.engine, tables={}))})
             case _:
                 assert_never(self.engine)
@@ -88,7 +93,7 @@ class Wordings(Container[str]):
         match self.engine:
             case DuckDbTables(tables):
                 given = {name: _absolute(path) for name, path in tables.items()}
-            case PostgresServer(_, tables) | SparkServer(_, tables):
+            case PostgresServer(_, tables) | SparkServer(_, tables) | CopiedDatabase(_, tables):
                 given = tables
             case _:
                 pass
@@ -171,6 +176,26 @@ def _given(dsn: str) -> dict[str, str | None]:
 def _worded(given: Mapping[str, str | None], places: Mapping[str, str]) -> str:
     named = (f"{name}={place}" for name, place in sorted(places.items()))
     return " ".join(("postgres", *(f"{key}={given[key]}" for key in _PLACE if given.get(key)), *named))
+
+
+def _of_url(url: str) -> Iterator[str]:
+    """Yield which database a URL is of: its kind and its place, without the driver, the account and the settings."""
+    parts = urlsplit(url)
+    kind = parts.scheme.partition("+")[0]
+    if kind == "sqlite":
+        yield f"sqlite {_absolute(Path(parts.path[1:]))}"
+        return
+    yield _SAME.get(kind, kind)
+    yield from (f"{name}={given}" for name, given in (("host", parts.hostname), ("port", _port(parts))) if given)
+    if parts.path.strip("/"):
+        yield f"database={parts.path.strip('/')}"
+
+
+def _port(parts: SplitResult) -> int | None:
+    try:
+        return parts.port
+    except ValueError:  # none of a number
+        return None
 
 
 def _absolute(path: Path) -> str:

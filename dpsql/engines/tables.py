@@ -1,6 +1,7 @@
 """The declared tables beside the engine's: what is missing there, and what has a type that can't be read safely."""
 
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from dpsql.engines.base import Engine, NoEngine
 from dpsql.engines.kinds import engine_labels, fits_column, identifies, unique_as_declared
@@ -11,6 +12,20 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import quoted
 
 _PATIENCE = 30.0
+
+
+class DescribedTables(Protocol):
+    """What has to be known of tables to compare them with what is declared: an `Engine` knows it."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return the SQL whose types they have."""
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """Return a table's columns with their types; empty if there is no such table."""
+
+    def unique_keys(self, table: str) -> frozenset[UniqueKey]:
+        """Return the keys that are unique."""
 
 
 def check_tables(policy: Policy, engine: Engine) -> None:
@@ -26,7 +41,7 @@ def check_tables(policy: Policy, engine: Engine) -> None:
         _see_that_it_is_readable(table, engine)
 
 
-def misfits_of(policy: Policy, engine: Engine) -> dict[str, str]:
+def misfits_of(policy: Policy, engine: DescribedTables) -> dict[str, str]:
     """Return the tables that do not fit what is declared of them, each with a line for each mistake."""
     lines = {name: "\n".join(_mistakes(table, policy.tables, engine)) for name, table in policy.tables.items()}
     return {name: text for name, text in lines.items() if text}
@@ -47,7 +62,7 @@ def _see_that_it_is_readable(table: Table, engine: Engine) -> None:
         raise NoEngine("the engine can't be asked", hint="Its reason stands above.") from None
 
 
-def _mistakes(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iterator[str]:
+def _mistakes(table: Table, tables: Mapping[str, Table], engine: DescribedTables) -> Iterator[str]:
     types = engine.columns(table.name)
     if not types:
         yield f'{table.file}: the engine has no table "{table.name}"'
@@ -75,7 +90,7 @@ def _unknown(column: Column, kind: str) -> list[str]:
     return [] if labels is None else [str(value) for value in column.values or () if str(value) not in labels]
 
 
-def _not_enforced(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iterator[str]:
+def _not_enforced(table: Table, tables: Mapping[str, Table], engine: DescribedTables) -> Iterator[str]:
     """Yield a line for each unit through a reference to what may be several rows: a row would be several units'."""
     for kind, bound in table.units.items():
         target = bound.through
@@ -87,7 +102,7 @@ def _not_enforced(table: Table, tables: Mapping[str, Table], engine: Engine) -> 
             )
 
 
-def _unique(table: Table, engine: Engine) -> frozenset[UniqueKey]:
+def _unique(table: Table, engine: DescribedTables) -> frozenset[UniqueKey]:
     return unique_as_declared(table, engine.unique_keys(table.name), engine.columns)
 
 

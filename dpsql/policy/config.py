@@ -16,6 +16,8 @@ class EngineKind(StrEnum):
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
     SPARK = "spark"
+    COPY = "copy"
+    """No engine: any database that Python reads, of which dpsql's own copy is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,15 @@ class SparkServer:
     """Where the cluster has tables, unless that is their name: `lake.taxi.trips`, `delta:s3a://lake/trips@7`."""
 
 
+@dataclass(frozen=True, slots=True)
+class CopiedDatabase:
+    """A database that is read through SQLAlchemy, and copied; the URL may hold a password and stays out of `repr`."""
+
+    url: str = field(repr=False)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Where it has tables that are not found by their own names: `clinical.labs`."""
+
+
 class SandboxNeed(StrEnum):
     """Whether the shadow may run where the kernel can't shut it in."""
 
@@ -130,7 +141,7 @@ class EmbeddedShadow:
     sandbox: SandboxNeed = SandboxNeed.AVAILABLE
 
 
-EngineConfig = DuckDbFile | DuckDbTables | PostgresServer | SparkServer
+EngineConfig = DuckDbFile | DuckDbTables | PostgresServer | SparkServer | CopiedDatabase
 Shadow = EmbeddedShadow | PostgresServer
 LedgerConfig = SqliteLedgerConfig | PostgresLedgerConfig
 

@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,15 +60,30 @@ def environment_of(database: PlainServer) -> Mapping[str, str]:
 @contextmanager
 def followed(database: PlainServer, home: Path) -> Iterator[Followed]:
     """Do what each step says, in their order, and serve."""
-    environment, said = environment_of(database), ""
+
+    def as_owner(sql: str) -> None:
+        with psycopg.connect(database.dsn("hospital"), autocommit=True) as owner:
+            owner.execute(sql.encode())
+
+    with followed_elsewhere(environment_of(database), as_owner, home) as led:
+        yield led
+
+
+@contextmanager
+def followed_elsewhere(
+    environment: Mapping[str, str], as_owner: Callable[[str], None], home: Path, engine: str | None = None
+) -> Iterator[Followed]:
+    """Do what each step says, on whatever database the environment leads to, with another line for the `engine`."""
+    said = ""
     home.mkdir(mode=0o711)
     for block in _blocks(PAGE):
         match block.info:
             case ("sql", "step"):
-                with psycopg.connect(database.dsn("hospital"), autocommit=True) as owner:
-                    owner.execute(block.text.encode())
+                as_owner(block.text)
             case ("yaml", "step", file):
-                (home / file).write_text(block.text.replace("port: 5439", "port: 0"))
+                text = block.text.replace("port: 5439", "port: 0")
+                text = text if engine is None else re.sub("^engine: .*", lambda _: engine, text, flags=re.MULTILINE)
+                (home / file).write_text(text)
             case ("sh", "step"):
                 said += "".join(_done(line, home, environment) for line in block.text.splitlines())
     password = re.search(r"^password: (\S+)$", said, re.MULTILINE)

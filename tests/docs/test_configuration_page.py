@@ -29,7 +29,7 @@ def settings(shape: type[StrictShape], path: str = "") -> Iterator[tuple[str, Fi
     """Yield every setting that has no settings of its own, by its dotted path; `*` stands for a name that one gives."""
     for name, field in shape.model_fields.items():
         inner = list(_shapes(field.annotation))
-        place = f"{path}{name}"
+        place = f"{path}{field.alias or name}"
         if not inner:
             yield place, field
         for kind, named in inner:

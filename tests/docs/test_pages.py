@@ -121,6 +121,6 @@ def test_what_is_to_be_installed_is_installed_from_a_checkout() -> None:
     assert "dpsql" not in {requirement.partition("[")[0] for requirement in said}
     assert (
         {requirement for requirement in said if requirement.startswith(".")}
-        == {".[mcp]", ".[metrics]", ".[plots]", ".[png]", ".[spark]"}
+        == {".[databases]", ".[mcp]", ".[metrics]", ".[plots]", ".[png]", ".[spark]"}
         <= {f".[{name}]" for name in extras}
     )

@@ -15,6 +15,7 @@ from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Expr, Ref, refs
@@ -230,3 +231,20 @@ class _Claim:
         if self.facts.interval is None or isinstance(value, str):
             return self.facts.values is None or value in self.facts.values
         return self.low <= float(value) <= self.high
+
+
+def compared(engines: Engines, refs: Sequence[Ref]) -> None:
+    """See that both engines read the same: as a number or a text, as whose it is, and what is there at all."""
+    columns_of = {}
+    for dialect in (DUCKDB, POSTGRES):
+        emitter = Emitter(dialect, DECLARED)
+        texts = [emitter.as_number(emitter.sql(ref), ref.type) for ref in refs]
+        texts += [f"{identity(ref, dialect)} IS NULL" for ref in refs]
+        texts += [f"COALESCE({emitter.present(ref)}, FALSE)" for ref in refs]
+        columns_of[dialect] = engines.ask(dialect, texts)
+    for place, (duck, pg) in enumerate(zip(columns_of[DUCKDB], columns_of[POSTGRES], strict=True)):
+        assert all(map(_same, duck, pg)), (refs[place % len(refs)].name, duck, pg)
+
+
+def _same(a: object, b: object) -> bool:
+    return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))

@@ -1,6 +1,5 @@
 """A copy of PostgreSQL's tables means what the tables mean, value by value."""
 
-import math
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -19,12 +18,11 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import PostgresServer
 from dpsql.policy.model import Policy, SqlType
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.shadow.server.postgres import Postgres
 from tests.engines.copies import column, copying, table, written
-from tests.engines.nasty import COLUMNS, DECLARED, Engines
+from tests.engines.nasty import COLUMNS, DECLARED, Engines, compared
 from tests.engines.reader import reading
 from tests.support.dialects import DUCKDB, POSTGRES
 from tests.support.fix_json import ODD
@@ -58,23 +56,6 @@ def place() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-def _same(a: object, b: object) -> bool:
-    return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
-
-
-def _compared(engines: Engines, refs: list[Ref]) -> None:
-    """See that both engines read the same: as a number or a text, as whose it is, and what is there at all."""
-    columns_of = {}
-    for dialect in (DUCKDB, POSTGRES):
-        emitter = Emitter(dialect, DECLARED)
-        texts = [emitter.as_number(emitter.sql(ref), ref.type) for ref in refs]
-        texts += [f"{identity(ref, dialect)} IS NULL" for ref in refs]
-        texts += [f"COALESCE({emitter.present(ref)}, FALSE)" for ref in refs]
-        columns_of[dialect] = engines.ask(dialect, texts)
-    for place, (duck, pg) in enumerate(zip(columns_of[DUCKDB], columns_of[POSTGRES], strict=True)):
-        assert all(map(_same, duck, pg)), (refs[place % len(refs)].name, duck, pg)
-
-
 def test_what_breaks_careless_sql_is_copied(engines: Engines, server: Postgres, place: Path) -> None:
     """Infinite days, NaN, blanks, spans of months: each value that the expressions are tried with."""
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
@@ -89,7 +70,7 @@ def test_what_breaks_careless_sql_is_copied(engines: Engines, server: Postgres, 
         table("nasty", column("id", SqlType.INTEGER), *declared, unit="id"),
     )
     with duckdb.connect(written(config), read_only=True) as copy:
-        _compared(Engines(copy, engines.postgres), [Ref(0, "nasty", each.name, each) for each in declared])
+        compared(Engines(copy, engines.postgres), [Ref(0, "nasty", each.name, each) for each in declared])
 
 
 def test_the_ends_of_types_are_copied(owner: psycopg.Connection, reader_dsn: str, place: Path) -> None:
@@ -103,7 +84,7 @@ def test_the_ends_of_types_are_copied(owner: psycopg.Connection, reader_dsn: str
     declared = table("nasty", column("id", SqlType.INTEGER), *columns, unit="id")
     refs = [Ref(0, "nasty", each.name, each) for each in columns]
     with duckdb.connect(written(copying(place, PostgresServer(reader_dsn), declared)), read_only=True) as copy:
-        _compared(Engines(copy, owner), refs)
+        compared(Engines(copy, owner), refs)
 
 
 def test_json_is_copied_as_it_is(owner: psycopg.Connection, reader_dsn: str, place: Path, json_policy: Policy) -> None:
@@ -137,7 +118,7 @@ def test_numbers_behind_a_boolean_are_copied_as_they_are(
     late = replace(column("late", SqlType.BOOLEAN), in_numbers=True)
     config = copying(place, PostgresServer(reader_dsn), table("nasty", column("id", SqlType.INTEGER), late, unit="id"))
     with duckdb.connect(written(config), read_only=True) as copy:
-        _compared(Engines(copy, owner), [Ref(0, "nasty", "late", late)])
+        compared(Engines(copy, owner), [Ref(0, "nasty", "late", late)])
     with closing(open_snapshot(config)) as engine:
         check_tables(config.policy, engine)
 

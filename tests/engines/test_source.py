@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.engines.source import Wordings, alike, source
-from dpsql.policy.config import DuckDbFile, DuckDbTables, PostgresServer, SparkServer
+from dpsql.policy.config import CopiedDatabase, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 
 
 def test_two_files_are_two_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,3 +168,22 @@ def test_files_and_clusters_keep_their_ledgers() -> None:
     was = SparkServer("sc://spark:15002", {"labs": "clinical.labs", "rides": "lake.rides@4"})
     assert _opens(spark, source(was))
     assert not _opens(spark, source(SparkServer("sc://spark:15002", {"labs": "clinical.labs"})))
+
+
+def test_a_database_that_is_copied_is_its_kind_and_its_place() -> None:
+    """Not its account, its driver or its settings, and MariaDB's two names are one; of SQLite it is the file."""
+    here = source(
+        CopiedDatabase("mysql+pymysql://me:hunter2@db.example.org:3307/rides?ssl_ca=/x", {"labs": "old.labs"})
+    )
+    assert here == "mysql host=db.example.org port=3307 database=rides labs=old.labs"
+    assert here == source(CopiedDatabase("mariadb://you@db.example.org:3307/rides", {"labs": "old.labs"}))
+    assert here != source(CopiedDatabase("mysql://me@db.example.org:3307/other", {"labs": "old.labs"}))
+    assert source(CopiedDatabase("sqlite:////var/records.db?timeout=5")) == "sqlite /var/records.db"
+
+
+def test_a_database_whose_table_has_a_schema_now_is_the_same() -> None:
+    """What its place said before its name does."""
+    now = CopiedDatabase("mysql://me@db.example.org/rides")
+    before = source(CopiedDatabase(now.url, {"labs": "clinical.labs"}))
+    assert before in Wordings(now, ["clinical.labs"])
+    assert before not in Wordings(now, ["other.labs"])

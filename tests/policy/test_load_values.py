@@ -7,6 +7,7 @@ import pytest
 
 from dpsql.errors import ConfigError
 from dpsql.policy.config import (
+    CopiedDatabase,
     CsvWords,
     DecimalMark,
     DuckDbFile,
@@ -155,6 +156,30 @@ def test_secrets_come_from_the_environment_and_from_files(tmp_path: Path) -> Non
     assert config.ledger == PostgresLedgerConfig("postgresql://me:hunter2@x/y", tmp_path / ".dpsql/taxi/ledger")
     assert "hunter2" not in repr(config)
     assert VERIFIER not in repr(config)
+
+
+def test_a_database_that_is_copied_is_read_by_its_url(tmp_path: Path) -> None:
+    """Its password stays out of the representation; a file of SQLite's starts from the configuration's directory."""
+    path = write_files(
+        tmp_path,
+        {
+            "config.yaml": (
+                "kind: duckdb, database: taxi.duckdb",
+                "kind: copy, from: '${URL}', snapshot: true, memory: 1GB",
+            )
+        },
+    )
+    config = load(path, {"URL": "mysql://reader:hunter2@x/y"})
+    assert config.engine == CopiedDatabase("mysql://reader:hunter2@x/y")
+    assert "hunter2" not in repr(config)
+    assert config.snapshot is not None
+    assert config.snapshot.resources.memory == "1GB"
+    for given, url in (
+        ("sqlite:///data/taxi.db", f"sqlite:///{tmp_path}/data/taxi.db"),
+        ("sqlite:///taxi.db?timeout=5", f"sqlite:///{tmp_path}/taxi.db?timeout=5"),
+        ("sqlite:////var/taxi.db", "sqlite:////var/taxi.db"),
+    ):
+        assert load(path, {"URL": given}).engine == CopiedDatabase(url)
 
 
 def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:

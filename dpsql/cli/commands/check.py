@@ -14,12 +14,14 @@ from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.rehearsed import ask_directory, see_that_serve_would_start
 from dpsql.cli.support.report import show_report
 from dpsql.cli.support.show import Form
-from dpsql.engines.connect import connect_engine
+from dpsql.engines.connect import connect_database, connect_engine
 from dpsql.engines.owner import report
 from dpsql.engines.snapshot.from_postgres import check_copyable
+from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
 from dpsql.engines.tables import check_tables
+from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import read_public
-from dpsql.policy.config import Config, EmbeddedShadow, Shadow, SnapshotConfig
+from dpsql.policy.config import Config, CopiedDatabase, EmbeddedShadow, Shadow, SnapshotConfig
 from dpsql.policy.load.editors import write_schemas
 from dpsql.shadow.server.sandbox import Sandbox
 
@@ -70,6 +72,9 @@ def check_config(
         return
     if loaded.ldap is not None:
         typer.echo(ask_directory(loaded.ldap))
+    if isinstance(loaded.engine, CopiedDatabase):
+        _check_database(loaded, data=data, groups=groups, form=Form.of(as_json, as_csv))
+        return
     with closing(connect_engine(loaded)) as engine:
         check_tables(policy, engine)
         typer.echo("the engine has every declared table and column")
@@ -83,6 +88,29 @@ def check_config(
             with at_work("reading the records for the private report"):
                 reports = tuple(report(policy, engine, public.declared))
             show_report(policy, reports, groups, Form.of(as_json, as_csv))
+
+
+def _check_database(loaded: Config, *, data: bool, groups: int, form: Form) -> None:
+    """Compare the declarations with a database that is copied; records are read from the copy, if there is one.
+
+    Raises:
+        ConfigError: `serve` would not start, or there is no copy to read.
+    """
+    with closing(connect_database(loaded)) as source:
+        for note in source.notes():
+            typer.echo(note)
+        source.check_tables()
+        typer.echo("the database has every declared table and column, and each can be copied")
+        public = read_public(loaded.policy, source)
+    typer.echo(see_that_serve_would_start(loaded))
+    typer.echo("no mistake")
+    if not data:
+        return
+    if current_snapshot(loaded) is None:
+        raise ConfigError("--data reads the copy of the records, and there is none yet", hint="dpsql refresh makes it.")
+    with closing(open_snapshot(loaded)) as engine, at_work("reading the copy for the private report"):
+        reports = tuple(report(loaded.policy, engine, public.declared))
+    show_report(loaded.policy, reports, groups, form)
 
 
 def _old_copies(loaded: Config, snapshot: SnapshotConfig) -> Iterator[str]:

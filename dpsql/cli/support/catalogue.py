@@ -9,10 +9,11 @@ from typing import assert_never
 import duckdb
 
 from dpsql.cli.support.catalogued import Catalogue, CatalogueColumn, CatalogueTable
+from dpsql.cli.support.database_catalogue import read_database
 from dpsql.cli.support.postgres_catalogue import read_postgres
 from dpsql.engines.duckdb.files import PARQUET, CsvForm, duckdb_literal
 from dpsql.errors import ConfigError
-from dpsql.policy.config import DuckDbFile, PostgresServer
+from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer
 from dpsql.policy.table_name import PUBLIC
 
 
@@ -49,7 +50,7 @@ _Row = tuple[bool, str, str, str, str]
 
 
 def read_catalogue(
-    source: DuckDbFile | PostgresServer | RecordsFile, schemas: Collection[str] | None = ()
+    source: CopiedDatabase | DuckDbFile | PostgresServer | RecordsFile, schemas: Collection[str] | None = ()
 ) -> Catalogue:
     """Ask an engine, or a file, what tables it has; of more `schemas`, too, or of all where that is None.
 
@@ -63,6 +64,8 @@ def read_catalogue(
             return _catalogue(_duckdb_rows(path), schemas)
         case PostgresServer(dsn):
             return read_postgres(dsn, schemas)
+        case CopiedDatabase(url):
+            return read_database(url, schemas)
         case RecordsFile(path):
             return Catalogue({path.name.partition(".")[0]: CatalogueTable(_columns_of(path))})
         case _:

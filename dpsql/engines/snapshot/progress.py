@@ -17,7 +17,15 @@ class Progress:
 
     def __init__(self, file: Path, tell: Tell) -> None:
         self._file, self._tell = file, tell
-        self._doing = ""
+        self._doing, self._came = "", 0
+
+    def tell(self, line: str) -> None:
+        """Tell the operator something else."""
+        self._tell(line)
+
+    def came(self, letters: int) -> None:
+        """Count what has come from the records, where the file grows by it only later."""
+        self._came += letters
 
     def of(self, tables: Collection[tuple[str, _T]]) -> Iterator[tuple[str, _T]]:
         """Yield tables with what belongs to them, and tell of each."""
@@ -33,7 +41,8 @@ class Progress:
 
         def watch() -> None:
             while not over.wait(_EVERY):
-                self._tell(f"{self._doing}; {self._size() / 2**20:,.0f} MiB written")
+                came = f"{self._came / 2**20:,.0f} MiB read, " if self._came else ""
+                self._tell(f"{self._doing}; {came}{self._size() / 2**20:,.0f} MiB written")
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()

@@ -15,12 +15,14 @@ from typing import assert_never
 
 import duckdb
 
-from dpsql.engines.connect import connect_engine, table_files
+from dpsql.engines.connect import connect_database, connect_engine, table_files
+from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile, duckdb_literal
 from dpsql.engines.duckdb.opening import to_copy
 from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.snapshot.from_database import copy_from_database
 from dpsql.engines.snapshot.from_duckdb import copy_from_duckdb
 from dpsql.engines.snapshot.from_postgres import copy_from_postgres
 from dpsql.engines.snapshot.keeping import fill, to_keep
@@ -31,7 +33,7 @@ from dpsql.engines.spark.engine import SparkEngine
 from dpsql.engines.tables import check_tables
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, InternalError, QueryCanceled
-from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
+from dpsql.policy.config import Config, CopiedDatabase, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 from dpsql.policy.model import Table, UniqueKey
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
@@ -99,9 +101,13 @@ def _copied(
 ) -> tuple[Mapping[str, frozenset[UniqueKey]], Mapping[str, tuple[str, ...]]]:
     """Write the file; return which keys are unique in it, and in which columns no row lacks a declared value, by table."""
     staged = file.with_suffix(".staged")
-    with closing(connect_engine(config)) as engine:
-        check_tables(config.policy, engine)
-        enforced = {name: tuple(sorted(engine.enforced(table))) for name, table in config.policy.tables.items()}
+    with closing(_source(config)) as engine:
+        if isinstance(engine, DatabaseSource):
+            engine.check_tables()
+            enforced: Mapping[str, tuple[str, ...]] = {}
+        else:
+            check_tables(config.policy, engine)
+            enforced = {name: tuple(sorted(engine.enforced(table))) for name, table in config.policy.tables.items()}
         with _writer(config) as connection, stopping_when_cancelled(connection.interrupt, _FOREVER, cancellation):
             for path, name in ((file, _FRESH), (staged, _STAGED)):
                 connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {name}")
@@ -128,8 +134,12 @@ def _copied(
     return unique, enforced
 
 
+def _source(config: Config) -> DuckDb | PostgresEngine | SparkEngine | DatabaseSource:
+    return connect_database(config) if isinstance(config.engine, CopiedDatabase) else connect_engine(config)
+
+
 def _filled(
-    engine: DuckDb | PostgresEngine | SparkEngine,
+    engine: DuckDb | PostgresEngine | SparkEngine | DatabaseSource,
     config: Config,
     target: tuple[duckdb.DuckDBPyConnection, str],
     piece: Path,
@@ -141,6 +151,8 @@ def _filled(
             return copy_from_duckdb(engine, config.policy, target, progress)
         case PostgresEngine():
             return copy_from_postgres(engine, config.policy, target, piece, progress, cancellation)
+        case DatabaseSource():
+            return copy_from_database(engine, config.policy, target, progress, cancellation)
         case SparkEngine():
             raise InternalError  # a cluster's rows stay there, which the configuration's reader sees to
         case _:
@@ -157,7 +169,7 @@ def _writer(config: Config) -> Iterator[duckdb.DuckDBPyConnection]:
             source: Path | Mapping[str, TableFile] = path
         case DuckDbTables() as tables:
             source = table_files(tables, config.policy)
-        case PostgresServer():
+        case PostgresServer() | CopiedDatabase():
             source = {}
         case SparkServer():
             raise InternalError
@@ -190,9 +202,9 @@ def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: Table, keys
         ).fetchone()
         if row != (True,):
             named = f'the column "{key[0]}"' if len(key) == 1 else f"the key ({', '.join(key)})"
+            said = "its file says that it is the key" if frozenset(key) in table.keys else "its engine keeps it so"
             raise ConfigError(
-                f'{named} of table "{table.name}" is not unique in the snapshot, though its engine keeps it so',
-                hint=_KEPT,
+                f'{named} of table "{table.name}" is not unique in the snapshot, though {said}', hint=_KEPT
             )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
-from dpsql.engines.base import Engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_values import as_shown
 from dpsql.policy.interval import Interval
@@ -26,7 +26,14 @@ class Public:
     declared: Declared
 
 
-def read_public(policy: Policy, engine: Engine) -> Public:
+class HasPublicRows(Protocol):
+    """What public tables are read from: an `Engine`, or a database that is copied."""
+
+    def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
+        """Return the rows of a table that the policy calls public, at most `limit` + 1 of them."""
+
+
+def read_public(policy: Policy, engine: HasPublicRows) -> Public:
     """Return the public tables' rows and facts.
 
     Raises:
@@ -41,7 +48,7 @@ def read_public(policy: Policy, engine: Engine) -> Public:
     return Public(rows, Declared(public_facts, rows))
 
 
-def _columns(table: Table, engine: Engine) -> Mapping[str, Sequence[Value | None]]:
+def _columns(table: Table, engine: HasPublicRows) -> Mapping[str, Sequence[Value | None]]:
     names = list(table.columns)
     rows = engine.public_rows(table.name, names, _MOST_ROWS)
     if len(rows) > _MOST_ROWS:

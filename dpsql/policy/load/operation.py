@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path as File
 
 from dpsql.policy.config import (
+    CopiedDatabase,
     CsvWords,
     DuckDbFile,
     DuckDbTables,
@@ -37,11 +38,15 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _OWN = frozenset({"127.0.0.1", "::1", "localhost"})
 _LEAST_AGE = 7
 """Days for which a copy serves, unless the configuration says otherwise, while the source is down."""
+_URL = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://", re.IGNORECASE)
+_BESIDE = re.compile(r"(sqlite(?:\+[a-z0-9_]+)?:///)([^/?][^?]*)(.*)", re.DOTALL)
+"""A file of SQLite's that is named from the directory of the configuration on."""
 _RESOURCES = frozenset({"memory", "threads", "spill"})
 _ENGINE_KEYS = {
     EngineKind.DUCKDB: frozenset({"database", "tables", "csv", "snapshot", "oldest"}) | _RESOURCES,
     EngineKind.POSTGRES: frozenset({"dsn", "snapshot", "oldest", "tables"}),
     EngineKind.SPARK: frozenset({"remote", "tables"}),
+    EngineKind.COPY: frozenset({"from", "snapshot", "oldest", "tables"}),
 }
 
 
@@ -78,13 +83,29 @@ def engine_of(operation: Operation) -> EngineConfig | None:
         return _duckdb_of(shape, operation)
     if shape.kind is EngineKind.SPARK:
         return _spark_of(shape, operation)
-    if not operation.document.has(("engine", "dsn")):
-        operation.wrong(("engine",), 'lacks the key "dsn"')
+    needed = "from" if shape.kind is EngineKind.COPY else "dsn"
+    if not operation.document.has(("engine", needed)):
+        operation.wrong(("engine",), f'lacks the key "{needed}"')
     places = _by_table(shape.tables or {})
     for name, place in places.items():
         if not all(place.partition(".")):
             operation.wrong(("engine", "tables", name), f'is "{place}"; it must be schema.table')
+    if shape.kind is EngineKind.COPY:
+        return _copied_of(shape, places, operation)
     return None if shape.dsn is None else PostgresServer(shape.dsn, places)
+
+
+def _copied_of(shape: EngineShape, places: Mapping[str, str], operation: Operation) -> EngineConfig | None:
+    if not shape.snapshot and not operation.mistakes.touch(operation.document, ("engine", "snapshot")):
+        operation.wrong(("engine",), "is of kind copy, which answers from a copy alone: snapshot: true")
+    if shape.from_ is None:
+        return None
+    if _URL.match(shape.from_) is None:
+        operation.wrong(("engine", "from"), "must be a URL such as mysql://reader@db.example.org/hospital")
+        return None
+    beside = _BESIDE.match(shape.from_)
+    url = shape.from_ if beside is None else f"{beside[1]}{operation.base / beside[2]}{beside[3]}"
+    return CopiedDatabase(url, places)
 
 
 def _spark_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:

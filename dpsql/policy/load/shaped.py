@@ -14,7 +14,7 @@ from dpsql.policy.load.shapes import StrictShape
 
 S = TypeVar("S", bound=StrictShape)
 
-_SECRET = frozenset({"password", "dsn", "ledger"})
+_SECRET = frozenset({"password", "dsn", "from", "ledger"})
 _CONTAINERS = {
     "model_type": "must be a mapping (key: value)",
     "dict_type": "must be a mapping (key: value)",
@@ -80,7 +80,7 @@ def _keys_at(kind: type[StrictShape], path: Path) -> list[str]:
             named = False
         else:
             shape, named = _inside(shape.model_fields[str(step)].annotation)
-    return list(shape.model_fields)
+    return [name if field.alias is None else field.alias for name, field in shape.model_fields.items()]
 
 
 def _inside(annotation: object) -> tuple[type[StrictShape], bool]:

@@ -79,7 +79,7 @@ def _said_below(kind: type[BaseModel]) -> Iterator[tuple[str, str]]:
     for key, below in pairwise(definition.body):
         match key, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
-                yield name, inspect.cleandoc(said)
+                yield name.rstrip("_"), inspect.cleandoc(said)  # `from` is a word of Python's
 
 
 class StrictShape(BaseModel):
@@ -217,11 +217,11 @@ class EngineShape(StrictShape):
     required: ClassVar = ("kind",)
 
     kind: EngineKind | None = None
-    """duckdb, postgres or spark."""
+    """duckdb, postgres, spark, or copy: any other database, which is copied."""
     database: Scalar | None = None
     """The file of a DuckDB database."""
     tables: Annotated[dict[str, Scalar], Field(min_length=1)] | None = None
-    """For each table a Parquet or CSV file, a directory, or a pattern (*.parquet); of spark and postgres: where it is."""
+    """For each table a Parquet or CSV file, a directory, or a pattern (*.parquet); of all others: where it is."""
     csv: CsvShape | None = None
     """Of duckdb's tables: how CSV files write values."""
     memory: Memory | None = None
@@ -233,6 +233,8 @@ class EngineShape(StrictShape):
     it."""
     dsn: Scalar | None = None
     """The connection string of a PostgreSQL server: "${PG_DSN}" reads the environment, "${file:…}" a file."""
+    from_: Scalar | None = Field(None, alias="from")
+    """The URL of a database that is copied, as SQLAlchemy reads it: "${SOURCE_URL}", mysql://reader@db.example.org/hospital."""
     remote: Scalar | None = None
     """The address of a Spark Connect server: sc://host:15002."""
     snapshot: Flag = False

@@ -1,0 +1,294 @@
+"""A database that is copied: its catalogue at the start, and its rows in one state for as long as a copy is made.
+
+It is asked by an account that can do nothing but read, as SQLAlchemy speaks to it. Nothing is measured on it: clients'
+questions go to the copy.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+
+import duckdb
+
+from dpsql.engines.base import NoEngine
+from dpsql.engines.databases.client import cause, interrupt, pool_of, quiet, reflection, sqlalchemy, told
+from dpsql.engines.databases.kinds import SourceColumn, source_column
+from dpsql.engines.databases.loading import STEP, load, make_table
+from dpsql.engines.databases.reading import Reading, reading
+from dpsql.engines.databases.rights import see_that_it_only_reads
+from dpsql.engines.databases.states import begin, product_of
+from dpsql.engines.databases.streaming import rows_of
+from dpsql.engines.duckdb.opening import in_memory
+from dpsql.engines.kinds import LOOSE
+from dpsql.engines.tables import misfits_of
+from dpsql.engines.values import exact_value, public_column
+from dpsql.errors import ConfigError
+from dpsql.policy.config import CopiedDatabase, Resources
+from dpsql.policy.model import Policy, SqlType, Table, UniqueKey, Value
+from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.rewrite.dialects.duckdb import DUCKDB
+
+_LETTERS = ("a", "A", "e", "é", "a\x01")
+"""Texts of which a collation that is not to the letter takes some for one."""
+_BLANKS = ("a", "a ")
+_LITERAL = frozenset({SqlType.TEXT, SqlType.CHARACTER, SqlType.ENUM})
+"""Types that are told apart by their letters."""
+
+
+class DatabaseSource:
+    """The records of a database that is copied; of the copy's engine it has what the checks of declarations ask."""
+
+    dialect = DUCKDB
+
+    def __init__(self, database: CopiedDatabase, policy: Policy, *, unverified: bool = False) -> None:
+        """Connect, and see what there is.
+
+        Raises:
+            ConfigError: SQLAlchemy or a driver is missing, the account may write, or nobody has tried such a database.
+            NoEngine: it can't be reached.
+        """
+        self._policy = policy
+        self._pool = pool_of(database.url)
+        self._backend = self._pool.url.get_backend_name()
+        self._places = {name: _place(database.tables.get(name, name)) for name in policy.tables}
+        try:
+            self._connection = self._pool.connect()
+        except Exception as failed:  # noqa: BLE001  drivers raise what they like
+            raise NoEngine(f"engine: the database can't be reached: {cause(failed)}") from None
+        try:
+            with told("the database can't be asked what it is"):
+                self.product = product_of(self._connection, self._backend)
+                self.product.see_that_it_was_tried(unverified=unverified)
+                see_that_it_only_reads(self._pool, self._backend, self._places)
+            with quiet():
+                found, self._keys = self._catalogue()
+            with told("the database can't be asked how it compares texts"):
+                self._readings = {name: self._read(table, found[name]) for name, table in policy.tables.items()}
+                self._loose = {name: self._loose_units(table) for name, table in policy.tables.items()}
+            self._connection.rollback()
+        except BaseException:
+            self.close()
+            raise
+        self._found = found
+
+    def _catalogue(self) -> tuple[Mapping[str, Mapping[str, SourceColumn]], Mapping[str, Sequence[tuple[str, ...]]]]:
+        """Return the declared tables' columns, and their keys."""
+        found: dict[str, Mapping[str, SourceColumn]] = {}
+        keys: dict[str, Sequence[tuple[str, ...]]] = {}
+        inspector = reflection()(self._connection)
+        for name in self._policy.tables:
+            with told(f'the catalogue does not tell of table "{name}"'):
+                found[name] = self._columns(inspector, name)
+                keys[name] = _keys(inspector, *self._places[name]) if found[name] else ()
+        return found, keys
+
+    def _columns(self, inspector: Any, table: str) -> Mapping[str, SourceColumn]:
+        name, schema = self._places[table]
+        if not inspector.has_table(name, schema=schema):
+            return {}
+        columns = (source_column(each, self._backend) for each in inspector.get_columns(name, schema=schema))
+        return {column.name: column for column in columns if column.name in self._policy.tables[table].columns}
+
+    def _read(self, table: Table, found: Mapping[str, SourceColumn]) -> Mapping[str, Reading]:
+        """Return how a table's columns are read, of those that can be."""
+        exact = _told_apart(table, self._policy)
+        readings = {}
+        for name, source in found.items():
+            column = table.columns[name]
+            padded = (
+                name in exact and column.type in _LITERAL and source.free and self._are_one(table.name, name, _BLANKS)
+            )
+            try:
+                how = reading(column, source, exact=name in exact, padded=padded)
+            except ConfigError as refused:
+                raise ConfigError(f"{table.file}: {refused.message}", hint=refused.hint) from None
+            if how is not None:
+                readings[name] = how
+        return readings
+
+    def _loose_units(self, table: Table) -> frozenset[str]:
+        """Return the units that the database tells apart by less than their letters: one of them would be two."""
+        units = {column for bound in table.units.values() for column in bound.columns}
+        texts = [name for name in self._readings[table.name] if name in units and table.columns[name].type in _LITERAL]
+        return frozenset(
+            name
+            for name in texts
+            if self._readings[table.name][name].source.free and self._are_one(table.name, name, _LETTERS)
+        )
+
+    def _are_one(self, table: str, column: str, texts: Sequence[str]) -> bool:
+        """Return whether the database takes some of these texts for one, as values of a column; it is read in no row."""
+        sa = sqlalchemy()
+        name, schema = self._places[table]
+        own = sa.select(sa.column(column).label("c")).select_from(sa.table(name, schema=schema)).where(sa.text("1 = 0"))
+        given = (sa.select(sa.literal_column(_literal(text)).label("c")) for text in texts)
+        every = sa.union_all(own, *given).subquery("u")
+        try:
+            if texts is _LETTERS and self._backend in {"mysql", "mariadb"}:
+                named = self._connection.execute(sa.select(sa.func.collation(every.c.c)).limit(1)).scalar()
+                return not str(named).endswith(("_bin", "binary"))
+            number = self._connection.execute(sa.select(sa.func.count(sa.distinct(every.c.c)))).scalar()
+        except sa.exc.DBAPIError:  # it has no such letters, or does not compare them
+            self._connection.rollback()
+            return True
+        return bool(number != len(texts))
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """Return a table's columns with the types that they have in the copy; where they can't be read, with their own."""
+        readings = self._readings[table]
+        kinds = {name: self._kind(table, name, readings.get(name)) for name in self._found[table]}
+        return {name: kind for name, kind in kinds.items() if kind}
+
+    def _kind(self, table: str, name: str, how: Reading | None) -> str:
+        if how is None:
+            return self._found[table][name].written
+        return f"{how.described}{LOOSE if name in self._loose[table] else ''}"
+
+    def unique_keys(self, table: str) -> frozenset[UniqueKey]:
+        """Return the keys that the database keeps unique, and what the policy says is one, which is counted in the copy."""
+        readings = self._readings[table]
+        alike = {name for name, how in readings.items() if how.distinct}
+        own = frozenset(frozenset(key) for key in self._keys[table] if alike.issuperset(key))
+        exact = {name for name, how in readings.items() if how.type != "DOUBLE"}
+        return own | frozenset(key for key in self._policy.tables[table].keys if key <= exact)
+
+    def check_tables(self) -> None:
+        """See that the database has every declared table and column, that they can be read as declared, and that we may.
+
+        Raises:
+            ConfigError: with a line for each mistake.
+        """
+        mistakes = misfits_of(self._policy, self)
+        if mistakes:
+            raise ConfigError("\n".join(mistakes.values()), hint="Correct the schema files, or the tables.")
+        sa = sqlalchemy()
+        for name, table in self._policy.tables.items():
+            with told(f'{table.file}: table "{name}" can\'t be read'):
+                self._connection.execute(self._select(name).where(sa.text("1 = 0"))).fetchall()
+        self._connection.rollback()
+
+    def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
+        """Return the rows of a public table, as the copy will have them."""
+        kinds = self.columns(table)
+        names = ", ".join(public_column(name, kinds[name], self.dialect) for name in columns)
+        doing = f'public table "{table}" can\'t be read'
+        with closing(in_memory(Resources())) as beside, told(doing):
+            try:
+                beside.execute("SET TimeZone = 'UTC'")
+                self.copy(self._connection, table, (beside, "public_rows"), _nobody, limit + 1)
+                self._connection.rollback()
+                rows = beside.execute(f"SELECT {names} FROM public_rows").fetchall()  # noqa: S608
+            except duckdb.Error as failed:
+                raise NoEngine(f"{doing}: {type(failed).__name__}") from None
+            return [[exact_value(cell) for cell in row] for row in rows]
+
+    @contextmanager
+    def one_state(self) -> Iterator[Any]:
+        """Give a connection on which all tables are as they were at one moment, where the database can do that."""
+        connection = self._pool.connect()
+        try:
+            begin(connection, self._backend)
+            yield connection
+        except BaseException:
+            _let_go(connection.invalidate)  # what has failed is in the error that is on its way
+            raise
+        finally:
+            _let_go(connection.close)
+
+    def stop(self, connection: Any) -> None:
+        """Stop what another thread reads."""
+        interrupt(connection.connection.driver_connection)
+
+    def copy(
+        self,
+        connection: Any,
+        table: str,
+        target: tuple[duckdb.DuckDBPyConnection, str],
+        came: Callable[[int], None],
+        limit: int | None = None,
+    ) -> tuple[Sequence[str], list[int]]:
+        """Make a table of a table's declared columns; return their names, and how many values each had."""
+        names = list(self._policy.tables[table].columns)
+        readings = [self._readings[table][name] for name in names]
+        make_table(*target, readings, names)
+        statement = self._select(table) if limit is None else self._select(table).limit(limit)
+        with rows_of(connection, statement, STEP) as rows:
+            return names, load(*target, readings, rows, came)
+
+    def _select(self, table: str) -> Any:
+        sa = sqlalchemy()
+        name, schema = self._places[table]
+        columns = (self._written(self._found[table][column]) for column in self._policy.tables[table].columns)
+        return sa.select(*columns).select_from(sa.table(name, schema=schema))
+
+    def _written(self, source: SourceColumn) -> Any:
+        """Return a column as the database is asked for it."""
+        sa = sqlalchemy()
+        column = sa.column(source.name)
+        if self._backend == "postgresql":
+            # Its driver fails at days that Python does not have.
+            column = sa.cast(column, sa.Double) if source.single else column
+            return sa.cast(column, sa.Text).label(source.name)
+        return (column + sa.literal_column("0e0")).label(source.name) if source.single else column
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the operator should know of it."""
+        yield from self.product.notes(self._connection, self._backend, self._places)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        _let_go(self._connection.close)
+        self._pool.dispose()
+
+
+def _nobody(letters: int) -> None:
+    """Tell nobody how much has come."""
+
+
+def _let_go(call: Callable[[], object]) -> None:
+    """Let go of a connection, which may be lost."""
+    with suppress(Exception):
+        call()
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _place(written: str) -> tuple[str, str | None]:
+    """Return a table's name and its schema; None is where the account's connection is."""
+    where = TableName.of(written)
+    return where.name, None if where.schema == PUBLIC and "." not in written else where.schema
+
+
+def _keys(inspector: Any, name: str, schema: str | None) -> Sequence[tuple[str, ...]]:
+    """Return the columns that primary keys, unique constraints and whole unique indexes keep unique."""
+    primary = inspector.get_pk_constraint(name, schema=schema) or {}
+    keys = [primary.get("constrained_columns") or ()]
+    with suppress(NotImplementedError):
+        keys += [each["column_names"] for each in inspector.get_unique_constraints(name, schema=schema)]
+    for index in inspector.get_indexes(name, schema=schema):
+        partial_ = any(
+            "where" in option and told_ is not None for option, told_ in (index.get("dialect_options") or {}).items()
+        )
+        if index.get("unique") and not index.get("expressions") and not partial_:
+            keys.append(index["column_names"])
+    return [tuple(key) for key in keys if key and None not in key]
+
+
+def _told_apart(table: Table, policy: Policy) -> frozenset[str]:
+    """Return the columns of which double precision, or blanks at the end, would make different values one, or one two."""
+    if table.public:
+        return frozenset(table.columns)
+    pointed = {
+        column
+        for other in policy.tables.values()
+        for bound in other.units.values()
+        if bound.through is not None and bound.through.table == table.name
+        for column in bound.through.columns
+    }
+    units = {column for bound in table.units.values() for column in bound.columns}
+    keys = frozenset[str]().union(*table.keys)
+    references = {name for name, column in table.columns.items() if column.references is not None}
+    joint = {name for pairs in table.references.values() for name in pairs}
+    return frozenset(pointed | units | keys | references | joint)
