@@ -1,7 +1,7 @@
 // What the page Ask takes of CodeMirror; static/asking/editor.js puts it together.
-export { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, completionStatus } from "@codemirror/autocomplete";
+export { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 export { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-export { keywordCompletionSource, PostgreSQL, schemaCompletionSource, sql } from "@codemirror/lang-sql";
+export { PostgreSQL } from "@codemirror/lang-sql";
 export { bracketMatching, HighlightStyle, syntaxHighlighting, syntaxTree } from "@codemirror/language";
 export { setDiagnostics } from "@codemirror/lint";
 export { Compartment, EditorState, Prec } from "@codemirror/state";

@@ -14,7 +14,7 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.refusal import BadInput
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.policy.model import Privacy
-from dpsql.web.ask import Bounded, bounded_columns
+from dpsql.web.bounded_columns import Bounded, bounded_columns
 from dpsql.web.curves import Json, noise_facts
 from dpsql.web.inputs import fraction, one_of
 from dpsql.web.page_context import PageContext

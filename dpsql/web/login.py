@@ -14,7 +14,7 @@ _WRONG = "That name and password do not belong together."
 async def login_page(request: Request, context: PageContext) -> Response:
     """Return the form."""
     if await context.sessions.visitor(request):
-        return RedirectResponse("/explore", 303)
+        return RedirectResponse("/ask", 303)
     return context.page(request, "login.html")
 
 
@@ -38,7 +38,7 @@ async def enter(request: Request, context: PageContext) -> Response:
         return context.page(request, "login.html", status=503, error=refusal.message, user=user)
     context.attempts.succeed(address, user)
     await context.sessions.enter(request, context.site, user, client)
-    return RedirectResponse("/explore", 303)
+    return RedirectResponse("/ask", 303)
 
 
 async def leave(request: Request, context: PageContext) -> Response:

@@ -1,6 +1,6 @@
 """The context that all pages share: the site, the visitor, the templates, and forms that are checked before they are read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Template
@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 
+from dpsql.web.asking.shelf import Shelf
 from dpsql.web.attempts import Attempts
 from dpsql.web.sessions import Sessions, Visitor
 from dpsql.web.site import Site
@@ -31,6 +32,7 @@ class PageContext:
     """It is replaced when the configuration is read again."""
     sessions: Sessions
     attempts: Attempts
+    shelf: Shelf = field(default_factory=Shelf)
 
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object

@@ -89,7 +89,7 @@ def test_axe_would_find_one(visit: Visit) -> None:
     assert any(violation.startswith("button-name") for violation in violations(page))
 
 
-@pytest.mark.parametrize("path", ["explore", "choose", "budget"])
+@pytest.mark.parametrize("path", ["ask", "explore", "choose", "budget"])
 def test_nothing_is_scrolled_sideways_at_200_percent(visit: Visit, path: str) -> None:
     """Nor when a stay of many periods, errors and all are shown."""
     page = visit("olga", path, **LOOKS["zoomed"])

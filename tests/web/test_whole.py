@@ -16,7 +16,7 @@ from tests.web.browsing import Browser
 
 LogIn = Callable[[str], Browser]
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_PAGES = ("/explore", "/choose", "/budget", "/budget/charges")
+_PAGES = ("/ask", "/explore", "/choose", "/budget", "/budget/charges")
 
 
 @pytest.fixture

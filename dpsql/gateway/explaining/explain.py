@@ -46,7 +46,7 @@ class Free:
     read_off: Mapping[str, str]
     """By measurement the statement off whose answer it is read."""
     stored: frozenset[str]
-    """The measurements that are stored themselves."""
+    """The measurements that are stored themselves, choices of C among them."""
     instead: tuple[str, ...]
     """Statements whose coarser answers are free."""
 
@@ -56,7 +56,8 @@ class Free:
         free = {part.identity for part in own if part.identity in self.read_off or part.identity in self.stored}
         still = {part.bound_by.identity for part in own if part.bound_by is not None and part.identity not in free}
         searches = {part.bound_by.identity for part in own if part.bound_by is not None} - still
-        return compose(part.cost for part in priced.measurements if part.identity not in free | searches)
+        paid = free | searches | self.stored
+        return compose(part.cost for part in priced.measurements if part.identity not in paid)
 
 
 ALL_TO_PAY = Free({}, frozenset(), ())
