@@ -21,6 +21,7 @@ from dpsql.web.attempts import Attempts
 from dpsql.web.choosing import choose
 from dpsql.web.headers import SafeHeaders
 from dpsql.web.inputs import BadField
+from dpsql.web.login import arriving
 from dpsql.web.packed import PackedFiles
 from dpsql.web.page_context import HERE, PageContext
 from dpsql.web.sessions import LONGEST_VISIT, Sessions, Visitor
@@ -125,7 +126,7 @@ def _page(context: PageContext, answer: Closed) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         visitor = await context.sessions.visitor(request)
         if visitor is None:
-            return RedirectResponse("/login", 303)
+            return arriving(request, context) or RedirectResponse("/login", 303)
         try:
             return await answer(request, context, visitor)
         except Gone:

@@ -15,7 +15,17 @@ async def login_page(request: Request, context: PageContext) -> Response:
     """Return the form."""
     if await context.sessions.visitor(request):
         return RedirectResponse("/ask", 303)
-    return context.page(request, "login.html")
+    return arriving(request, context) or context.page(request, "login.html")
+
+
+def arriving(request: Request, context: PageContext) -> Response | None:
+    """Return a page that leads here anew, for who came by a link from another site and may be logged in.
+
+    Their browser leaves the strict cookie out of that visit. A page with a form would set another in its place.
+    """
+    if request.headers.get("sec-fetch-site") != "cross-site":
+        return None
+    return context.page(request, "arrive.html", plain=True)
 
 
 async def enter(request: Request, context: PageContext) -> Response:

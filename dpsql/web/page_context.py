@@ -37,8 +37,9 @@ class PageContext:
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
-        """Return a page; every form on it gets the visitor's token."""
-        always = {"visitor": visitor, "token": self.sessions.token(request), "dataset": self.site.policy.dataset}
+        """Return a page; every form on it gets the visitor's token. A `plain` page has no form, and sets no cookie."""
+        token = "" if values.get("plain") else self.sessions.token(request)
+        always = {"visitor": visitor, "token": token, "dataset": self.site.policy.dataset}
         return _TEMPLATES.TemplateResponse(request, template, {**always, **values}, status_code=status)
 
     async def form(self, request: Request) -> dict[str, str]:

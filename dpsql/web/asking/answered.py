@@ -82,7 +82,7 @@ def _notice(text: str, columns: Sequence[OutputColumn]) -> Json:
     """Return a notice as a sentence, and what it is about: the price, a column by its place, or the answer."""
     about: int | str = "price" if text.startswith(_FREE) else "answer"
     for place, column in enumerate(columns):
-        if column.role == "number" and re.search(rf"\b{re.escape(column.name)}\(", text):
+        if about == "answer" and column.role == "number" and re.search(rf"\b{re.escape(column.name)}\(", text):
             about = place
             break
     begun = text if _CALL.match(text) else f"{text[:1].upper()}{text[1:]}"

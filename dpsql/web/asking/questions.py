@@ -67,7 +67,7 @@ def _grouped(table: ListedTable, key: str, of: ListedColumn, measure: ListedColu
 
 def _distribution(table: ListedTable, column: ListedColumn) -> str:
     step = _round_step(column.span() / _BUCKETS)
-    bucket = f"floor({column.sql} / {step}) * {step}"
+    bucket = f"floor({column.sql})" if step == "1" else f"floor({column.sql} / {step}) * {step}"
     return f"SELECT {bucket} AS {column.sql}, count(*)\nFROM {table.sql}\nGROUP BY 1\nORDER BY 1"
 
 

@@ -117,6 +117,8 @@ async function shared() {
   }
 }
 
+if (location.search) history.replaceState(null, "", location.pathname + location.hash);
+
 async function share() {
   try {
     const { name } = await call("share", { statement: editor.text });

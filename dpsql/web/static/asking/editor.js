@@ -75,6 +75,16 @@ function completions({ tables, functions }) {
   };
 }
 
+/** Replace a selection ourselves: browsers keep the look of what was there by an inline style, which the page's policy forbids. */
+const replacing = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    if (view.state.selection.main.empty || view.composing || event.inputType !== "insertText" || event.data === null) return false;
+    event.preventDefault();
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
 export class Editor {
   /** `changed()` is called when the text is another; `submit()` on Ctrl-Enter. */
   constructor(place, { changed, submit }) {
@@ -91,7 +101,7 @@ export class Editor {
           history(), drawSelection(), highlightSpecialChars(), bracketMatching(), closeBrackets(),
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap]),
           this.language.of([]), PostgreSQL.extension,
-          syntaxHighlighting(colours), look, EditorView.lineWrapping,
+          syntaxHighlighting(colours), look, replacing, EditorView.lineWrapping,
           placeholder("SELECT count(*) FROM …"),
           EditorView.contentAttributes.of({ "aria-label": "SQL statement", autocapitalize: "off", spellcheck: "false" }),
           EditorView.updateListener.of((update) => update.docChanged && changed()),

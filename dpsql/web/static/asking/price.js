@@ -110,8 +110,10 @@ function priced(told, budget, write) {
 function errors({ outputs }) {
   return element("ul", outputs.map(({ name, margins, unit, relative }) => {
     const share = relative === null ? "" : `, about ${Number((100 * relative).toPrecision(2))} %`;
-    return element("li", [element("code", name), ` ± ${margins.map(around).join(" to ± ")}${unit ? ` ${unit}` : ""}${share}`]);
+    return element("li", [element("code", name), ` ± ${margins.map(around).join(" to ± ")}${unit ? ` ${plainly(unit)}` : ""}${share}`]);
   }), { class: "errors", "aria-label": "Expected error with 95 % confidence" });
 }
 
+/** What a margin is told for, as a reader would say it. */
+const plainly = (unit) => unit.replace(/^of ([\d,]+) rows, which are all that there may be,?$/, "if all $1 rows match, more if fewer do").replace(/,$/, "");
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;

@@ -45,7 +45,7 @@ function written(row, column, margin, day) {
   const wide = margin === null || row[margin] === null ? null : Number(row[margin]);
   const value = Number(text);
   if (wide === null || !Number.isFinite(value)) return element("td", column.role === "key" ? text : few(value), { class: "number" });
-  const cell = element("td", [plain(value, step(wide)), " ", element("small", `± ${around(wide)}`)], { class: "number", title: `released: ${text} ± ${row[margin]}` });
+  const cell = element("td", [plain(value, column.kind === "whole" ? Math.max(1, step(wide) ?? 1) : step(wide)), " ", element("small", `± ${around(wide)}`)], { class: "number", title: `released: ${text} ± ${row[margin]}` });
   if (column.counts && Math.abs(value) <= wide) {
     cell.classList.add("faint");
     cell.append(element("span", ", not distinguishable from zero", { class: "unseen" }));
