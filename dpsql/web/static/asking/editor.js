@@ -75,12 +75,22 @@ function completions({ tables, functions }) {
   };
 }
 
+/** The browser's selection, of which the editor may not have heard yet. */
+function selected(view) {
+  const { main } = view.state.selection;
+  const range = view.root.getSelection?.();
+  if (!range?.anchorNode || !view.contentDOM.contains(range.anchorNode) || !view.contentDOM.contains(range.focusNode)) return [main.from, main.to];
+  return [view.posAtDOM(range.anchorNode, range.anchorOffset), view.posAtDOM(range.focusNode, range.focusOffset)].sort((a, b) => a - b);
+}
+
 /** Replace a selection ourselves: browsers keep the look of what was there by an inline style, which the page's policy forbids. */
 const replacing = EditorView.domEventHandlers({
   beforeinput(event, view) {
-    if (view.state.selection.main.empty || view.composing || event.inputType !== "insertText" || event.data === null) return false;
+    if (view.composing || event.inputType !== "insertText" || event.data === null) return false;
+    const [from, to] = selected(view);
+    if (from === to) return false;
     event.preventDefault();
-    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    view.dispatch({ changes: { from, to, insert: event.data }, selection: { anchor: from + event.data.length }, userEvent: "input.type", scrollIntoView: true });
     return true;
   },
 });
