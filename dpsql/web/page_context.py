@@ -39,7 +39,7 @@ class PageContext:
     ) -> Response:
         """Return a page; every form on it gets the visitor's token. A `plain` page has no form, and sets no cookie."""
         token = "" if values.get("plain") else self.sessions.token(request)
-        always = {"visitor": visitor, "token": token, "dataset": self.site.policy.dataset}
+        always = {"visitor": visitor, "token": token, "dataset": self.site.policy.dataset, "play": self.site.play}
         return _TEMPLATES.TemplateResponse(request, template, {**always, **values}, status_code=status)
 
     async def form(self, request: Request) -> dict[str, str]:

@@ -127,6 +127,8 @@ class Site:
     cookie: str = "dpsql"
     secure: bool = False
     """Whether the pages are served over TLS only."""
+    play: bool = False
+    """Whether this is the demo, whose budgets promise nothing to anybody."""
     read: Callable[[], ReadDays | None] = lambda: None
     """Returns the days on which the copy of the records was made that answers; None: the records themselves do."""
 

@@ -42,7 +42,7 @@ def test_budgets_are_told_as_risk(visit: Visit) -> None:
     """Spent and all of it, beside what the usual promises allow."""
     card = visit("tess", "budget").locator("article[data-name=third_party]")
     expect(card).to_contain_text("a member's value")
-    expect(card.locator("dd.bad")).to_contain_text("more than the ε ≤ 1.0986 of the usual promises")
+    expect(card.locator("dd.bad")).to_contain_text("more than the ε ≤ 1.09 of the usual promises")
 
 
 def test_charges_stay_in_their_card_when_clocks_differ(visit: Visit) -> None:
