@@ -282,6 +282,36 @@ def test_a_session_that_is_lost_keeps_what_was_written(visit: Visit, running: Ru
     complaints.clear()
 
 
+def test_a_session_may_be_lost_in_the_middle_of_an_answer(visit: Visit, complaints: list[str]) -> None:
+    """The page says so, keeps what was written, and can be asked again."""
+    page = visit("ana", "ask")
+    slow = "SELECT count(*) FROM generate_series(1, 300000000)"
+    write(page, slow)
+    other = page.context.new_page()
+    other.goto("/budget")
+    with _counted(page, "answered"):
+        page.locator("#ask").click()
+        expect(page.locator("#stop")).to_be_visible()
+        other.get_by_role("button", name="Log out").click()
+    expect(page.locator("#lost")).to_contain_text("You are logged out.")
+    expect(page.locator("#lost")).to_contain_text("asking it again is free")
+    expect(editor(page)).to_have_text(slow)
+    expect(page.locator("#ask")).to_be_enabled()
+    complaints.clear()
+
+
+def test_an_answer_is_stopped(visit: Visit, complaints: list[str]) -> None:
+    """By the button beside it; the page says what became of it."""
+    page = visit("ana", "ask")
+    write(page, "SELECT count(*) FROM generate_series(1, 400000000)")
+    with _counted(page, "answered"):
+        page.locator("#ask").click()
+        page.wait_for_timeout(500)
+        page.locator("#stop").click()
+    expect(page.locator("#price")).to_contain_text("Canceling statement due to user request")
+    complaints.clear()
+
+
 def test_somebody_elses_page_begins_anew(visit: Visit, running: Running, complaints: list[str]) -> None:
     """Who logs in in the same browser neither asks as another, nor sees what that one was told."""
     page = visit("ana", "ask")

@@ -59,11 +59,11 @@ async function ask() {
     await answer.show(told, asked);
     get("answer-title").focus({ preventScroll: true });
     get("answered").scrollIntoView({ block: "start" });
+    price.changed(0);
   } catch (error) {
     failed(error);
   }
   busy(false);
-  price.changed(0);
   if (get("lost").hidden) await remembered();
   document.body.dataset.answered = Number(document.body.dataset.answered ?? 0) + 1;
 }
