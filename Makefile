@@ -101,6 +101,11 @@ test-browser: $(VENV)/ok
 	$(UV) -e '.[dev,plots,png,browser]'
 	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PYTEST) -m browser tests/browser
 
+# The libraries of the page Ask, from their lock file: the same bytes each time, which are committed. Nothing else needs Node.
+web:
+	@command -v npm >/dev/null || { echo 'npm is needed: apt-get install nodejs npm' >&2; exit 1; }
+	cd web && npm ci --silent --no-audit --no-fund && npm run --silent build
+
 # Clients that pip can't install: those of npm and Debian. What is missing is installed, which only root can.
 CLIENTS = $(VENV)/clients
 DEBIAN = default-jdk-headless libpostgresql-jdbc-java odbc-postgresql libodbc2 php-cli php-pgsql ruby ruby-pg libdbd-pg-perl \
@@ -199,4 +204,4 @@ lock: $(VENV)/ok
 	$(LOCK) --upgrade -o requirements.lock
 	$(LOCK) --upgrade --extra mcp --extra metrics --extra plots -o requirements-all.lock
 
-.PHONY: demo check ci lock attack quick test test-in-a-schema test-long test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers
+.PHONY: demo check ci lock web attack quick test test-in-a-schema test-long test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers

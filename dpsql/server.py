@@ -323,7 +323,15 @@ class Server:
         see_books = self._books.see_that_they_can_be_written
         ready = Readiness(lambda: (self._engine, self._config.policy), see_books, clock).state
         return Site(
-            config.policy, roles_of(config), server.connect, ledger, os.urandom, clock, ready, read=self._days_of_copy
+            config.policy,
+            roles_of(config),
+            server.connect,
+            ledger,
+            os.urandom,
+            clock,
+            ready,
+            play=config.play,
+            read=self._days_of_copy,
         )
 
     def _days_of_copy(self) -> ReadDays | None:

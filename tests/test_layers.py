@@ -39,6 +39,7 @@ ORDER = (
     frozenset({"control", "interrupt", "policy", "watchdog"}),
     frozenset(
         {
+            "bounded_rows",
             "collector",
             "errors",
             "frozen",

@@ -1,9 +1,6 @@
 """One log-in to dpsql for one call of a tool: each has a session of its own, so that nothing of one is left for another."""
 
-import fcntl
-import termios
-from array import array
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,14 +9,13 @@ import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.conninfo import make_conninfo
 
+from dpsql.bounded_rows import BoundedConnection, RowTooLong
 from dpsql.errors import DpsqlError
 from dpsql.plots.margins import NOT_THAT_WAY
 
 _Rows = list[tuple[Any, ...]]
 _PATIENCE = 10
 """Seconds for the log-in."""
-_MOST_AT_ONCE = 16 << 20
-"""Bytes that are waited for at a time: a row of an answer, or all of what we ask ourselves."""
 _RULE = "rule: "
 _ONE_AT_A_TIME = "ask one statement a call; WITH puts several questions into one."
 _AS_TEXT = "Cast it to text; what was paid for is free when it is asked again."
@@ -55,37 +51,13 @@ class Login:
         given = {name: value for name, value in (("user", self.user), ("password", self.password)) if value is not None}
         try:
             words = make_conninfo(self.address, client_encoding="UTF8", **given)
-            connection = await _Careful.connect(
+            connection = await BoundedConnection.connect(
                 words, autocommit=True, connect_timeout=_PATIENCE, application_name="dpsql mcp"
             )
         except (psycopg.Error, UnicodeError) as failed:
             raise AgentRefused(f"not logged in to dpsql: {_first_line(failed)} {self.advice}") from None
         async with connection:
             yield AgentSession(connection)
-
-
-class _Careful(AsyncConnection[tuple[Any, ...]]):
-    """Hangs up where more is to be read at once than there shall be memory for: libpq would keep a row of any size."""
-
-    async def wait(self, gen: Generator[Any, Any, Any], *given: Any, **named: Any) -> Any:
-        """Wait for a step of the protocol."""
-        return await super().wait(self._counted(gen), *given, **named)
-
-    def _counted(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        ready, received, waiting = None, 0, array("i", [0])
-        while True:
-            try:
-                wanted = gen.send(ready)
-            except StopIteration as ended:
-                return ended.value
-            ready = yield wanted
-            fcntl.ioctl(self.pgconn.socket, termios.FIONREAD, waiting)
-            received += waiting[0]
-            if received > _MOST_AT_ONCE:
-                self.pgconn.finish()
-                raise AgentRefused(
-                    f"a row of the answer has more than {_MOST_AT_ONCE:,} bytes; ask for less of it: left(x, 1000)"
-                )
 
 
 class AgentSession:
@@ -111,6 +83,8 @@ class AgentSession:
             return await cursor.execute(statement.encode(), values, prepare=True)  # what is prepared is one statement
         except psycopg.Error as failed:
             raise AgentRefused(told(failed)) from None
+        except RowTooLong as failed:
+            raise AgentRefused(str(failed)) from None
         except UnicodeError:
             raise AgentRefused("the text has characters that UTF-8 does not have; leave them out") from None
 
@@ -136,6 +110,8 @@ class AgentSession:
         except psycopg.Error as failed:
             kind = RefusedForm if (failed.sqlstate or "")[:2] in NOT_THAT_WAY else AgentRefused
             raise kind(told(failed)) from None
+        except RowTooLong as failed:
+            raise AgentRefused(str(failed)) from None
         if not kept and not more:  # a stream without rows does not tell its columns
             with suppress(AgentRefused):
                 cursor = await self.ask(f"SELECT * FROM (\n{query}\n) AS answer LIMIT 0")  # noqa: S608 # their text

@@ -37,6 +37,7 @@ def demo_config(run: Path, passwords: Mapping[str, str], port: int) -> Config:
         shadow=EmbeddedShadow(run / "shadow"),
         ledger=SqliteLedgerConfig(run / "private" / "ledger.db"),
         users=users,
+        play=True,
     )
 
 

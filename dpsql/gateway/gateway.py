@@ -161,9 +161,10 @@ class Gateway(PlannedQuestions):
         stored = self._reading_off.stored(priced, request, epoch)
         read_off, _ = self._reading_off.given(priced, {}, request, epoch)
         read_off = read_off.beside(self._reading_off.read_off(priced, {*stored, *read_off.told}, request, epoch))
+        releases = self._measuring.stored(priced, request, epoch)
         free = Free(
             {identity: told.statement for identity, told in read_off.told.items()},
-            stored if priced.aim is None else frozenset(),
+            stored.union(releases) if priced.aim is None else frozenset(),
             tuple(self._reading_off.neighbours(priced, {*stored, *read_off.told}, request, epoch)),
         )
         further = list(rights(self._deps.policy.roles[request.asker.role], priced))
@@ -177,7 +178,7 @@ class Gateway(PlannedQuestions):
             further.append(
                 "Refused: this form of statement failed by a bug of dpsql; what was answered before stays free"
             )
-        known = Knowledge(self._profiles.of(request), self._measuring.stored(priced, request, epoch))
+        known = Knowledge(self._profiles.of(request), releases)
         edition, estimates = self._deps.engine.edition, request.settings.estimates
         return Reply(explain(priced, prefix, edition, known, free, further, estimates=estimates))
 

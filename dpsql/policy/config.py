@@ -222,6 +222,8 @@ class Config:
     """Whether the engine may be of a version that nobody has tried."""
     trial: TrialMode = TrialMode.FORMS
     """The statements that run on made-up people before they run on records."""
+    play: bool = False
+    """Whether this is the demo, whose budgets are for play and promise nothing to anybody."""
     notes: Sequence[str] = ()
     """What is right in the files, and may be meant otherwise: with file and line."""
 

@@ -11,16 +11,18 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dpsql.epsilon.refusal import BadInput
 from dpsql.gateway.readiness import ReadyState
 from dpsql.web import budget, explore, login
+from dpsql.web.asking import page as ask
 from dpsql.web.attempts import Attempts
 from dpsql.web.choosing import choose
 from dpsql.web.headers import SafeHeaders
 from dpsql.web.inputs import BadField
+from dpsql.web.login import arriving
+from dpsql.web.packed import PackedFiles
 from dpsql.web.page_context import HERE, PageContext
 from dpsql.web.sessions import LONGEST_VISIT, Sessions, Visitor
 from dpsql.web.site import Gone, Refused, Site
@@ -62,6 +64,15 @@ def _routes(context: PageContext) -> list[Route | Mount]:
         Route("/login", _open(context, login.login_page)),
         Route("/login", _open(context, login.enter), methods=["POST"]),
         Route("/logout", _open(context, login.leave), methods=["POST"]),
+        Route("/ask", _page(context, ask.ask_page)),
+        Route("/ask/who", _data(context, ask.who)),
+        Route("/ask/tables", _data(context, ask.tables), methods=["POST"]),
+        Route("/ask/plan", _data(context, ask.plan), methods=["POST"]),
+        Route("/ask/answer", _data(context, ask.answer), methods=["POST"]),
+        Route("/ask/stop", _data(context, ask.stop), methods=["POST"]),
+        Route("/ask/history", _data(context, ask.history), methods=["POST"]),
+        Route("/ask/share", _data(context, ask.share), methods=["POST"]),
+        Route("/ask/shared", _data(context, ask.shared), methods=["POST"]),
         Route("/explore", _page(context, explore.explore_page)),
         Route("/explore/story", _data(context, explore.story)),
         Route("/explore/price", _data(context, explore.explore_price)),
@@ -73,12 +84,12 @@ def _routes(context: PageContext) -> list[Route | Mount]:
         Route("/choose/lately", _data(context, choose.last_month)),
         Route("/budget", _page(context, budget.budget_page)),
         Route("/budget/charges", _data(context, budget.charges)),
-        Mount("/static", StaticFiles(directory=HERE / "static")),
+        Mount("/static", PackedFiles(directory=HERE / "static")),
     ]
 
 
 async def _home(_: Request) -> Response:
-    return RedirectResponse("/explore", 303)
+    return RedirectResponse("/ask", 303)
 
 
 async def _healthy(_: Request) -> Response:
@@ -115,7 +126,7 @@ def _page(context: PageContext, answer: Closed) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         visitor = await context.sessions.visitor(request)
         if visitor is None:
-            return RedirectResponse("/login", 303)
+            return arriving(request, context) or RedirectResponse("/login", 303)
         try:
             return await answer(request, context, visitor)
         except Gone:
@@ -162,7 +173,7 @@ def _unhappy(context: PageContext) -> ErrorHandler:
             return context.page(
                 request, "error.html", status=status, title="That did not work", text=f"{detail.capitalize()}."
             )
-        text = f"There is no page at {request.url.path}. There are Explore, Choose and Budget."
+        text = f"There is no page at {request.url.path}. There are Ask, Explore, Choose and Budget."
         return context.page(request, "error.html", status=status, title="There is no such page", text=text)
 
     return handler

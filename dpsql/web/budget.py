@@ -19,9 +19,10 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.accounting.usual_price import usual_price
 from dpsql.epsilon.advising.belief import belief_after
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
-from dpsql.epsilon.rounding import down_to_digits, percent
+from dpsql.epsilon.rounding import percent
 from dpsql.policy.choices import Accounting
 from dpsql.policy.model import DatasetBudget, Privacy, Role
+from dpsql.web.amounts import brief
 from dpsql.web.curves import Json
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
@@ -146,9 +147,9 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
     """Return a role's bar; its risk is that of all periods together, since what was learnt is not forgotten."""
     role, spent = balance.account.role, (balance.role_filter.spent, balance.role_left)
     renews = f"renews on {balance.renews} (UTC)" if balance.renews else "does not renew"
-    note = f"protects each {role.protects}; {renews}; at most ε = {show_down(role.per_query.epsilon)} a question"
+    note = f"protects each {role.protects}; {renews}; at most ε = {brief(role.per_query.epsilon)} a question"
     price = usual_price(lines, role)
-    note += f"; enough for {balance.role_filter.questions(price):,} more at the usual ε = {show_down(price.epsilon)}"
+    note += f"; enough for {balance.role_filter.questions(price):,} more at the usual ε = {brief(price.epsilon)}"
     note += "; its charges add up with zCDP" if balance.role_filter.accounting is Accounting.ZCDP else ""
     note += "; closed, because measurements have failed" if balance.closed else ""
     note += "; a form of statement is refused, because of a bug" if balance.broken and not balance.closed else ""
@@ -156,7 +157,7 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
         return _bar(role.name, note, balance.role_total, spent, _risk(spent[0].epsilon), "ever")
     ever = max(_cost(lines), balance.role_spent.epsilon)
     least = "at least " if len(lines) == _RECENT else ""
-    now = f"{_risk(ever)}: {least}ε = {_brief(ever)} in all its periods so far"
+    now = f"{_risk(ever)}: {least}ε = {brief(ever)} in all its periods so far"
     return _bar(role.name, note, balance.role_total, spent, now, f"each {role.budget.period}, and they add up")
 
 
@@ -166,9 +167,9 @@ def _bar(name: str, note: str, budget: Privacy, amounts: tuple[Privacy, Privacy]
     delta = f"δ: {show_down(spent.delta)} of {show_down(budget.delta)} spent" if budget.delta else ""
     kept = budget.epsilon <= _USUAL
     verdict = "within" if kept else "more than"
-    end = f"{_risk(budget.epsilon)}, {often}: {verdict} the ε ≤ {show_down(_USUAL)} of the usual promises"
+    end = f"{_risk(budget.epsilon)}, {often}: {verdict} the ε ≤ {brief(_USUAL)} of the usual promises"
     return Bar(
-        name, note, show_down(budget.epsilon), _brief(spent.epsilon), _brief(left.epsilon), share, delta, now, end, kept
+        name, note, show_down(budget.epsilon), brief(spent.epsilon), brief(left.epsilon), share, delta, now, end, kept
     )
 
 
@@ -189,16 +190,11 @@ def _most_expensive(lines: Iterable[Entry]) -> list[ExpensiveStatement]:
             statement,
             ", ".join(sorted({line.role for line in same})),
             len({line.time for line in same}),
-            _brief(_cost(same)),
+            brief(_cost(same)),
             max(line.time for line in same),
         )
         for statement, same in ranked
     ]
-
-
-def _brief(amount: Fraction) -> str:
-    """Write an amount with six digits, rounded down."""
-    return show_down(down_to_digits(amount, 6)) if amount else "0"
 
 
 def _cost(lines: Iterable[Entry]) -> Fraction:

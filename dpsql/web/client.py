@@ -1,20 +1,26 @@
 """A visitor's psycopg connection to dpsql's own listener: the pages have no other way to the data."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 from psycopg.conninfo import make_conninfo
-from psycopg.sql import SQL, Literal
+from psycopg.types.string import TextLoader
 
+from dpsql.bounded_rows import BoundedConnection, RowTooLong
 from dpsql.errors import DpsqlError
 from dpsql.libpq import OWN
-from dpsql.web.site import Cells, Gone, LoginRefused, Refused
+from dpsql.web.site import Answer, Cells, Gone, LoginRefused, Refused
 
 _ANY = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 # compared with, not listened on
 _PATIENCE = 10  # seconds for the log-in
+_MOST_ROWS, _MOST_CHARACTERS = 5_000, 4_000_000
+"""What is kept of an answer."""
+_RULE = "rule: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +61,109 @@ class Address:
                 "application_name": application,
             }
             words = make_conninfo("", **own)
-            connection = await AsyncConnection.connect(words, autocommit=True)
+            connection = await BoundedConnection.connect(words, autocommit=True)
         except (psycopg.Error, ValueError) as error:
             if "too many connections" in str(error):
                 raise Refused("there are too many open connections with this name; log out elsewhere first") from None
             raise LoginRefused from None
-        return SqlClient(connection)
+        return SqlClient(connection, (self.host, self.port))
 
 
 class SqlClient:
     """A `VisitorClient`; one statement at a time."""
 
-    def __init__(self, connection: AsyncConnection[Cells]) -> None:
+    def __init__(self, connection: AsyncConnection[Cells], place: tuple[str, int]) -> None:
         self._connection = connection
+        self._place = place
         self._turn = asyncio.Lock()
+        self._notices: list[str] = []
+        self._texts: AsyncCursor[Any] = connection.cursor()
+        for known in psycopg.adapters.types:
+            for oid in (known.oid, known.array_oid):
+                self._texts.adapters.register_loader(oid, TextLoader)
+        connection.add_notice_handler(lambda notice: self._notices.append(notice.message_primary or ""))
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return where SQL clients connect; see `VisitorClient.place`."""
+        return self._place
+
+    @property
+    def busy(self) -> bool:
+        """Return whether a statement is being answered."""
+        return self._turn.locked()
 
     async def rows(self, statement: str, epsilon: str | None = None) -> list[Cells]:
         """Ask; see `VisitorClient.rows`."""
         async with self._turn:
             try:
-                if epsilon is None:
-                    await self._connection.execute("RESET dpsql.epsilon")
-                else:
-                    await self._connection.execute(SQL("SET dpsql.epsilon = {}").format(Literal(epsilon)))
+                await self._set({} if epsilon is None else {"dpsql.epsilon": epsilon})
                 cursor = await self._connection.execute(statement.encode())
                 return await cursor.fetchall()
-            except psycopg.Error as error:
-                if self._connection.broken or self._connection.closed:
-                    raise Gone from None
-                message = error.diag.message_primary or "the server did not answer"
-                raise Refused(message, error.diag.message_hint) from None
+            except (psycopg.Error, RowTooLong) as error:
+                raise self._failed(error) from None
+
+    async def answer(self, statement: str, settings: Mapping[str, str] | None = None) -> Answer:
+        """Ask; see `VisitorClient.answer`."""
+        async with self._turn:
+            try:
+                await self._set(settings or {})
+                self._notices.clear()
+                return await self._read(statement.encode())
+            except UnicodeError:
+                raise Refused("the text has characters that UTF-8 does not have; leave them out") from None
+            except (psycopg.Error, RowTooLong) as error:
+                raise self._failed(error) from None
+
+    async def stop(self) -> None:
+        """Cancel what is being answered; see `VisitorClient.stop`."""
+        if self.busy:
+            with suppress(psycopg.Error):
+                await self._connection.cancel_safe(timeout=_PATIENCE)
+
+    async def _set(self, settings: Mapping[str, str]) -> None:
+        """Leave no setting of an earlier statement, and make these."""
+        await self._connection.execute("RESET ALL")
+        for name, value in settings.items():
+            await self._connection.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
+
+    async def _read(self, statement: bytes) -> Answer:
+        """Read rows one by one, so that an answer of any length takes no more memory than what is kept of it."""
+        rows: list[tuple[str | None, ...]] = []
+        left, cut = _MOST_CHARACTERS, False
+        # What is streamed is one statement: the extended protocol takes no more.
+        async for row in self._texts.stream(statement):
+            left -= sum(len(value) for value in row if value is not None)
+            if len(rows) == _MOST_ROWS or left < 0:
+                cut = True
+                break
+            rows.append(row)
+        if not rows:  # a stream without rows does not tell its columns
+            await self._texts.execute(statement, prepare=True)
+        described = self._texts.description or ()
+        notices = tuple(dict.fromkeys(self._notices))
+        return Answer(
+            tuple(column.name for column in described),
+            tuple(column.type_code for column in described),
+            tuple(rows),
+            cut,
+            notices,
+        )
+
+    def _failed(self, error: psycopg.Error | RowTooLong) -> Refused | Gone:
+        """Return a failure as the pages tell it."""
+        if isinstance(error, RowTooLong):
+            return Refused(str(error))
+        if self._connection.broken or self._connection.closed:
+            return Gone()
+        said = error.diag
+        detail, place = said.message_detail or "", said.statement_position
+        return Refused(
+            said.message_primary or "the server did not answer",
+            said.message_hint,
+            detail.removeprefix(_RULE) if detail.startswith(_RULE) else None,
+            int(place) if place else None,
+        )
 
     async def close(self) -> None:
         """Hang up; see `VisitorClient.close`."""

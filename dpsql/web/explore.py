@@ -14,7 +14,8 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.refusal import BadInput
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.policy.model import Privacy
-from dpsql.web.ask import Bounded, bounded_columns
+from dpsql.web.amounts import brief
+from dpsql.web.bounded_columns import Bounded, bounded_columns
 from dpsql.web.curves import Json, noise_facts
 from dpsql.web.inputs import fraction, one_of
 from dpsql.web.page_context import PageContext
@@ -66,7 +67,7 @@ async def explore_price(request: Request, context: PageContext, visitor: Visitor
     paid = await asyncio.to_thread(_when_paid, context.site, visitor, column.statement, epsilon)
     return JSONResponse(
         {
-            "left": show_down(left.epsilon),
+            "left": brief(left.epsilon),
             "enough": epsilon <= left.epsilon,
             "paid": paid,
             **await _facts(column, epsilon, context.site, visitor),
@@ -85,7 +86,7 @@ async def ask(request: Request, context: PageContext, visitor: Visitor) -> Respo
         {
             "counts": column.counts(rows),
             "charged": show_down(left_of(after, before).epsilon),
-            "left": show_down(left.epsilon),
+            "left": brief(left.epsilon),
             **await _facts(column, epsilon, context.site, visitor),
         }
     )

@@ -14,8 +14,18 @@ _WRONG = "That name and password do not belong together."
 async def login_page(request: Request, context: PageContext) -> Response:
     """Return the form."""
     if await context.sessions.visitor(request):
-        return RedirectResponse("/explore", 303)
-    return context.page(request, "login.html")
+        return RedirectResponse("/ask", 303)
+    return arriving(request, context) or context.page(request, "login.html")
+
+
+def arriving(request: Request, context: PageContext) -> Response | None:
+    """Return a page that leads here anew, for who came by a link from another site and may be logged in.
+
+    Their browser leaves the strict cookie out of that visit. A page with a form would set another in its place.
+    """
+    if request.headers.get("sec-fetch-site") != "cross-site":
+        return None
+    return context.page(request, "arrive.html", plain=True)
 
 
 async def enter(request: Request, context: PageContext) -> Response:
@@ -38,7 +48,7 @@ async def enter(request: Request, context: PageContext) -> Response:
         return context.page(request, "login.html", status=503, error=refusal.message, user=user)
     context.attempts.succeed(address, user)
     await context.sessions.enter(request, context.site, user, client)
-    return RedirectResponse("/explore", 303)
+    return RedirectResponse("/ask", 303)
 
 
 async def leave(request: Request, context: PageContext) -> Response:

@@ -1,6 +1,6 @@
 """The context that all pages share: the site, the visitor, the templates, and forms that are checked before they are read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Template
@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 
+from dpsql.web.asking.shelf import Shelf
 from dpsql.web.attempts import Attempts
 from dpsql.web.sessions import Sessions, Visitor
 from dpsql.web.site import Site
@@ -31,12 +32,14 @@ class PageContext:
     """It is replaced when the configuration is read again."""
     sessions: Sessions
     attempts: Attempts
+    shelf: Shelf = field(default_factory=Shelf)
 
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
-        """Return a page; every form on it gets the visitor's token."""
-        always = {"visitor": visitor, "token": self.sessions.token(request), "dataset": self.site.policy.dataset}
+        """Return a page; every form on it gets the visitor's token. A `plain` page has no form, and sets no cookie."""
+        token = "" if values.get("plain") else self.sessions.token(request)
+        always = {"visitor": visitor, "token": token, "dataset": self.site.policy.dataset, "play": self.site.play}
         return _TEMPLATES.TemplateResponse(request, template, {**always, **values}, status_code=status)
 
     async def form(self, request: Request) -> dict[str, str]:

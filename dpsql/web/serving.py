@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from dpsql.policy.config import Listen
 from dpsql.web.app import make_app
-from dpsql.web.page_context import PageContext
+from dpsql.web.packed import compress_all
+from dpsql.web.page_context import HERE, PageContext
 from dpsql.web.site import Site
 from dpsql.wire.server.visits import REQUEST_TIMEOUT, Visits
 
@@ -48,6 +49,7 @@ class Pages:
         cookie = f"dpsql-{self._port}"
         self._site = replace(self._site, cookie=cookie, secure=self._listen.tls is not None)
         app, self._context = make_app(self._site)
+        await asyncio.to_thread(compress_all, HERE / "static")
         self._visits.prepare(app)
         self._task = asyncio.create_task(self._visits.serve())
 

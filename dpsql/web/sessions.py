@@ -32,6 +32,8 @@ class Visitor:
     client: VisitorClient
     began: float
     seen: float
+    explaining: bool = False
+    """Whether a statement that is being written is explained: one at a time."""
 
 
 @dataclass(slots=True)

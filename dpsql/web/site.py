@@ -1,5 +1,6 @@
 """The parts that the pages need; handed in by the server."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,8 +15,26 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 Cells = tuple[Any, ...]
 
 
-class VisitorClient(Protocol):
-    """A visitor's own connection to the server."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one statement, its values as PostgreSQL writes them."""
+
+    columns: tuple[str, ...]
+    types: tuple[int, ...]
+    """PostgreSQL's numbers of the columns' types."""
+    rows: tuple[tuple[str | None, ...], ...]
+    cut: bool
+    """Whether there are more rows, which are not kept."""
+    notices: tuple[str, ...]
+
+    def only_json(self) -> Any:
+        """Return the one value of the answer, read as JSON."""
+        ((value,),) = self.rows
+        return json.loads(value or "null")
+
+
+class RowsClient(Protocol):
+    """Whatever returns the rows of an answer."""
 
     async def rows(self, statement: str, epsilon: str | None = None) -> list[Cells]:
         """Return the answer to a statement that pays at most `epsilon`.
@@ -25,6 +44,29 @@ class VisitorClient(Protocol):
             Gone: the connection is lost.
         """
 
+
+class VisitorClient(RowsClient, Protocol):
+    """A visitor's own connection to the server."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return the host and port that SQL clients connect to."""
+
+    @property
+    def busy(self) -> bool:
+        """Return whether a statement is being answered."""
+
+    async def answer(self, statement: str, settings: Mapping[str, str] | None = None) -> Answer:
+        """Return the answer to one statement under these settings of the session, and no others.
+
+        Raises:
+            Refused: the server said no; the message is for the visitor.
+            Gone: the connection is lost.
+        """
+
+    async def stop(self) -> None:
+        """Cancel what is being answered."""
+
     async def close(self) -> None:
         """Hang up."""
 
@@ -32,10 +74,15 @@ class VisitorClient(Protocol):
 class Refused(Exception):
     """The server's own words to its client."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, hint: str | None = None, rule: str | None = None, place: int | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.rule = rule
+        self.place = place
+        """The character of the statement that it is about, from 1 on."""
 
 
 class Gone(Exception):
@@ -80,6 +127,8 @@ class Site:
     cookie: str = "dpsql"
     secure: bool = False
     """Whether the pages are served over TLS only."""
+    play: bool = False
+    """Whether this is the demo, whose budgets promise nothing to anybody."""
     read: Callable[[], ReadDays | None] = lambda: None
     """Returns the days on which the copy of the records was made that answers; None: the records themselves do."""
 

@@ -65,9 +65,9 @@ def visit(
         page.get_by_label("Name").fill(user)
         page.get_by_label("Password").fill(running.passwords[user])
         page.get_by_role("button", name="Log in").click()
-        page.wait_for_url("**/explore")
+        page.wait_for_url("**/ask")
         page.wait_for_selector("body[data-done]")
-        if path != "explore":
+        if path != "ask":
             page.goto(f"/{path}")
             page.wait_for_selector("body[data-done]")
         return page

@@ -25,6 +25,7 @@ _QUESTIONS = {
 }
 """How many questions each user asks, at which ε."""
 _WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+_TALL: dict[str, Any] = {"viewport": {"width": 1280, "height": 1180}}
 _PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "color_scheme": "dark"}
 
 
@@ -57,6 +58,8 @@ def _open(browser: Browser, url: str, password: str, options: dict[str, Any]) ->
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Log in").click()
     page.wait_for_selector("body[data-done]")
+    page.goto("/explore")
+    page.wait_for_selector("body[data-done]")
     page.locator("[data-go=worlds]").click()
     page.locator("#worlds.now").wait_for()
     page.locator("#epsilon").fill("1.1")
@@ -68,6 +71,27 @@ def _take(page: Page, name: str) -> None:
     page.screenshot(path=PICTURES / f"{name}.png", full_page=name == "budget")
 
 
+_BY_DAY = """SELECT date_trunc('day', pickup_ts) AS day, payment_type, count(*), avg(fare)
+FROM trips
+WHERE payment_type IS NOT NULL
+GROUP BY 1, 2
+ORDER BY 1"""
+
+
+def _asked(page: Page) -> Page:
+    """Ask on the page Ask, and show the statement above its answer."""
+    page.goto("/ask")
+    page.wait_for_selector("body[data-done]")
+    page.get_by_role("textbox", name="SQL statement").fill(_BY_DAY)
+    page.locator("#price .errors").wait_for()
+    page.locator("#ask").click()
+    page.locator("#chart svg").wait_for()
+    page.locator("#price .good").wait_for()
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.wait_for_timeout(800)
+    return page
+
+
 def _pictures(browser: Browser, url: str, password: str) -> None:
     wide = _open(browser, url, password, _WIDE)
     _take(wide, "explore")
@@ -76,6 +100,11 @@ def _pictures(browser: Browser, url: str, password: str) -> None:
         wide.wait_for_selector("body[data-done]")
         _take(wide, name)
     _take(_open(browser, url, password, _PHONE), "phone")
+    _take(_asked(_open(browser, url, password, _TALL)), "ask")
+    phone = _asked(_open(browser, url, password, _PHONE))
+    phone.locator("#answered").scroll_into_view_if_needed()
+    phone.evaluate("document.getElementById('answered').scrollIntoView()")
+    _take(phone, "ask-phone")
 
 
 def main() -> None:

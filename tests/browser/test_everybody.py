@@ -73,6 +73,35 @@ def test_axe_finds_no_violation(visit: Visit, look: str, complaints: list[str]) 
 
 
 @pytest.mark.usefixtures("axe")
+@pytest.mark.parametrize("look", LOOKS)
+def test_axe_finds_no_violation_on_ask(visit: Visit, look: str) -> None:
+    """With a list of completions, a price, a refusal, an answer with each kind of chart, and a session that is lost."""
+    page = visit("olga", "ask", **LOOKS[look])
+    by_state = {"empty": violations(page)}
+    page.locator("#tables-box").evaluate("(box) => { box.open = true; }")
+    editor = page.get_by_role("textbox", name="SQL statement")
+    editor.press_sequentially("SELECT sea")
+    page.locator(".cm-tooltip-autocomplete li").first.wait_for()
+    by_state["completing"] = violations(page)
+    editor.fill("SELECT * FROM rides")
+    page.locator("#price", has_text="Refused").wait_for()
+    by_state["refused"] = violations(page)
+    editor.fill("SELECT seats, count(*), avg(fare) FROM rides GROUP BY seats")
+    page.locator("#price .errors, #price .good").first.wait_for()
+    by_state["priced"] = violations(page)
+    page.locator("#ask").click()
+    page.locator("#chart svg").wait_for()
+    for kind in ("Histogram", "Lines", "Bars", "Scatter"):
+        page.get_by_text(kind, exact=True).click()
+        page.locator(f"#chart svg[aria-label^={kind}]").wait_for()
+        by_state[kind] = violations(page)
+    page.locator("#epsilon").fill("none")
+    page.locator("#epsilon-error:visible").wait_for()
+    by_state["mistaken"] = violations(page)
+    assert by_state == {key: [] for key in by_state}
+
+
+@pytest.mark.usefixtures("axe")
 def test_axe_finds_no_violation_at_the_log_in(visit: Visit, running: Running) -> None:
     """Where everybody begins."""
     page = visit("olga")
@@ -89,11 +118,27 @@ def test_axe_would_find_one(visit: Visit) -> None:
     assert any(violation.startswith("button-name") for violation in violations(page))
 
 
-@pytest.mark.parametrize("path", ["explore", "choose", "budget"])
+@pytest.mark.parametrize("path", ["ask", "explore", "choose", "budget"])
 def test_nothing_is_scrolled_sideways_at_200_percent(visit: Visit, path: str) -> None:
     """Nor when a stay of many periods, errors and all are shown."""
     page = visit("olga", path, **LOOKS["zoomed"])
     assert page.evaluate("document.documentElement.scrollWidth") <= 640
+
+
+@pytest.mark.parametrize("look", ["phone", "zoomed"])
+def test_an_answer_is_not_scrolled_sideways(visit: Visit, look: str) -> None:
+    """But for the box of its rows; nor is a price or a refusal of long words."""
+    width = {"phone": 360, "zoomed": 640}[look]
+    page = visit("olga", "ask", **LOOKS[look])
+    editor = page.get_by_role("textbox", name="SQL statement")
+    editor.fill(f"SELECT {'a' * 200} FROM rides")
+    page.locator("#price", has_text="Error").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    editor.fill("SELECT seats, count(*), avg(fare), stddev(fare) FROM rides GROUP BY seats")
+    page.locator("#price .errors, #price .good").first.wait_for()
+    page.locator("#ask").click()
+    page.locator("#chart svg").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -33,7 +33,7 @@ def test_unknown_addresses_are_pages(visit: Visit, complaints: list[str]) -> Non
     page.goto("/budgets")
     expect(page.locator("h1")).to_have_text("There is no such page")
     page.get_by_role("link", name="To the first page").click()
-    page.wait_for_url("**/explore")
+    page.wait_for_url("**/ask")
     assert all("404" in complaint for complaint in complaints)
     complaints.clear()
 
@@ -42,7 +42,7 @@ def test_budgets_are_told_as_risk(visit: Visit) -> None:
     """Spent and all of it, beside what the usual promises allow."""
     card = visit("tess", "budget").locator("article[data-name=third_party]")
     expect(card).to_contain_text("a member's value")
-    expect(card.locator("dd.bad")).to_contain_text("more than the ε ≤ 1.0986 of the usual promises")
+    expect(card.locator("dd.bad")).to_contain_text("more than the ε ≤ 1.09 of the usual promises")
 
 
 def test_charges_stay_in_their_card_when_clocks_differ(visit: Visit) -> None:
@@ -65,7 +65,7 @@ def test_charges_stay_in_their_card_when_clocks_differ(visit: Visit) -> None:
     assert line["x"] + line["width"] <= box["x"] + box["width"]
 
 
-@pytest.mark.parametrize("path", ["explore", "choose", "budget"])
+@pytest.mark.parametrize("path", ["ask", "explore", "choose", "budget"])
 def test_levels_and_labels_stay_on_one_line_at_360_px(visit: Visit, path: str) -> None:
     """The name of a noise level, of a statistic or of a page is never broken."""
     page = visit("olga", path, viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True)
@@ -105,7 +105,7 @@ def test_everything_comes_from_this_server(visit: Visit, running: Running) -> No
     page = visit("olga")
     addresses: list[str] = []
     page.on("request", lambda request: addresses.append(request.url))
-    for path in ("explore", "choose", "budget"):
+    for path in ("ask", "explore", "choose", "budget"):
         page.goto(f"/{path}")
         page.wait_for_selector("body[data-done]")
     assert len(addresses) > 15

@@ -39,6 +39,8 @@ def your_data(page: "Page", served: "Running") -> Iterator[str]:
     page.get_by_label("Name").fill("ana")
     page.get_by_label("Password").fill(served.passwords["ana"])
     page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/ask")
+    page.goto(f"{served.url}explore")
     page.wait_for_selector("body[data-done]")
     page.locator("[data-go=yours]").click()
     page.locator("#statement", has_text="SELECT").wait_for()

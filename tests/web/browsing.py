@@ -27,7 +27,7 @@ class Browser:
         self.get("/login")
         reply = self.post("/login", user=user, password=password)
         if reply.status_code == 303:
-            self.get("/explore")
+            self.get("/ask")
         return reply
 
     def carry(self, cookie: str) -> None:

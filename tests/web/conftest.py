@@ -1,7 +1,7 @@
 """A site over doubles of the server and the ledger's books, and a browser-like client of it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -28,7 +28,7 @@ from dpsql.policy.model import (
     UnitBound,
 )
 from dpsql.web.app import make_app
-from dpsql.web.site import Cells, Gone, LoginRefused, Refused, Site
+from dpsql.web.site import Answer, Cells, Gone, LoginRefused, Refused, Site
 from tests.support.fix_pages import running  # noqa: F401
 from tests.web.browsing import Browser
 
@@ -133,11 +133,23 @@ class Connection:
 
     server: Server
     user: str
+    place: tuple[str, int] = ("127.0.0.1", 5439)
+    busy: bool = False
+
+    async def answer(self, statement: str, settings: Mapping[str, str] | None = None) -> Answer:
+        """Answer as texts."""
+        rows = await self.rows(statement, (settings or {}).get("dpsql.epsilon"))
+        return Answer(("bucket", "count"), (23, 20), tuple(tuple(map(str, row)) for row in rows), cut=False, notices=())
+
+    async def stop(self) -> None:
+        """Stop nothing."""
 
     async def rows(self, statement: str, epsilon: str | None = None) -> list[Cells]:
         """Answer."""
         if "dpsql.columns" in statement:
             return COLUMNS
+        if "dpsql.charges" in statement:
+            return []
         if "dpsql.profile" in statement and not isinstance(self.server.refusal, Gone):
             return KNOWN
         if isinstance(self.server.refusal, (Refused, Gone)):

@@ -1,13 +1,16 @@
 """The page Budget: whose charges are seen by whom."""
 
+import os
 from collections.abc import Callable
 from datetime import date
 
 import pytest
+from starlette.testclient import TestClient
 
-from dpsql.web.site import Gone
+from dpsql.web.app import make_app
+from dpsql.web.site import Gone, Site
 from tests.web.browsing import Browser
-from tests.web.conftest import Server
+from tests.web.conftest import POLICY, USERS, Clock, Server
 
 Visit = Callable[..., Browser]
 
@@ -48,7 +51,7 @@ def test_spent_and_left_are_told(visit: Visit) -> None:
     """As numbers, and as a bar with a text."""
     text = visit("ana").get("/budget").text
     assert "<b>0.625</b> spent" in text
-    assert "<b>9.375</b> left of ε = 10" in text
+    assert "<b>9.37</b> left of ε = 10" in text
     assert 'aria-label="analyst: ε = 0.625 of 10 spent"' in text
 
 
@@ -85,7 +88,7 @@ def test_the_spent_epsilon_is_told_as_risk(visit: Visit) -> None:
     """ε = 0.625: membership e^.625/(1 + e^.625), a value e^1.25/(1 + e^1.25); all of ε = 10 breaks the usual promises."""
     text = visit("ana").get("/budget").text
     assert "membership 65.14 %, a member&#39;s value 77.73 %" in text
-    assert "more than the ε ≤ 1.0986 of the usual promises" in text
+    assert "more than the ε ≤ 1.09 of the usual promises" in text
     assert "> 99.99" not in text.split("All spent")[0]
 
 
@@ -108,9 +111,9 @@ def test_the_time_of_a_budget_for_all_roles_is_told(visit: Visit) -> None:
 def test_what_a_profile_tells_is_shown(visit: Visit) -> None:
     """Numbers as such, shares in per cent; nothing where the policy has no profile of the role's unit kind."""
     text = visit("tess").get("/budget").text
-    for shown in ("What the profile tells", "number of driver units", ">1,234<", ">57<", "rides.fare", ">0.31 %<"):
+    for shown in ("What the profile says", "number of driver units", ">1,234<", ">57<", "rides.fare", ">0.31 %<"):
         assert shown in text
-    assert "What the profile tells" not in visit("ana").get("/budget").text
+    assert "What the profile says" not in visit("ana").get("/budget").text
 
 
 def test_without_a_connection_the_page_is_there(visit: Visit, server: Server) -> None:
@@ -119,4 +122,14 @@ def test_without_a_connection_the_page_is_there(visit: Visit, server: Server) ->
     server.refusal = Gone()
     text = browser.get("/budget").text
     assert "SELECT tesss" in text
-    assert "What the profile tells" not in text
+    assert "What the profile says" not in text
+
+
+def test_a_demo_says_once_that_its_budgets_are_for_play(server: Server, clock: Clock) -> None:
+    """And no role is marked for what it promises to nobody."""
+    site = Site(POLICY, USERS, server.connect, server, os.urandom, clock, lambda: server.ready, play=True)
+    browser = Browser(TestClient(make_app(site)[0], follow_redirects=False))
+    browser.log_in("olga", "pw-olga")
+    text = browser.get("/budget").text
+    assert text.count("for play") == 1
+    assert 'class="bad"' not in text

@@ -11,7 +11,7 @@ import pytest
 
 from dpsql.plots.samples import samples
 from dpsql.policy.model import Policy
-from dpsql.web.ask import Bounded, bounded_columns
+from dpsql.web.bounded_columns import Bounded, bounded_columns
 from dpsql.web.site import Cells, Gone, Refused
 from dpsql.web.story_file import story_file
 from tests.web.browsing import Browser

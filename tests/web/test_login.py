@@ -175,3 +175,19 @@ def test_full_server_is_told(visit: Visit, server: Server) -> None:
 def test_large_bodies_are_turned_away(visit: Visit) -> None:
     """Before anybody reads them."""
     assert visit("ana").post("/explore/ask", column="x" * 100_000).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["/ask", "/budget", "/login"])
+def test_a_link_from_another_site_logs_nobody_out(visit: Visit, path: str) -> None:
+    """Browsers leave the strict cookie out of such a visit: the page leads here anew, and sets no other in its place."""
+    stranger = visit()
+    stranger.client.headers["sec-fetch-site"] = "cross-site"
+    arriving = stranger.get(path)
+    assert arriving.status_code == 200
+    assert f'href="{path}?here"' in arriving.text
+    assert "set-cookie" not in arriving.headers
+    stranger.client.headers["sec-fetch-site"] = "same-origin"
+    assert stranger.get("/ask").headers["location"] == "/login"
+    ana = visit("ana")
+    ana.client.headers["sec-fetch-site"] = "cross-site"
+    assert ana.get("/ask").status_code == 200

@@ -10,7 +10,7 @@ from dpsql.engines.base import Edition
 from dpsql.errors import InternalError
 from dpsql.gateway.explaining.foreseen import NO_KNOWLEDGE, Knowledge, foreseen_bounds
 from dpsql.gateway.explaining.plan_formats import as_json, as_xml, as_yaml
-from dpsql.gateway.explaining.plan_values import clamped, plan_values
+from dpsql.gateway.explaining.plan_values import PlanValues, clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Privacy
@@ -46,7 +46,7 @@ class Free:
     read_off: Mapping[str, str]
     """By measurement the statement off whose answer it is read."""
     stored: frozenset[str]
-    """The measurements that are stored themselves."""
+    """The measurements that are stored themselves, choices of C among them."""
     instead: tuple[str, ...]
     """Statements whose coarser answers are free."""
 
@@ -56,7 +56,8 @@ class Free:
         free = {part.identity for part in own if part.identity in self.read_off or part.identity in self.stored}
         still = {part.bound_by.identity for part in own if part.bound_by is not None and part.identity not in free}
         searches = {part.bound_by.identity for part in own if part.bound_by is not None} - still
-        return compose(part.cost for part in priced.measurements if part.identity not in free | searches)
+        paid = free | searches | self.stored
+        return compose(part.cost for part in priced.measurements if part.identity not in paid)
 
 
 ALL_TO_PAY = Free({}, frozenset(), ())
@@ -136,14 +137,8 @@ def _lines(priced: PricedPlan, edition: Edition | None, known: Knowledge, *, sta
 
 def _free(priced: PricedPlan, free: Free) -> Iterator[str]:
     """Yield the outputs that are read off paid answers, the price of the others, and the questions that would be free."""
-    for scope in priced.scopes:
-        for place, part in enumerate(scope.parts):
-            if part.identity in free.read_off:
-                outputs = [
-                    i for i, output in enumerate(scope.plan.outputs, 1) if getattr(output, "part", None) == place
-                ]
-                which = ", ".join(map(str, outputs))
-                yield f"Free: output {which} is read off the answer to {' '.join(free.read_off[part.identity].split())}"
+    for outputs, statement in _read_off(priced, free):
+        yield f"Free: output {', '.join(map(str, outputs))} is read off the answer to {statement}"
     if free.read_off or free.stored:
         left = free.left(priced)
         yield f"Left to pay: ε = {show_down(left.epsilon)}{_delta(left.delta)}"
@@ -151,10 +146,21 @@ def _free(priced: PricedPlan, free: Free) -> Iterator[str]:
         yield f"Free instead, by fewer groups: {statement}"
 
 
-def _left(priced: PricedPlan, free: Free) -> Mapping[str, str]:
-    if not (free.read_off or free.stored):
-        return {}
-    return {"Left To Pay": show_down(free.left(priced).epsilon)}
+def _read_off(priced: PricedPlan, free: Free) -> Iterator[tuple[Sequence[int], str]]:
+    """Yield the outputs of each measurement that is read off a paid answer, and the statement of that answer."""
+    for scope in priced.scopes:
+        for place, part in enumerate(scope.parts):
+            if part.identity in free.read_off:
+                outputs = [i for i, o in enumerate(scope.plan.outputs, 1) if getattr(o, "part", None) == place]
+                yield outputs, " ".join(free.read_off[part.identity].split())
+
+
+def _left(priced: PricedPlan, free: Free) -> PlanValues:
+    """Return the same as values: what need not be paid, what is left, and what would be free instead."""
+    read = [{"Outputs": outputs, "Answer": statement} for outputs, statement in _read_off(priced, free)]
+    left = {"Left To Pay": show_down(free.left(priced).epsilon)} if free.read_off or free.stored else {}
+    instead = list(dict.fromkeys(free.instead))
+    return {**left, **({"Read Off": read} if read else {}), **({"Free Instead": instead} if instead else {})}
 
 
 def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:

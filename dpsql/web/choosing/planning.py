@@ -38,15 +38,29 @@ async def plan_of(given: Mapping[str, str], role: Role, client: VisitorClient) -
     people = whole(given, "people", 2, 10**9)
     total = fraction(given, "plan_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
     asked = _questions(given.get("questions", ""))
-    weights, belief = sum(question.weight for question in asked), belief_after(total, people)
+    belief = belief_after(total, people)
     return {
-        "questions": [
-            await _explained(question, total * question.weight / weights, role, client) for question in asked
-        ],
+        "questions": await _shared_out(asked, total, role, client),
         "named": belief.singled_out,
         "guess": belief.membership,
         "valued": belief.value,
     }
+
+
+async def _shared_out(asked: Sequence[_Question], total: Fraction, role: Role, client: VisitorClient) -> Sequence[Json]:
+    """Explain questions at their shares of a total; what is refused, at any share or at its own, takes none."""
+    told = [await _explained(question, total, role, client) for question in asked]
+    while True:
+        taking = [not (each.get("refused") or each.get("outputs") is None) for each in told]
+        weights = sum(question.weight for question, takes in zip(asked, taking, strict=True) if takes)
+        told = [
+            await _explained(question, total * question.weight / weights, role, client)
+            if takes
+            else {**each, "epsilon": None, "capped": None}
+            for question, each, takes in zip(asked, told, taking, strict=True)
+        ]
+        if not any(takes and each.get("refused") for takes, each in zip(taking, told, strict=True)):
+            return told
 
 
 async def _explained(question: _Question, share: Fraction, role: Role, client: VisitorClient) -> Json:
@@ -57,9 +71,9 @@ async def _explained(question: _Question, share: Fraction, role: Role, client: V
     try:
         ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) {question.statement}", f"{float(paid):.12g}")
     except Refused as refused:
-        return {**told, "refused": refused.message, "hint": refused.hint}
+        return {**told, "refused": refused.message, "hint": refused.hint, "outputs": None}
     except ValueError:
-        return {**told, "refused": "this is not one question", "hint": None}
+        return {**told, "refused": "this is not one question", "hint": None, "outputs": None}
     return {**told, "outputs": _outputs(plan)}
 
 

@@ -16,7 +16,9 @@ from dpsql.epsilon.noise.levels import TARGETS
 from dpsql.epsilon.noise.outputs import OutputKind, median_epsilon
 from dpsql.epsilon.noise.searching import USUAL_MEAN, Served, served
 from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role
+from dpsql.web.amounts import DIGITS
 from dpsql.web.curves import Json, short
 from dpsql.web.inputs import BadField, fraction, one_of, share, whole
 from dpsql.web.visible import visible
@@ -109,12 +111,14 @@ def _plan(given: Mapping[str, str]) -> EpsilonPlan:
         raise BadField(
             "period", f"who stays for good is there every {period}: let the budget never renew, or say how long"
         )
-    return EpsilonPlan.of(
-        promises,
-        period,
-        days,
-        fraction(given, "epsilon", LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON) if given.get("epsilon") else None,
-    )
+    if given.get("epsilon"):
+        total = fraction(given, "epsilon", LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON)
+    else:
+        largest = promises.largest()
+        total = down_to_digits(largest, DIGITS) if largest > 0 else largest
+    plan = EpsilonPlan.of(promises, period, days, total)
+    # What was typed stays as it is, unless it is divided.
+    return plan if plan.periods == 1 else replace(plan, each=down_to_digits(plan.each, DIGITS))
 
 
 def _question(given: Mapping[str, str], people: int) -> _Question:

@@ -51,7 +51,9 @@ export class Chart {
   draw(spec) {
     if (!spec) return;
     this.spec = spec;
-    this.width = Math.max(this.box.clientWidth - EDGE.left - EDGE.right, 40);
+    const names = (spec.marks ?? []).filter(({ x, text }) => x === undefined && text).map(({ text }) => text.length);
+    this.right = Math.max(EDGE.right, ...names.map((letters) => 12 + 7 * letters));
+    this.width = Math.max(this.box.clientWidth - EDGE.left - this.right, 40);
     this.height = Math.max(this.box.clientHeight - EDGE.top - EDGE.bottom, 40);
     this.svg.replaceChildren();
     this.svg.setAttribute("aria-label", spec.label);
@@ -64,7 +66,7 @@ export class Chart {
     for (const line of spec.lines) {
       put(this.plane, "path", { class: `line ${line.kind}`, d: this.path(line), "data-name": line.name });
     }
-    (spec.marks ?? []).forEach((mark, place) => this.label(mark, place));
+    this.labels(spec.marks ?? []);
     this.cross = put(this.plane, "path", { class: "cross" });
   }
 
@@ -112,15 +114,17 @@ export class Chart {
     put(this.plane, "path", { class: `mark ${kind}`, d });
   }
 
-  label({ x, y, text }, place) {
-    if (!text) return;
-    if (x === undefined) {
-      put(this.plane, "text", { class: "over", x: 6, y: this.down(y) - 5 }, text);
-      return;
+  /** Names of marks stand outside of the plane, where no curve is: of levels beside it, of places above it. */
+  labels(marks) {
+    let last = -Infinity;
+    const levels = marks.filter(({ x, text }) => x === undefined && text).sort((a, b) => b.y - a.y);
+    for (const { y, text } of levels) {
+      last = Math.max(this.down(y) + 4, last + 14);
+      put(this.plane, "text", { class: "over", x: this.width + 6, y: last }, text);
     }
-    const right = this.left(x) > this.width * 0.6;
-    const position = { x: this.left(x) + (right ? -6 : 6), y: this.height - 10 - 16 * (place % 3), "text-anchor": right ? "end" : "start" };
-    put(this.plane, "text", { class: "over", ...position }, text);
+    for (const { x, text } of marks.filter(({ x: at, text: name }) => at !== undefined && name)) {
+      put(this.plane, "text", { class: "over", x: Math.min(Math.max(this.left(x), 60), this.width), y: -7, "text-anchor": "middle" }, text);
+    }
   }
 
   /** Show the values at a share of the width; null hides them. */

@@ -1,7 +1,7 @@
 // The page Choose: every number comes from the server, which uses the very formulas of `dpsql epsilon`.
 
 import { Chart } from "./chart.js";
-import { ask, blank, cells, complain, get, latest, percent, say, show, slide } from "./dom.js";
+import { ask, blank, cells, complain, down, get, latest, percent, say, show, slide } from "./dom.js";
 
 const ruleChart = new Chart(get("rule-chart"));
 const studyChart = new Chart(get("study-chart"));
@@ -12,6 +12,8 @@ const BELIEFS = [["named", "naming"], ["guess", "membership"], ["valued", "value
 
 const value = (id) => get(id).value;
 const checked = (name) => [...document.querySelectorAll(`input[name=${name}]:checked`)].map((box) => box.value);
+const NAMES = { naming: "re-identification", membership: "membership", value: "attribute" };
+const named = (promise) => NAMES[promise] ?? promise;
 const words = (names) => names.join(names.length > 2 ? ", " : " and ");
 
 function curves(chart, answer, lines, marks, label, high = 1) {
@@ -20,7 +22,7 @@ function curves(chart, answer, lines, marks, label, high = 1) {
     x: { low: 0, high: answer.x.at(-1), title: "ε" },
     y: { ...probability, high },
     lines: lines.map(([name, kind, key]) => ({ name, kind, x: answer.x, y: answer[key] })),
-    marks: [...marks, { x: answer.epsilon, kind: "chosen", text: `ε = ${show(answer.epsilon, 4)}` }],
+    marks: [...marks, { x: answer.epsilon, kind: "chosen", text: `ε = ${show(answer.epsilon)}` }],
   });
 }
 
@@ -59,24 +61,24 @@ function largest(epsilon) {
 function ruled(answer) {
   judged(answer);
   ranked(answer.epsilon);
-  get("plan_epsilon").placeholder = show(answer.epsilon, 5);
+  get("plan_epsilon").placeholder = show(answer.epsilon);
   const often = answer.periods > 1;
   const period = get("period").value;
   say("each", answer.each);
   say("each-label", often ? `ε of the role’s budget, each ${period}` : "ε of the role’s budget");
-  say("each-note", often ? `${show(answer.epsilon, 5)} ÷ ${answer.periods}: a stay touches up to ${answer.periods} ${period}s` : "for good, it does not renew");
+  say("each-note", often ? `${show(answer.epsilon)} ÷ ${answer.periods}: a stay touches up to ${answer.periods} ${period}s` : "for good, it does not renew");
   for (const [id, promise] of BELIEFS) {
     say(id, percent(answer[id]));
     get(id).className = answer.epsilon <= answer.limits[promise] ? "good" : "bad";
     const binds = answer.binding.includes(promise) ? ", this one binds" : "";
-    say(`${id}-note`, `promise ${percent(answer.needs[promise])}: ε ≤ ${show(answer.limits[promise], 5)}${binds}`);
+    say(`${id}-note`, `promise ${percent(answer.needs[promise])}: ε ≤ ${down(answer.limits[promise])}${binds}`);
   }
   say("yaml", answer.yaml ?? "Nothing to copy: this ε breaks a promise.");
   get("copy").disabled = !answer.yaml;
   curves(ruleChart, answer,
     [["named", "private", "naming"], ["membership", "second", "membership"], ["value", "third", "value"]],
-    Object.entries(answer.needs).map(([text, y]) => ({ y, kind: "need", text })),
-    `Risk by ε: at ε = ${show(answer.epsilon, 4)} one person is named with ${percent(answer.named)}, a guess of membership becomes ${percent(answer.guess)}, of a value ${percent(answer.valued)}`);
+    Object.entries(answer.needs).map(([promise, y]) => ({ y, kind: "need", text: named(promise) })),
+    `Risk by ε: at ε = ${show(answer.epsilon)} re-identification succeeds with ${percent(answer.named)}, membership inference with ${percent(answer.guess)}, attribute inference with ${percent(answer.valued)}`);
   milestones(answer, often, period);
   quality(answer, often, period);
   get("roles").tBodies[0].replaceChildren(...answer.roles.map(standing));
@@ -84,18 +86,18 @@ function ruled(answer) {
 
 function judged(answer) {
   const stay = get("stay_unit").value === "good" ? "for good" : `for ${value("stay")} ${value("stay_unit")}`;
-  const people = answer.binding.includes("naming") ? "" : ` People do not decide here: naming alone would allow ε = ${show(answer.limits.naming, 5)}.`;
+  const people = answer.binding.includes("naming") ? "" : `; re-identification alone would allow ε = ${down(answer.limits.naming)}`;
   get("verdict").className = `verdict ${answer.keeps ? "good" : "bad"}`;
   const broken = Object.keys(answer.limits).filter((promise) => answer.epsilon > answer.limits[promise]);
   say("verdict", answer.keeps
-    ? `Keeps all three promises to somebody who is there ${stay}. What binds: ${words(answer.binding)}.${people}`
-    : `Too much: it breaks ${words(broken)} for somebody who is there ${stay}. The largest that fits is ${show(answer.largest, 5)}.`);
+    ? `Keeps all three promises to somebody who is there ${stay}. Limited by ${words(answer.binding.map(named))}${people}.`
+    : `Too much: it breaks the promise of ${words(broken.map(named))} for somebody who is there ${stay}. The largest that fits is ${down(answer.largest)}.`);
 }
 
 function milestones(answer, often, period) {
   get("milestones").tBodies[0].replaceChildren(...answer.milestones.map((row) => {
     const stay = !often ? "all of it" : row.periods === answer.periods ? `${row.periods} ${period}s: the stay` : row.periods > answer.periods ? `${row.periods}: twice the stay` : row.periods;
-    const made = cells(get("milestones"), [stay, show(row.spent, 5), percent(row.named), percent(row.guess), percent(row.valued)]);
+    const made = cells(get("milestones"), [stay, show(row.spent), percent(row.named), percent(row.guess), percent(row.valued)]);
     made.className = row.kept ? "" : "bad";
     return made;
   }));
@@ -119,9 +121,9 @@ function quality(answer, often, period) {
 
 function standing(role) {
   const often = role.by_dataset ? "the data set’s own budget" : role.periods === null ? "without end" : role.periods > 1 ? `${role.periods} renewals` : "once";
-  const verdict = role.kept ? "kept" : `broken: ${words(role.broken)}`;
-  const row = cells(get("roles"), [role.name, role.budget, role.periods === null && !role.by_dataset ? `∞ (${often})` : `${show(role.spent, 5)} (${often})`, percent(role.named), percent(role.guess), percent(role.valued), verdict]);
-  row.lastChild.className = role.kept ? "good" : "bad";
+  const verdict = role.kept ? "kept" : "play" in get("roles").dataset ? "for play" : `broken: ${words(role.broken.map(named))}`;
+  const row = cells(get("roles"), [role.name, role.budget, role.periods === null && !role.by_dataset ? `∞ (${often})` : `${show(role.spent)} (${often})`, percent(role.named), percent(role.guess), percent(role.valued), verdict]);
+  row.lastChild.className = role.kept ? "good" : "play" in get("roles").dataset ? "" : "bad";
   return row;
 }
 
@@ -144,7 +146,7 @@ const study = latest(async () => {
 /** All groups of people in one figure: the same axes, a colour each, the upper bound dashed. */
 function studied(answer) {
   get("bounds").tBodies[0].replaceChildren(...answer.universes.map((one) => {
-    const made = cells(get("bounds"), [one.name, percent(one.tight_now), show(one.epsilon_tight, 6), percent(one.upper_now), show(one.epsilon_upper, 6), show(one.noise_sensitivity, 4), show(one.world_sensitivity, 4)]);
+    const made = cells(get("bounds"), [one.name, percent(one.tight_now), down(one.epsilon_tight), percent(one.upper_now), down(one.epsilon_upper), show(one.noise_sensitivity, 4), show(one.world_sensitivity, 4)]);
     made.className = one.tight_now <= answer.requirement ? "" : "bad";
     return made;
   }));
@@ -157,7 +159,7 @@ function studied(answer) {
     x: { low: 0, high: answer.x.at(-1), title: "ε" },
     y: { ...probability, high: Math.min(1, 1.2 * Math.max(answer.requirement, ...answer.universes.flatMap((one) => one.upper))) },
     lines,
-    marks: [{ y: answer.requirement, kind: "need", text: "requirement" }, { x: answer.epsilon, kind: "chosen", text: `ε = ${show(answer.epsilon, 4)}` }],
+    marks: [{ y: answer.requirement, kind: "need", text: "requirement" }, { x: answer.epsilon, kind: "chosen", text: `ε = ${show(answer.epsilon)}` }],
   });
   get("study-legend").replaceChildren(...[...lines, { name: "requirement", kind: null }].map(({ name, kind }) => {
     const item = document.createElement("li");
@@ -189,7 +191,7 @@ function believed(one) {
 /** The chosen ε in its place among those that others have published. */
 function ranked(epsilon) {
   const mine = get("mine");
-  say("mine-epsilon", show(epsilon, 4));
+  say("mine-epsilon", show(epsilon));
   const after = [...mine.parentNode.querySelectorAll("[data-epsilon]")].find((row) => Number(row.dataset.epsilon) >= epsilon);
   mine.parentNode.insertBefore(mine, after ?? null);
 }
@@ -210,10 +212,10 @@ async function planned() {
   try {
     const answer = await ask("/choose/plan", { questions: value("questions"), plan_epsilon: value("plan_epsilon") || value("epsilon"), people: value("people") }, { post: true });
     complain(["planning"], null);
-    say("planned-risk", `All of them: a 50/50 guess of membership becomes at most ${percent(answer.guess)}, of a value ${percent(answer.valued)}; one of all is named with at most ${percent(answer.named)}.`);
+    say("planned-risk", `All of them: membership inference succeeds with at most ${percent(answer.guess)}, attribute inference with ${percent(answer.valued)}, re-identification with ${percent(answer.named)}.`);
     get("planned").hidden = false;
     get("planned").tBodies[0].replaceChildren(...answer.questions.map((one) => {
-      const made = cells(get("planned"), [one.statement, one.capped ? `${one.epsilon}; your role pays ${one.capped} at most` : one.epsilon, errs(one)]);
+      const made = cells(get("planned"), [one.statement, one.epsilon === null ? "none" : one.capped ? `${show(Number(one.epsilon))}; your role pays ${show(Number(one.capped))} at most` : show(Number(one.epsilon)), errs(one)]);
       made.className = one.refused ? "bad" : "";
       return made;
     }));
@@ -233,7 +235,7 @@ function errs({ refused, hint, outputs, capped }) {
     const share = relative === null ? "" : `, about ${show(100 * relative, 2)} %`;
     return `${name}: ± ${margins.map((margin) => show(margin)).join(" to ")}${unit && ` ${unit.replace(/,$/, "")}`}${share}${given && ` (for ${given})`}`;
   });
-  return `${each.join("; ")}${capped ? `, at ε = ${capped}` : ""}`;
+  return `${each.join("; ")}${capped ? `, at ε = ${show(Number(capped))}` : ""}`;
 }
 
 /** Fill in what was asked in the last month; a comment at a statement's end must not swallow the semicolon. */

@@ -14,6 +14,13 @@ export function show(value, digits = 3) {
   return value.toLocaleString("en", { maximumFractionDigits: Math.min(places, 9) });
 }
 
+/** A limit of ε with three digits, rounded down so that it still keeps what it is the limit of. */
+export function down(value) {
+  if (value === null || value === undefined || value <= 0) return show(value);
+  const step = 10 ** (Math.floor(Math.log10(value)) - 2);
+  return show(Number((Math.floor(value / step + 1e-9) * step).toPrecision(3)));
+}
+
 /** A probability: no answer makes anything certain, so none is called 100 %. */
 export function percent(share) {
   if (share === 0) return "0 %";
@@ -56,7 +63,7 @@ export async function ask(path, fields, { post = false } = {}) {
   return answer;
 }
 
-/** Say what is wrong in the form that has the field, or in the first of these forms; null takes it back. */
+/** Say what is wrong at the field, or at the end of the first of these forms where it is of no field; null takes it back. */
 export function complain(forms, error) {
   const wrong = error?.field ? get(error.field) ?? document.querySelector(`[name=${CSS.escape(error.field)}]`) : null;
   const place = forms.includes(wrong?.form?.id) ? wrong.form.id : forms[0];
@@ -64,9 +71,16 @@ export function complain(forms, error) {
     const alert = get(`${form}-error`);
     alert.hidden = !error || form !== place;
     alert.textContent = alert.hidden ? "" : error.message;
-    for (const field of get(form).querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+    for (const field of get(form).querySelectorAll("[aria-invalid]")) {
+      field.removeAttribute("aria-invalid");
+      field.removeAttribute("aria-describedby");
+    }
+    const home = form === place && wrong?.form?.id === form ? wrong.closest(".field, .row > label") : null;
+    if (home) home.after(alert);
+    else if (!alert.hidden) get(form).append(alert);
   }
   wrong?.setAttribute("aria-invalid", "true");
+  wrong?.setAttribute("aria-describedby", `${place}-error`);
 }
 
 /** Run `work` now, or once more after the run that is under way: however fast a slider moves, the last value is drawn. */

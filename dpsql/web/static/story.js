@@ -35,7 +35,7 @@ function tail(counts) {
   return counts.findIndex((count) => (sum += count) >= 0.97 * all);
 }
 
-/** All that follows from the choices: counts without and with the one person, what is told, and the scale of its noise. */
+/** All that follows from the choices: counts without and with the one person, what is released, and the scale of its noise. */
 export function facts(state, data) {
   const sample = data.samples.find(({ name }) => name === state.sample);
   const size = Math.min(state.size, sample.sizes.length - 1);
@@ -111,7 +111,7 @@ function worlds(f) {
   const [ours, other] = [curve(lacking + rows), curve(lacking)];
   const seen = f.answers[0][f.marked];
   return {
-    x: { low, high, title: "count that is told of the marked bucket" },
+    x: { low, high, title: "released count of the marked bucket" },
     y: { low: 0, high: 1.15, title: "how likely (1: the likeliest answer)" },
     key: `worlds ${low} ${high}`,
     notes: [],
@@ -138,7 +138,7 @@ function noisy(f) {
   return {
     ...axes(f),
     ...noted(f),
-    label: `${f.sample.title}: ${f.state.average ? `the average of ${many(f.answers.length, "answer")}` : "what is told"}, usually ${show(typicalError(f.scale), 2)} rows off in each bucket`,
+    label: `${f.sample.title}: ${f.state.average ? `the average of ${many(f.answers.length, "answer")}` : "what is released"}, usually ${show(typicalError(f.scale), 2)} rows off in each bucket`,
     layers: [
       whose(f),
       { type: "band", kind: "band", ends: [f.truth.map((count) => count - half), f.truth.map((count) => count + half)] },
@@ -146,7 +146,7 @@ function noisy(f) {
       ghosts(f, (answer) => ({ step: true, values: answer })),
       { type: "steps", kind: "line raw", values: f.truth },
     ],
-    legend: [["bars told", f.state.average ? "average of all answers" : "told"], ["line raw", "truth"], ["band", "95 of 100"], ...(f.answers.length > 1 ? [["ghosts", "earlier answers"]] : [])],
+    legend: [["bars told", f.state.average ? "average of all answers" : "released (noisy)"], ["line raw", "truth"], ["band", "95 of 100"], ...(f.answers.length > 1 ? [["ghosts", "earlier answers"]] : [])],
   };
 }
 
@@ -166,7 +166,7 @@ function smoothed(f) {
       { ...raw, kind: "line raw" },
       { ...told, kind: "line private" },
     ],
-    legend: [["line private", "told, smoothed"], ["line raw", "truth, smoothed"], ["bars told faint", "told"], ...(f.answers.length > 1 ? [["ghosts", "earlier answers"]] : [])],
+    legend: [["line private", "smoothed"], ["line raw", "truth, smoothed"], ["bars told faint", "released (noisy)"], ...(f.answers.length > 1 ? [["ghosts", "earlier answers"]] : [])],
   };
 }
 
@@ -234,5 +234,5 @@ export function reading(f) {
   const off = told - truth;
   const usual = deviation(f.scale, to - from + 1) / (f.state.average ? Math.sqrt(f.answers.length) : 1);
   const share = truth ? ` (${show((100 * Math.abs(off)) / truth, 2)} %)` : "";
-  return `${edge(from)} to ${edge(to + 1)}: raw ${show(truth, 6)}, told ${show(told, 6)}, error ${off > 0 ? "+" : off < 0 ? "−" : ""}${show(Math.abs(off), 4)}${share}; at least two of three such errors are within ± ${show(usual, 2)}`;
+  return `${edge(from)} to ${edge(to + 1)}: raw ${show(truth, 6)}, released ${show(told, 6)}, error ${off > 0 ? "+" : off < 0 ? "−" : ""}${show(Math.abs(off), 4)}${share}; at least two of three such errors are within ± ${show(usual, 2)}`;
 }

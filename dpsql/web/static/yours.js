@@ -2,7 +2,7 @@
 
 import { ask, get, say, show } from "./dom.js";
 import { deviation } from "./noise.js";
-import { through } from "./story.js";
+import { through, within95 } from "./story.js";
 
 const EMPTY = "nothing is asked yet";
 
@@ -19,6 +19,7 @@ export class Yours {
       say("after", "");
       this.changed();
     });
+    get("line").addEventListener("input", () => this.redraw());
     get("asking").addEventListener("submit", (event) => {
       event.preventDefault();
       this.buy();
@@ -106,20 +107,26 @@ export class Yours {
     const answer = this.shown(state);
     const { low, high } = answer ?? this.about ?? { low: 0, high: 1 };
     const counts = answer?.counts ?? [];
-    const top = 1.2 * Math.max(1, ...counts);
+    const half = answer ? within95(answer.scale) : 0;
+    const top = 1.1 * Math.max(1, ...counts.map((count) => count + half));
+    const line = answer && get("line").checked;
     const total = counts.reduce((all, count) => all + count, 0);
     return {
-      key: `yours ${this.column} ${low} ${high} ${answer ? state.epsilon : ""}`,
+      key: `yours ${this.column} ${low} ${high} ${answer ? `${state.epsilon} ${top}` : ""}`,
       x: { low, high, title: this.column },
-      y: { low: Math.min(0, ...counts), high: top, title: answer ? "rows in a bucket" : "", bare: !answer },
+      y: { low: Math.min(0, ...counts.map((count) => count - half)), high: top, title: answer ? "rows in a bucket" : "", bare: !answer },
       buckets: counts.length || null,
       range: state.range,
       notes: answer ? [] : [{ at: low, text: EMPTY }],
-      label: answer ? `${this.column}: what was told, at ε = ${answer.epsilon}` : EMPTY,
+      label: answer ? `${this.column}: released counts with noise, at ε = ${answer.epsilon}; each is within ± ${half} of the truth with 95 %` : EMPTY,
       layers: answer
-        ? [{ type: "bars", kind: "bars told faint", values: counts }, { ...through(counts, data.smoothings[state.smoothing], Math.max(total, 0)), kind: "line private" }]
+        ? [
+          { type: "bars", kind: "bars told", values: counts },
+          { type: "band", kind: "band", ends: [counts.map((count) => count - half), counts.map((count) => count + half)] },
+          ...(line ? [{ ...through(counts, data.smoothings[state.smoothing], Math.max(total, 0)), kind: "line private" }] : []),
+        ]
         : [],
-      legend: answer ? [["line private", "told, smoothed"], ["bars told faint", "told"]] : [],
+      legend: answer ? [["bars told", "released (noisy)"], ["band", "holds the truth with 95 %"], ...(line ? [["line private", "smoothed"]] : [])] : [],
     };
   }
 
@@ -129,6 +136,6 @@ export class Yours {
     const [from, to] = [Math.min(...state.range), Math.max(...state.range)];
     const edge = (bucket) => show(answer.low + (bucket / answer.counts.length) * (answer.high - answer.low), 4);
     const told = answer.counts.slice(from, to + 1).reduce((all, count) => all + count, 0);
-    return `${edge(from)} to ${edge(to + 1)}: told ${show(told, 6)}; at least two of three such errors are within ± ${show(deviation(answer.scale, to - from + 1), 2)}`;
+    return `${edge(from)} to ${edge(to + 1)}: released ${show(told, 6)}; at least two of three such errors are within ± ${show(deviation(answer.scale, to - from + 1), 2)}`;
   }
 }

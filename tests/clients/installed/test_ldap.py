@@ -155,7 +155,7 @@ def _entered(asking: Asking, user: str, password: str) -> str:
 
 def test_the_pages_ask_the_directory_too(asking: Asking) -> None:
     """By the same log-in."""
-    assert _entered(asking, "ana", PEOPLE["ana"]) == "/explore"
+    assert _entered(asking, "ana", PEOPLE["ana"]) == "/ask"
     assert "do not belong together" in _entered(asking, "ana", "something else")
     assert "do not belong together" in _entered(asking, "mallory", "something else")
 

@@ -411,3 +411,22 @@ def test_explain_says_what_is_free(engine: Memory, new_client: NewClient) -> Non
     by_day = lines("SELECT date_trunc('day', pickup_ts), count(*) FROM trips GROUP BY 1")
     assert [line for line in by_day if line.startswith("Free instead, by fewer groups: SELECT date_trunc('week'")]
     assert client.charges == 1
+
+
+def test_explain_says_what_is_free_to_programs(engine: Memory, new_client: NewClient) -> None:
+    """As values of FORMAT JSON: the outputs by number, the statement of the answer, and what would be free instead."""
+    client = new_client(engine)
+    week = "SELECT date_trunc('week', pickup_ts), count(*) FROM trips GROUP BY 1"
+    client.ask(week, Settings(epsilon="1"))
+
+    def plan(sql: str) -> dict[str, object]:
+        ((value,),) = client.ask(f"EXPLAIN (FORMAT JSON) {sql}", Settings(epsilon="1")).rows
+        assert isinstance(value, list)
+        return dict(value[0]["Plan"])
+
+    whole = plan("SELECT count(*), median(fare) FROM trips")
+    assert (whole["Read Off"], whole["Left To Pay"]) == ([{"Outputs": [1], "Answer": week}], "0.5")
+    assert "Free Instead" not in whole
+    by_day = plan("SELECT date_trunc('day', pickup_ts), count(*) FROM trips GROUP BY 1")
+    assert "Read Off" not in by_day
+    assert str(by_day["Free Instead"]).startswith("[\"SELECT date_trunc('week'")

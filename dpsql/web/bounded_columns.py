@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.policy.model import Policy
-from dpsql.web.site import Cells, VisitorClient
+from dpsql.web.site import Cells, RowsClient
 
 _BUCKETS = 100
 _WHOLE = frozenset({"smallint", "integer", "bigint"})
@@ -58,7 +58,7 @@ class Bounded:
         return counts
 
 
-async def bounded_columns(client: VisitorClient, policy: Policy) -> tuple[Bounded, ...]:
+async def bounded_columns(client: RowsClient, policy: Policy) -> tuple[Bounded, ...]:
     """Return the columns that the visitor may ask about, read from `dpsql.columns` over their own connection."""
     rows = [tuple(map(str, row)) for row in await client.rows(_DECLARED)]
     tables = {name for name, table in policy.tables.items() if not table.public}
