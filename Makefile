@@ -124,7 +124,7 @@ test-clients: $(VENV)/ok $(DRIVERS)/ok
 	$(VENV)/bin/uv pip install --quiet --python $(PGADMIN)/bin/python 'pgadmin4>=9'
 	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) PGADMIN=$(PGADMIN) $(PYTEST) $(PARALLEL) -m clients tests/clients/installed
 
-# What people look at data with, each where it disturbs nothing: several minutes.
+# What people look at data with, and the compilers of semantic layers, each where it disturbs nothing: several minutes.
 TOOLS = $(VENV)/tools
 OF_R = r-base-core r-cran-dbplyr r-cran-rpostgresql r-cran-jsonlite
 test-tools: $(VENV)/ok
@@ -137,12 +137,14 @@ test-tools: $(VENV)/ok
 	  cd $(TOOLS)/evidence && npm install --silent --no-audit --no-fund
 	mkdir -p $(TOOLS)/prisma && cp tests/clients/drivers/tools/prisma.json $(TOOLS)/prisma/package.json && \
 	  cd $(TOOLS)/prisma && npm install --silent --no-audit --no-fund --ignore-scripts
+	mkdir -p $(TOOLS)/cube && cp tests/clients/drivers/tools/cube.json $(TOOLS)/cube/package.json && \
+	  cd $(TOOLS)/cube && npm install --silent --no-audit --no-fund --ignore-scripts
 	for needs in tests/clients/drivers/tools/needs/*.txt; do \
 	  place=$(TOOLS)/$$(basename $$needs .txt); \
 	  test -x $$place/bin/python || $(PYTHON) -m venv --without-pip $$place || exit 1; \
 	  $(VENV)/bin/uv pip install --quiet --python $$place/bin/python -r $$needs || exit 1; \
 	done
-	TOOLS=$(TOOLS) $(PYTEST) $(PARALLEL) -m tools tests/clients/tools
+	TOOLS=$(TOOLS) $(PYTEST) $(PARALLEL) -m tools tests/clients/tools tests/lists
 
 # Apache Superset and a browser to look at it with, each where it disturbs nothing; for Python 3.11.
 SUPERSET = $(VENV)/superset

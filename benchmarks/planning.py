@@ -118,11 +118,12 @@ def _least(rounds: Sequence[Milliseconds]) -> Milliseconds:
 def _planned(gateway: Gateway, client: Client, sql: str) -> tuple[Milliseconds, Milliseconds, Milliseconds]:
     """Return the milliseconds for a text, for the same again, and for it with another constant."""
     changed = _CONSTANT.sub(lambda match: f"{match[1]}{int(match[2]) + 1}", sql)
-    first, again, another = (_timed(gateway, client, text) for text in (sql, sql, changed))
+    first, again, another = (timed(gateway, client, text) for text in (sql, sql, changed))
     return first, again, another
 
 
-def _timed(gateway: Gateway, client: Client, sql: str) -> Milliseconds:
+def timed(gateway: Gateway, client: Client, sql: str) -> Milliseconds:
+    """Return what it takes to plan a statement."""
     begun = _now()
     question = gateway.examine(sql, client.asker)
     examined = _now()

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,9 +16,11 @@ from dpsql.question import Asker
 from tests.docs.pages import ROOT
 from tests.lists.hits import hits
 from tests.lists.retail import retail
+from tests.lists.rides import rides
 from tests.support.fix_world import Client, World, noon, running
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_ledger
+from tests.support.records import Row
 from tests.support.served import Served
 
 _CONFIG = """\
@@ -46,6 +48,19 @@ budget:
   customer: {epsilon: 1e30, delta: 0.5}
 roles:
   tpcds: {protects: customer, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
+users: {}
+"""
+
+_RIDES = """\
+dataset: rides
+engine: {kind: duckdb, database: unused.duckdb}
+schemas: schemas
+listen: {host: 127.0.0.1, port: 5439}
+ledger: sqlite:///unused.db
+budget:
+  rider: {epsilon: 1e30, delta: 0.5}
+roles:
+  layers: {protects: rider, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
 users: {}
 """
 
@@ -127,12 +142,22 @@ def _asking(world: World, users: Mapping[str, str], engines: Mapping[str, Memory
 
 def retail_lists(directory: Path) -> Iterator[Lists]:
     """Yield clients of TPC-DS on both engines, for whom nothing is noisy."""
-    policy, rows = read_policy(directory, "tpcds", _RETAIL), retail()
+    policy = read_policy(directory, "tpcds", _RETAIL)
+    yield from _of_rows(policy, retail(), {"tom": "tpcds"})
+
+
+def rides_lists(directory: Path) -> Iterator[Lists]:
+    """Yield clients of what semantic layers ask about on both engines, for whom nothing is noisy."""
+    policy = read_policy(directory, "semantic", _RIDES)
+    yield from _of_rows(policy, rides(), {"tom": "layers"})
+
+
+def _of_rows(policy: Policy, rows: Mapping[str, Sequence[Row]], users: Mapping[str, str]) -> Iterator[Lists]:
     memory = Memory(policy, public=rows, types=_types(policy))
-    with running(policy, {"tom": "tpcds"}, memory) as world:
-        served = Served(world, "retail_records", rows)
+    with running(policy, users, memory) as world:
+        served = Served(world, f"{policy.dataset}_records", rows)
         served.execute("ANALYZE")
-        yield from _asking(world, {"tom": "tpcds"}, {"duckdb": memory, "postgres": served})
+        yield from _asking(world, users, {"duckdb": memory, "postgres": served})
 
 
 @pytest.fixture(scope="session")
@@ -151,3 +176,9 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
 def sales(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
     """A few thousand sales to a few hundred customers, and all that TPC-DS has around them."""
     yield from retail_lists(tmp_path_factory.mktemp("retail"))
+
+
+@pytest.fixture(scope="session")
+def ridden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
+    """A few thousand trips of a few hundred riders, and all that a semantic model has around them."""
+    yield from rides_lists(tmp_path_factory.mktemp("rides"))

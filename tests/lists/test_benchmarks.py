@@ -8,12 +8,12 @@ from decimal import Decimal
 
 import pytest
 
-from dpsql.errors import DpsqlError
 from dpsql.question import Settings
 from tests.lists.conftest import Lists
 from tests.lists.statements import counted, load, verdicts
+from tests.lists.verdict_page import verdict_of
 from tests.support.fix_engines import ENGINES
-from tests.support.fix_world import Client, fetched
+from tests.support.fix_world import fetched
 from tests.support.samples import in_one_way
 
 BENCHMARKS: Mapping[str, Mapping[int, str]] = {"tpch": load("tpch"), "clickbench": load("clickbench")}
@@ -28,17 +28,6 @@ SINGLE = {("clickbench", 31), ("clickbench", 32)}
 """The groups of these are single rows: none is shown."""
 LATER = {("clickbench", 42)}
 """Tried by `make test-all` only: its 44,640 groups take their time."""
-
-
-def verdict(sql: str, client: Client) -> str:
-    """Return what becomes of a statement before the engine is asked."""
-    if client.gateway.examine(sql, client.asker) is None:
-        return "public"
-    try:
-        client.ask(f"EXPLAIN {sql}")
-    except DpsqlError as refusal:
-        return str(refusal.because)
-    return "answered"
 
 
 def test_the_page_has_all_statements() -> None:
@@ -56,7 +45,7 @@ def test_the_page_has_all_statements() -> None:
 @pytest.mark.parametrize(("name", "number"), EVERY)
 def test_verdicts_are_those_of_the_page(name: str, number: int, small: Lists) -> None:
     """Each is answered, passed on, or refused by the rule that the page names."""
-    assert verdict(BENCHMARKS[name][number], small.clients["duckdb", name]) == VERDICTS[name][number]
+    assert verdict_of(BENCHMARKS[name][number], small.clients["duckdb", name]) == VERDICTS[name][number]
 
 
 def agrees(name: str, number: int, engine: str, lists: Lists) -> None:

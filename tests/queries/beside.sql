@@ -85,7 +85,7 @@ FROM generate_series('2019-03-05'::timestamp, '2019-03-12', '1 day') AS d;
 
 -- days without rides, of whose fares nothing is missing
 --> answered, 1 measurement
-SELECT d, sum(coalesce(fare, 0)), sum(CASE WHEN payment_type = 'cash' THEN 1 ELSE 0 END), count(fare) FILTER (WHERE tip > 2)
+SELECT d, sum(coalesce(passenger_count, 0)), sum(CASE WHEN payment_type = 'cash' THEN 1 ELSE 0 END), count(fare) FILTER (WHERE tip > 2)
 FROM generate_series('2019-02-20'::timestamp, '2019-03-10', '1 day') AS d LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
 
 -- days without rides, with margins

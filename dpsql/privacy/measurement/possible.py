@@ -14,7 +14,7 @@ from dpsql.errors import MissingBounds, Unsupported
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.rewrite.analysis.keys import listed_values
 from dpsql.rewrite.functions.table import step_of
-from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.ir.expr import Expr, Ref
 from dpsql.rewrite.ir.facts import Env
 
 _MOST = 2**14
@@ -31,7 +31,13 @@ class Possible:
 
     @classmethod
     def of(cls, expr: Expr, env: Env) -> "Possible | None":
-        """Return the values of an expression; None where nothing is known of them."""
+        """Return the values of an expression; None where nothing is known of them.
+
+        A column whose values are not declared has all multiples of its step: to list 15,001 of them takes 80 ms.
+        """
+        step = step_of(expr) if expr.type.is_number else None
+        if isinstance(expr, Ref) and step and env[expr].values is None:
+            return cls(step=step)
         try:
             values = {Fraction(value) for value in listed_values(expr, env, _MOST) if value is not None}
         except (MissingBounds, Unsupported):
