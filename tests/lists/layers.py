@@ -23,9 +23,10 @@ _WHY = {
     "key-is-unit": _BY_ONE,
     "rows-of-protected-table": "rows",
     "join-on-key": "a calendar of five years is joined by a range of days, or by the day of a time",
+    "join-without-equation": "running totals for each day of a calendar of five years",
     "join-plain-table": "what is joined has a join in it, or a column that is computed",
     "subquery-by-unit": "each rider's trips, with the rider's number from the table that is joined",
-    "window-as-key": "conversions: each trip with the last visit before it, by a window and `DISTINCT`",
+    "constant-not-pure": "conversions: each trip with the last visit before it; random texts tell rows apart",
 }
 
 
