@@ -27,7 +27,7 @@ from dpsql.policy.model import Column, JsonPath, SqlType
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
-from tests.clients.installed.mariadb import MariaDb, mariadb
+from tests.clients.installed.mariadb import PASSWORD, READER, MariaDb, mariadb
 from tests.engines.copies import column, copying, table
 from tests.engines.nasty import DECLARED, Engines, compared
 from tests.support.dialects import DUCKDB, POSTGRES
@@ -431,3 +431,43 @@ def test_memory_is_bounded(fresh: MariaDb, tmp_path: Path) -> None:
         )  # fmt: skip
         most.append(int(done.stdout.split()[-1]) / 1024)
     assert most[1] < most[0] + 80, most
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a directory with a certificate of this machine's, and its key."""
+    directory = tmp_path_factory.mktemp("certificate")
+    subprocess.run(  # noqa: S603
+        [  # noqa: S607
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=db",
+            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", directory / "key.pem", "-out", directory / "ca.pem",
+        ],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    directory.chmod(0o755)
+    for file in directory.iterdir():
+        file.chmod(0o644)
+    return directory
+
+
+def test_records_come_encrypted_or_not_at_all(certificate: Path, tmp_path: Path) -> None:
+    """An account that must use TLS reads by the server's certificate, and not without it, nor by another one."""
+    given = [f"--ssl-cert={certificate / 'ca.pem'}", f"--ssl-key={certificate / 'key.pem'}"]
+    with mariadb(*given) as server:
+        _many(server, tmp_path / "first", 10)
+        server.do(f"ALTER USER {READER}@'%' REQUIRE SSL")
+        trusted = copying(tmp_path / "trusted", CopiedDatabase(server.url(more=f"?ssl_ca={certificate / 'ca.pem'}")), T)
+        assert _asked(_write(trusted), "SELECT count(*) FROM t") == [(10,)]
+        other = tmp_path / "other.pem"
+        subprocess.run(  # noqa: S603
+            [  # noqa: S607
+                "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=db",
+                "-keyout", tmp_path / "other.key", "-out", other,
+            ],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        for place, more in (("plain", "?ssl_disabled=true"), ("strange", f"?ssl_ca={other}")):
+            with pytest.raises(ConfigError) as caught:
+                _write(copying(tmp_path / place, CopiedDatabase(server.url(more=more)), T))
+            assert "secret" not in f"{caught.value.message} {caught.value.hint}"
+            assert PASSWORD not in f"{caught.value.message} {caught.value.hint}"
