@@ -147,8 +147,9 @@ SELECT paid, sum(n) FROM (
   SELECT DISTINCT ON (rider) rider, paid, count(*) AS n FROM rides GROUP BY rider, paid ORDER BY rider, count(*) DESC, paid) AS t
 GROUP BY paid;
 
--- places among groups of everybody
---> refused 42501: must be PARTITION BY the privacy unit
+-- groups of everybody, by what units come to
+--> answered, 4 measurements
+--> unlike
 SELECT count(*) FROM (SELECT rider, ntile(4) OVER (ORDER BY sum(fare)) AS part FROM rides GROUP BY rider) AS t WHERE part = 1;
 
 -- sums of everybody's rows

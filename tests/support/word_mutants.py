@@ -73,7 +73,7 @@ def laterals_untied(patch: pytest.MonkeyPatch) -> None:
 
 def rows_that_are_empty(patch: pytest.MonkeyPatch) -> None:
     """Take any aggregate for one that leaves out public rows which find no private ones."""
-    patch.setattr(public_left, "_leaves_out_nothing", lambda *_: True)
+    patch.setattr(public_left, "_of_missing", lambda *_: "nothing")
 
 
 def lists_of_rows(patch: pytest.MonkeyPatch) -> None:

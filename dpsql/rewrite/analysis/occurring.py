@@ -20,7 +20,7 @@ from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.functions.function import EvaluateRule
 from dpsql.rewrite.functions.table import function_of, integral
 from dpsql.rewrite.ir.calendar import DAY, UNITS, step, truncate
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, TimeField, option, refs, walk
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, TimeField, refs, walk
 from dpsql.rewrite.ir.facts import Env
 
 _MOST_CASES = 20_000
@@ -124,8 +124,8 @@ def _comes_again(expr: Expr, ref: Ref) -> bool:
     Then it has all its values within any week, and has them again in every other one.
     """
     match expr:
-        case Apply(op="extract", args=(inside,)) if inside == ref:
-            return option(expr, TimeField).name in _WEEKLY
+        case Apply(option=TimeField(name=field), args=(inside,)) if inside == ref:
+            return field in _WEEKLY
         case Apply():
             return all(_comes_again(arg, ref) for arg in expr.args)
         case Ref() | Const():

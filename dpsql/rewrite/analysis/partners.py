@@ -106,7 +106,7 @@ def _value(expr: Expr, row: Row) -> tuple[Fraction | None, Fraction | None]:
         value = evaluate(expr, row)
         number = None if value is None or isinstance(value, str) else Fraction(value)
         return number, number
-    if isinstance(expr, Apply) and isinstance(expr.option, IntervalValue) and expr.op == "shift":
+    if isinstance(expr, Apply) and isinstance(expr.option, IntervalValue) and len(expr.args) == 1:
         low, high = _value(expr.args[0], row)
         return _moved(low, expr.option), _moved(high, expr.option)
     env: dict[Expr, Facts] = {

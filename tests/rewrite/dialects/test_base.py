@@ -21,6 +21,7 @@ from tests.support.fix_world import World
 
 ROOM = Path(__file__).parents[3] / "dpsql"
 NAMED_BY = {
+    "engines/databases/source.py",
     "engines/duckdb/engine.py",
     "engines/duckdb/heavy_rows.py",
     "engines/postgres/engine.py",
