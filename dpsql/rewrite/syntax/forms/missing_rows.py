@@ -66,7 +66,7 @@ def value_of_missing(node: exp.Expr, missing: Offered) -> Known | Unknown:
                 if None in values
                 else not deciding
             )
-        case exp.Between() | exp.In():
+        case exp.Between() | exp.In() if not node.args.get("query"):
             return None if value_of_missing(node.this, missing) is None else UNKNOWN
         case _ if isinstance(node, _STRICT):
             return _of_strict(node, missing)
