@@ -90,6 +90,11 @@ def parsed(text: str) -> tuple[Fraction, Fraction, Fraction, str]:
     return Fraction(match["total"]), Fraction(match["each"]), Fraction(match["question"]), match["period"] or "never"
 
 
+def third_digit(number: Fraction) -> Fraction:
+    """Return what one more in the third digit that counts is: 0.001 of 0.187."""
+    return Fraction(10) ** (math.floor(math.log10(number)) - 2)
+
+
 def judge(text: str, days: int | None, promises: Mapping[str, Fraction], people: int) -> None:
     """Check that a copied policy keeps its promises after the longest stay, and that hardly more would."""
     total, each, question, period = parsed(text)
@@ -98,9 +103,9 @@ def judge(text: str, days: int | None, promises: Mapping[str, Fraction], people:
     # All roles together, ever: whoever colludes.
     assert broken(total, people, **promises) == []
     assert 0 < question <= each <= total
-    # Four decimals of the total, and five digits of a period's share, are what rounding may take.
-    assert broken(total + Fraction(2, 10_000), people, **promises)
-    assert spent >= total * Fraction(9_998, 10_000) or period == "month"
+    # What rounding may take: the third digit of the total or its four decimals, and that of a share (a hundredth of it).
+    assert broken(total + max(third_digit(total), Fraction(2, 10_000)), people, **promises)
+    assert spent >= total * Fraction(99, 100) or period == "month"
 
 
 def wishes(number: int, seed: int) -> list[dict[str, str]]:

@@ -73,8 +73,8 @@ def test_thousands_of_refusals_show_none(desk: Desk) -> None:
             'CAST("count(*)" AS MONEY) is not supported',
         ),
         (
-            "SELECT sum((SELECT avg(total) FROM orders p WHERE p.status = o.status)) FROM orders o",
-            'column "avg(p.total) of the subquery" has no declared bounds',
+            "SELECT sum((SELECT sum(total) FROM orders p WHERE p.status = o.status)) FROM orders o",
+            'column "sum(p.total) of the subquery" has no declared bounds',
         ),
         (
             (

@@ -37,12 +37,13 @@ def cut_at_quantiles(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Po
         return
     put_windows_in_place(select)
     windows = [window for output in select.expressions for window in every(output, exp.Window)]
+    rows = exp.Select(**{key: select.args.get(key) for key in _ROWS}).copy()
     for window in windows:
         number, term = _groups(window), _ordered(window)
         if number is None or term is None or holds(term, exp.Query):
             continue
         alias = fresh(f"quantiles of {render(term.this)}"[:50], tables_in_from(select))
-        cuts = _cuts(select, term.this, number)
+        cuts = _cuts(rows, term.this, number)
         name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
         select.append("joins", exp.Join(this=exp.Subquery(this=cuts, alias=name), kind="CROSS"))
         window.replace(_group(term, number, alias))
@@ -68,10 +69,9 @@ def _ordered(window: exp.Window) -> exp.Ordered | None:
     return terms[0] if first == bool(terms[0].args.get("desc")) else None
 
 
-def _cuts(select: exp.Select, by: exp.Expr, number: int) -> exp.Select:
-    """Return the query for the values at which the groups end."""
-    query = exp.Select(**{key: select.args.get(key) for key in _ROWS}).copy()
-    outputs = []
+def _cuts(rows: exp.Select, by: exp.Expr, number: int) -> exp.Select:
+    """Return the query for the values at which the groups of rows end."""
+    query, outputs = rows.copy(), []
     for place in range(1, number):
         share = exp.Div(this=exp.cast(exp.Literal.number(place), "double"), expression=exp.Literal.number(number))
         call = exp.Anonymous(this="percentile_disc", expressions=[share])
