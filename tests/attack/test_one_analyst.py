@@ -30,6 +30,7 @@ def test_others_are_answered_meanwhile(attack: str, directory: Path) -> None:
         with attacking(site.dsn, attack, _CONNECTIONS):
             time.sleep(3)
             waited = waits(other, 3.0)
+        assert max(waited.connecting) < _LONGEST
         assert max(waited.plain) < _LONGEST
         assert max(waited.again) < _LONGEST
         assert max(waited.explained) < _LONGEST

@@ -249,6 +249,8 @@ def _drain(received: socket.socket) -> None:
 class Waits:
     """How long another user waited, in seconds by the clock, each time."""
 
+    connecting: list[float] = field(default_factory=list)
+    """For a connection."""
     plain: list[float] = field(default_factory=list)
     """For `SELECT 1`."""
     again: list[float] = field(default_factory=list)
@@ -269,9 +271,10 @@ def prepare(dsn: str) -> None:
 
 def waits(dsn: str, seconds: float) -> Waits:
     """Return how long another user waits meanwhile, who asks one thing after the other."""
-    waited = Waits()
-    until = time.monotonic() + seconds
+    waited, since = Waits(), time.monotonic()
     with psycopg.connect(dsn, autocommit=True) as connection:
+        waited.connecting.append(time.monotonic() - since)
+        until = time.monotonic() + seconds
         while time.monotonic() < until:
             for took, sql in ((waited.plain, "SELECT 1"), (waited.again, _STORED), (waited.explained, _new())):
                 since = time.monotonic()
