@@ -201,3 +201,28 @@ WHERE d BETWEEN '2019-03-08' AND '2019-03-20' GROUP BY 1;
 SELECT d, sum(passenger_count) FROM generate_series('2010-01-01'::timestamp, '2019-12-31', '1 day') AS d
 JOIN trips ON date_trunc('day', pickup_ts) <= d AND date_trunc('day', pickup_ts) >= date_trunc('month', d)
 WHERE d >= '2019-03-01' AND d < '2019-04-01' GROUP BY 1;
+
+-- what is joined has a join in it
+--> answered, 1 measurement
+SELECT s.borough, count(*), count(s.rider) FROM trips t LEFT JOIN (
+  SELECT r.rider, z.borough FROM rides r LEFT JOIN zones z ON z.zone_id = r.to_zone WHERE r.stars = 5) AS s ON s.rider = t.passenger_id
+GROUP BY 1;
+
+-- what is joined is computed, and is not NULL by itself
+--> answered, 1 measurement
+SELECT s.at_day, count(*), count(s.one), count(s.given) FROM trips t LEFT JOIN (
+  SELECT rider, date_trunc('day', picked) AS at_day, coalesce(late, false) AS given, 1 AS one FROM rides) AS s ON s.rider = t.passenger_id
+GROUP BY 1;
+
+-- groups of the partner's unit, where those without a partner are joined to nothing
+--> answered, 1 measurement
+--> empty 382 groups
+SELECT s.n, count(*) FROM trips t JOIN (
+  SELECT r.rider, count(*) AS n FROM trips x LEFT JOIN rides r ON r.rider = x.passenger_id AND r.stars = 1 GROUP BY r.rider) AS s
+  ON s.rider = t.passenger_id GROUP BY 1;
+
+-- running totals of a subquery's days
+--> answered, 1 measurement
+SELECT d, count(*), sum(t.one), sum(t.seats) FROM generate_series('2019-03-01'::timestamp, '2019-03-31', '1 day') AS d
+CROSS JOIN (SELECT pickup_ts::date AS day, 1 AS one, passenger_count AS seats FROM trips WHERE payment_type = 'cash') AS t
+WHERE t.day <= d GROUP BY 1 HAVING count(*) > 5;

@@ -24,6 +24,13 @@ _STRICT = (
 """What is NULL where a part of it is."""
 
 
+_STRICT_FUNCTIONS = frozenset(
+    """abs btrim ceil ceiling date_part date_trunc exp extract floor initcap left length ln lower ltrim mod power replace right
+    round rtrim sign split_part sqrt substr substring timezone to_char trunc upper""".split()
+)
+"""PostgreSQL's that are NULL where an argument is: `proisstrict` in its catalogue."""
+
+
 class Unknown(Enum):
     """What does not follow."""
 
@@ -49,6 +56,8 @@ def value_of_missing(node: exp.Expr, missing: Offered) -> Known | Unknown:
         case exp.Anonymous() if function_name(node) == "coalesce":
             given = (value_of_missing(part, missing) for part in node.expressions)
             return next((value for value in given if value is not None), None)
+        case exp.Anonymous() if function_name(node) in _STRICT_FUNCTIONS:
+            return None if any(value_of_missing(part, missing) is None for part in node.expressions) else UNKNOWN
         case exp.Case() if node.this is None:
             return _of_case(node, missing)
         case exp.Is() if isinstance(node.expression, exp.Null):

@@ -11,13 +11,15 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.any_rows import ask_for_any
 from dpsql.rewrite.syntax.forms.compared import tie_compared
 from dpsql.rewrite.syntax.forms.extremes import compare_extremes
+from dpsql.rewrite.syntax.forms.flat_left_joins import flatten_left_joins
 from dpsql.rewrite.syntax.forms.group_windows import ask_for_groups
 from dpsql.rewrite.syntax.forms.laterals import without_laterals
 from dpsql.rewrite.syntax.forms.levels import put_levels_apart
 from dpsql.rewrite.syntax.forms.other_windows import say_by_other_windows
-from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows
+from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows, require_partners
 from dpsql.rewrite.syntax.forms.public_left import as_answers
 from dpsql.rewrite.syntax.forms.quantified import exist_instead
+from dpsql.rewrite.syntax.forms.running_totals import add_periods_up
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct
 from dpsql.rewrite.syntax.forms.unpivoted import join_constants_instead
 from dpsql.rewrite.syntax.named.columns import from_items
@@ -30,6 +32,7 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
             make_distinct(query, ctes, policy)
         case exp.Select():
             _put_below(query)
+            flatten_left_joins(query, ctes, policy)
             exist_instead(query, ctes, policy)
             compare_extremes(query, ctes, policy)
             ask_for_any(query, ctes, policy)
@@ -38,8 +41,10 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
             say_by_other_windows(query, ctes, policy)
             ask_for_groups(query, ctes, policy)
             without_laterals(query, ctes, policy)
+            require_partners(query, ctes, policy)
             lead_with_private_rows(query, ctes, policy)
             as_answers(query, ctes, policy)
+            add_periods_up(query, ctes, policy)
             tie_compared(query, ctes, policy)
         case _:
             pass

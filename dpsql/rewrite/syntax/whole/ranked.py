@@ -5,6 +5,7 @@ SELECT zone, avg(tip), rank() OVER (ORDER BY avg(tip)) FROM trips GROUP BY zone 
 SELECT DISTINCT ON (borough) … ORDER BY borough, count(*) DESC                   ranked
 SELECT avg(n) FROM (SELECT count(*) AS n FROM trips GROUP BY zone) AS zones      counted
 SELECT day, count(*) FROM (SELECT DISTINCT day, zone FROM trips) AS d GROUP BY 1 counted
+SELECT sum(n) FROM (SELECT count(*) AS n FROM trips GROUP BY zone) AS zones      neither: sums would lack the small ones
 SELECT zone, avg(tip) FROM trips GROUP BY zone ORDER BY 2                        neither: one line a group
 SELECT month, lag(count(*)) OVER (ORDER BY month) FROM trips GROUP BY month      neither
 """
@@ -48,6 +49,8 @@ def is_counted(select: exp.Select) -> bool:
 
 def _aggregates(query: exp.Select) -> bool:
     calls = aggregates_of(query)
+    if calls and all(function_name(call) == "sum" for call in calls):
+        return False
     number = all(function_name(call) == "count" and not holds(call, exp.Column) for call in calls)
     return bool(query.args.get("group")) or not number
 
