@@ -132,13 +132,20 @@ def test_an_agent_finds_its_way_over_standard_input(served: Site, lure: str) -> 
             again = await call("ask", statement=f"{COUNT} WHERE fare > 20;")
             assert (again["rows"], again["epsilon_paid"]) == (asked["rows"], 0)
             assert again["epsilon_left"] == asked["epsilon_left"] == (await call("budget"))["epsilon_left"]
-            for name, title in (("sql", "# The SQL that is answered"), ("answers", "# What is answered")):
+            for name, title in (
+                ("sql", "# The SQL that is answered"),
+                ("sql/tables", "# Tables, joins"),
+                ("answers", "# What is answered"),
+            ):
                 (page,) = (await client.read_resource(f"dpsql://{name}")).contents
                 assert isinstance(page, TextResourceContents)
                 assert page.text.startswith(title)
             assert {str(resource.uri) for resource in (await client.list_resources()).resources} == {
                 "dpsql://answers",
                 "dpsql://sql",
+                "dpsql://sql/tables",
+                "dpsql://sql/expressions",
+                "dpsql://sql/prices",
                 "dpsql://errors",
             }
 

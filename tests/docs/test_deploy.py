@@ -109,6 +109,7 @@ def test_the_wheel_is_whole(installed: Path) -> None:
         "demo/schemas/trips.yaml",
         "agents/what-is-answered.md",
         "agents/sql.md",
+        "agents/sql/tables.md",
         "web/templates/login.html",
         "py.typed",
     ):

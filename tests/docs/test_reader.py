@@ -120,3 +120,12 @@ def test_the_citation_is_of_this_version() -> None:
         project["license"],
     )
     assert cited["abstract"].rstrip(".") == project["description"]
+
+
+@pytest.mark.parametrize("name", ["sql", "guarantee", "operations"])
+def test_pages_of_reference_are_divided_by_task(name: str) -> None:
+    """The page and its parts, which it links to, have fewer than 5,000 words each."""
+    whole, parts = ROOT / "docs" / f"{name}.md", sorted((ROOT / "docs" / name).glob("*.md"))
+    assert len(parts) >= 3
+    assert {link.partition("#")[0] for link in links(whole)} >= {f"{name}/{part.name}" for part in parts}
+    assert [page.name for page in (whole, *parts) if len(page.read_text(encoding="utf-8").split()) >= 5_000] == []
