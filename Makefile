@@ -35,6 +35,17 @@ $(SERVERS)/ok: tests/support/servers.json
 	mkdir -p $(SERVERS) && cp tests/support/servers.json $(SERVERS)/package.json && cd $(SERVERS) && npm install --silent --no-audit --no-fund
 	touch $@
 
+# What makes a site of the pages, in an environment of its own.
+SITE = $(VENV)/site
+$(SITE)/ok: $(VENV)/ok docs/requirements.txt
+	test -x $(SITE)/bin/python || $(PYTHON) -m venv --without-pip $(SITE)
+	$(VENV)/bin/uv pip install --quiet --python $(SITE)/bin/python -r docs/requirements.txt
+	touch $@
+
+docs: $(SITE)/ok
+	$(SITE)/bin/python -m docs.site site
+	@echo 'The site is in site/, and begins with site/index.html: python3 -m http.server -d site'
+
 demo: $(VENV)/run
 	$(VENV)/bin/dpsql demo
 
@@ -62,9 +73,9 @@ test-in-a-schema: $(VENV)/ok
 	$(IN_A_SCHEMA) -m '$(ORDINARY)'
 
 # The rest of what CI runs: statements by the hundred, servers that are killed, every driver that pip installs.
-test-long: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok
+test-long: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok $(SITE)/ok
 	@echo 'This takes about fifteen minutes on two quiet cores.'
-	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) $(PYTEST) $(PARALLEL) -m 'long and $(ORDINARY)'
+	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) SITE=$(SITE) $(PYTEST) $(PARALLEL) -m 'long and $(ORDINARY)'
 	$(IN_A_SCHEMA)
 
 # One room's tests: make quick ROOM=rewrite
@@ -80,8 +91,8 @@ attack: $(VENV)/ok
 	  tests/shadow/test_hidden.py tests/shadow/test_left_behind.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py \
 	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py tests/gateway/test_inner_answers.py
 
-test-all: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok
-	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset and not tools'
+test-all: $(VENV)/ok $(DRIVERS)/ok $(SERVERS)/ok $(SITE)/ok
+	DRIVERS=$(DRIVERS) SERVERS=$(SERVERS) SITE=$(SITE) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset and not tools'
 	HYPOTHESIS_PROFILE=thorough $(IN_A_SCHEMA) -m 'not browser'
 
 # Mistakes put into the code, each in a process of its own, and the test that catches each: about an hour on two quiet cores.
@@ -206,4 +217,4 @@ lock: $(VENV)/ok
 	$(LOCK) --upgrade -o requirements.lock
 	$(LOCK) --upgrade --extra mcp --extra metrics --extra plots -o requirements-all.lock
 
-.PHONY: demo check ci lock web attack quick test test-in-a-schema test-long test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers
+.PHONY: demo docs check ci lock web attack quick test test-in-a-schema test-long test-all test-browser test-clients test-tools test-superset test-spark mutants bench bench-sessions bench-growth bench-peers

@@ -1,4 +1,4 @@
-"""Write the tables of functions into docs/sql.md, from the table that decides: `python -m docs.functions`."""
+"""Write the tables of functions into docs/sql/expressions.md, from the table that decides: `python -m docs.functions`."""
 
 import re
 import textwrap
@@ -12,7 +12,7 @@ from dpsql.rewrite.functions.table import ANY_TEXTS, CONDITIONS, CUTS, NUMBERS
 from dpsql.rewrite.functions.temporal import TIMES
 from dpsql.rewrite.ir.spelled import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
 
-PAGE = Path(__file__).parent / "sql.md"
+PAGE = Path(__file__).parent / "sql" / "expressions.md"
 
 _PLACE = re.compile(r"(<!-- table (\w+), written by docs/functions\.py -->\n).*?(<!-- end -->)", re.DOTALL)
 _NULL = {(False, False): "", (True, False): "may be", (False, True): "never"}

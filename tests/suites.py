@@ -17,7 +17,7 @@ cli/test_five_schemas cli/test_init cli/test_planned cli/test_plot_command cli/t
 cli/test_schemas_later cli/test_user
 clients
 docs/test_configuration_page docs/test_deploy docs/test_examples docs/test_helpers_page docs/test_sessions
-docs/test_thirty_minutes
+docs/test_reader::test_what_is_said_of_tests docs/test_site docs/test_thirty_minutes
 engines/test_any_expression engines/test_both_engines engines/test_database_values engines/test_declared_otherwise
 engines/test_heavy_rows
 engines/test_narrowing engines/test_same_integers engines/test_schemas engines/test_snapshot engines/test_spark

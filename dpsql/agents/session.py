@@ -1,12 +1,13 @@
-"""One log-in to dpsql for one call of a tool: each has a session of its own, so that nothing of one is left for another."""
+"""A log-in to dpsql, and its session: what one call of a tool sets by its arguments is gone in the next."""
 
-from collections.abc import AsyncIterator, Sequence
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, AsyncRawCursor
+from psycopg import AsyncConnection, AsyncRawCursor, pq
 from psycopg.conninfo import make_conninfo
 
 from dpsql.bounded_rows import BoundedConnection, RowTooLong
@@ -19,6 +20,17 @@ _PATIENCE = 10
 _RULE = "rule: "
 _ONE_AT_A_TIME = "ask one statement a call; WITH puts several questions into one."
 _AS_TEXT = "Cast it to text; what was paid for is free when it is asked again."
+_SETTING = "SELECT pg_catalog.set_config($1, $2, false)"
+_ARGUMENTS = "epsilon|error|reuse|empty_groups"
+_SET = re.compile(rf"SET dpsql\.({_ARGUMENTS}) = ('[^']*')")
+_OWN = re.compile(rf"\bdpsql\.({_ARGUMENTS})\b")
+_ELSEWHERE = {
+    "\\d and dpsql.columns show what there is": "describe shows what there is",
+    "dpsql.columns has the columns": "describe has the columns",
+    "in the table dpsql.columns, at no cost": "in describe, at no cost",
+    "see dpsql.columns": "see describe",
+}
+"""Where people look things up, and where agents do."""
 _LOG_IN = "Give the server's address to `dpsql mcp`, with a user, and the password in PGPASSWORD or a password file."
 
 
@@ -48,6 +60,18 @@ class Login:
         Raises:
             AgentRefused: the log-in fails.
         """
+        session = await self.opened()
+        try:
+            yield session
+        finally:
+            session.hang_up()
+
+    async def opened(self) -> "AgentSession":
+        """Log in, and return the session, which has to be hung up.
+
+        Raises:
+            AgentRefused: the log-in fails.
+        """
         given = {name: value for name, value in (("user", self.user), ("password", self.password)) if value is not None}
         try:
             words = make_conninfo(self.address, client_encoding="UTF8", **given)
@@ -56,8 +80,7 @@ class Login:
             )
         except (psycopg.Error, UnicodeError) as failed:
             raise AgentRefused(f"not logged in to dpsql: {_first_line(failed)} {self.advice}") from None
-        async with connection:
-            yield AgentSession(connection)
+        return AgentSession(connection)
 
 
 class AgentSession:
@@ -66,7 +89,38 @@ class AgentSession:
     def __init__(self, connection: AsyncConnection[tuple[Any, ...]]) -> None:
         self._connection = connection
         self.notices: list[str] = []
-        connection.add_notice_handler(lambda notice: self.notices.append(notice.message_primary or ""))
+        """What the server has said since somebody looked."""
+        self.news: list[str] = []
+        """What became of the session itself before this call."""
+        self._before: dict[str, str] = {}
+        connection.add_notice_handler(lambda notice: self.notices.append(for_agents(notice.message_primary or "")))
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the connection is closed, by us or by the server."""
+        return self._connection.closed
+
+    def begin(self, news: str | None = None) -> None:
+        """Begin a call, which may be told what became of the session before it."""
+        self.notices.clear()
+        self.news = [] if news is None else [news]
+
+    async def settle(self) -> None:
+        """End a call: no transaction is left open, and settings are as they were before its arguments."""
+        if self.is_lost:
+            return
+        before, self._before = self._before, {}
+        try:
+            if self._connection.info.transaction_status is not pq.TransactionStatus.IDLE:
+                await self._connection.rollback()
+            for name, value in before.items():
+                await self.ask(_SETTING, (name, value))
+        except (AgentRefused, psycopg.Error):  # nobody knows how it is now
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the connection at once, also where something is under way."""
+        self._connection.pgconn.finish()
 
     async def rows(self, statement: str, values: Sequence[object] = ()) -> _Rows:
         """Return all rows of a statement of ours."""
@@ -117,10 +171,13 @@ class AgentSession:
                 cursor = await self.ask(f"SELECT * FROM (\n{query}\n) AS answer LIMIT 0")  # noqa: S608 # their text
         return [column.name for column in cursor.description or ()], kept, more
 
-    async def set(self, name: str, value: str | None) -> None:
-        """Set one of dpsql's own settings, if there is a value."""
-        if value:
-            await self.ask("SELECT pg_catalog.set_config($1, $2, false)", (name, value))
+    async def set(self, settings: Mapping[str, str | None]) -> None:
+        """Set those of dpsql's own settings that have a value, until the call is settled."""
+        for name, value in settings.items():
+            if value:
+                ((before,),) = await self.rows("SELECT pg_catalog.current_setting($1, true)", (name,))
+                await self.ask(_SETTING, (name, value))
+                self._before.setdefault(name, before or "")
 
 
 def told(failed: psycopg.Error) -> str:
@@ -130,15 +187,27 @@ def told(failed: psycopg.Error) -> str:
         return f"dpsql did not answer: {_first_line(failed)}"
     by_rule = (said.message_detail or "").startswith(_RULE)
     place = f", at character {said.statement_position}" if said.statement_position else ""
-    parts = [f"Refused ({said.sqlstate}{place}): {said.message_primary}."]
+    parts = [f"Refused ({said.sqlstate}{place}): {for_agents(said.message_primary)}."]
     hint = (
         _ONE_AT_A_TIME
         if said.sqlstate == "42601" and "multiple commands" in said.message_primary
         else said.message_hint
     )
-    parts += [f"Instead: {hint}"] if hint else []
+    parts += [f"Instead: {for_agents(hint)}"] if hint else []
     parts += [f"By {said.message_detail}; nothing was paid."] if by_rule else []
     return "\n".join(parts)
+
+
+def for_agents(text: str) -> str:
+    """Return a text of the server's with what an agent can do in the place of what somebody does in psql.
+
+    SET dpsql.reuse = 'off' measures it → the argument reuse='off' measures it.
+    """
+    text = _SET.sub(r"the argument \1=\2", text)
+    text = _OWN.sub(r"\1", text)
+    for written, meant in _ELSEWHERE.items():
+        text = text.replace(written, meant)
+    return text
 
 
 def _first_line(failed: Exception) -> str:

@@ -6,29 +6,37 @@ Names, comments, declared values and answers are somebody's data; they stand in 
 import asyncio
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from dpsql.agents.session import AgentRefused, AgentSession, Login, RefusedForm
+from dpsql.agents.conversations import Sessions
+from dpsql.agents.session import AgentRefused, AgentSession, RefusedForm, for_agents
 from dpsql.errors import DpsqlError
 from dpsql.lexer.tokens import tokens
 from dpsql.plots.margins import WiderStatement, wider_statements
 
 _Found = Mapping[str, Any]
+_Rows = Sequence[Sequence[Any]]
 LONGEST_STATEMENT = 32_000
 """Characters of a statement."""
 _MOST_ROWS = 5_000
 LONGEST_ANSWER = 1_000_000
 """Characters of the rows that are told."""
-_MOST_VALUES = 200
+_MOST_VALUES, _FEW_VALUES = 200, 20
+"""Declared values of a column that are listed of one table, and of each where all are described."""
+Number = float | str | None
+"""A number as models write it: 0.1 or '0.1'."""
 _QUERIES = frozenset({"select", "with", "values", "table", "("})
 _NAME = "CASE n.nspname WHEN 'public' THEN c.relname::text ELSE pg_catalog.concat(n.nspname, '.', c.relname) END"
 _OURS = "n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'dpsql')"
 _TABLES = f"""
 SELECT {_NAME}, CASE WHEN c.relrowsecurity THEN 'protected' WHEN c.relkind = 'v' THEN 'view' ELSE 'public' END,
-       pg_catalog.obj_description(c.oid, 'pg_class')
+       pg_catalog.obj_description(c.oid, 'pg_class'),
+       CASE WHEN c.relkind = 'r' AND NOT c.relrowsecurity AND c.reltuples >= 0 THEN c.reltuples::bigint END
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
  WHERE {_OURS} AND c.relkind IN ('r', 'v')
    AND pg_catalog.has_table_privilege(c.oid, 'select') AND ($1::text IS NULL OR {_NAME} = $1)
@@ -38,6 +46,11 @@ _COLUMNS = """
 SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description FROM dpsql.columns
  WHERE $1::text IS NULL OR table_name = $1
 """
+_UNITS = """
+SELECT table_name, unit_kind, unit_columns, max_rows, expected_rows FROM dpsql.tables
+ WHERE unit_kind = $2 AND ($1::text IS NULL OR table_name = $1)
+"""
+_KIND = "SELECT unit_kind FROM dpsql.budget"
 _REFERENCES = f"""
 SELECT {_NAME}, pg_catalog.pg_get_constraintdef(r.oid) FROM pg_catalog.pg_constraint r
   JOIN pg_catalog.pg_class c ON c.oid = r.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -47,99 +60,190 @@ _CHARGED = """
 SELECT epsilon, statement FROM dpsql.charges WHERE charge_id > $1 AND user_name = current_user ORDER BY charge_id
 """
 _NEWEST = "SELECT coalesce(max(charge_id), 0) FROM dpsql.charges"
+_MADE_UP = re.compile("these rows of .* are made up")
+_NOTED = re.compile(r"\s*(Left out|Output \d+: told from|NULL where|Mostly NULL)")
+"""The lines of EXPLAIN that say which rows or values an answer will not have."""
 _WHOLE = 2_000
 """Characters that dpsql.charges has of a statement at most."""
 
 
-async def tell_tables(login: Login, table: str | None) -> _Found:
-    """Return the tables that the role may use, or one of them; only aggregates of protected ones are answered."""
-    async with login.session() as session:
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How a statement is to be answered: dpsql's settings, for one call."""
+
+    epsilon: Number = None
+    error: Number = None
+    reuse: str | None = None
+    empty_groups: str | None = None
+
+    def settings(self) -> Mapping[str, str | None]:
+        """Return the settings by their names; None leaves one as it is."""
+        return {
+            "dpsql.epsilon": _text(self.epsilon),
+            "dpsql.error": _text(self.error),
+            "dpsql.reuse": self.reuse,
+            "dpsql.empty_groups": self.empty_groups,
+        }
+
+
+NO_WISHES = Wishes()
+
+
+async def tell_tables(sessions: Sessions, table: str | None) -> _Found:
+    """Return the tables that the role may use, or one of them; only aggregates of protected ones are answered.
+
+    What is not said is so: a column without bounds or values has none, and one is not NULL unless it may be.
+    """
+    async with sessions.session() as session:
         tables = await session.rows(_TABLES, (table,))
         if table is not None and not tables:
             raise AgentRefused(f"there is no table {json.dumps(table)} that you may use; describe() lists them")
         columns = await session.rows(_COLUMNS, (table,))
         references = await session.rows(_REFERENCES)
+        ((kind,),) = await session.rows(_KIND)
+        units = {name: unit for name, *unit in await session.rows(_UNITS, (table, kind))}
+    values = _FEW_VALUES if table is None else _MOST_VALUES
+    return {"tables": [_table(row, columns, references, units.get(row[0]), values) for row in tables]}
+
+
+def _table(
+    row: Sequence[Any], columns: _Rows, references: _Rows, unit: Sequence[Any] | None, most_values: int
+) -> _Found:
+    name, kind, about, rows = row
+    unit_kind, unit_columns, most, expected = unit or (None, None, None, rows)
+    return _without_nothing(
+        {
+            "name": name,
+            "kind": kind,
+            "rows": expected,
+            "unit": unit_kind,
+            "unit_columns": unit_columns,
+            "rows_per_unit": None if unit is None else most or "chosen",
+            "description": about,
+            "columns": {column[1]: _column(column[2:], most_values) for column in columns if column[0] == name},
+            "references": [text.removeprefix("FOREIGN KEY ") for of, text in references if of == name],
+        }
+    )
+
+
+def _column(row: Sequence[Any], most_values: int) -> _Found:
+    kind, low, high, values, nullable, about = row
+    return _without_nothing(
+        {
+            "type": kind,
+            "bounds": [] if low is None else [_number(low), _number(high)],
+            "values": values[:most_values] if values else None,
+            "values_left_out": len(values or ()) > most_values and len(values) - most_values,
+            "nullable": nullable,
+            "description": about,
+        }
+    )
+
+
+def _number(bound: str) -> object:
+    """Return a bound as a number, if it is one: others are dates."""
+    try:
+        return _written(Decimal(bound))
+    except InvalidOperation:
+        return bound
+
+
+def _without_nothing(said: _Found) -> _Found:
+    """Return what is said without what says nothing."""
     return {
-        "tables": [
-            {
-                "name": name,
-                "kind": kind,
-                "description": about,
-                "columns": [_column(column[1:]) for column in columns if column[0] == name],
-                "references": [text for of, text in references if of == name],
-            }
-            for name, kind, about in tables
-        ]
+        key: value
+        for key, value in said.items()
+        if value is not None and value is not False and value not in ([], (), {})
     }
 
 
-def _column(row: Sequence[Any]) -> _Found:
-    name, kind, low, high, values, nullable, about = row
-    told = {"name": name, "type": kind, "nullable": nullable, "description": about}
-    if low is not None:
-        told["bounds"] = [low, high]
-    if values is not None:
-        told["values"] = values[:_MOST_VALUES]
-        told["values_left_out"] = max(0, len(values) - _MOST_VALUES)
-    return {key: value for key, value in told.items() if value is not None}
-
-
-async def tell_plan(login: Login, statement: str, epsilon: str | None, error: str | None) -> _Found:
-    """Return what a statement would cost and how far off it would be; free."""
+async def tell_plan(
+    sessions: Sessions,
+    statement: str,
+    wishes: Wishes = NO_WISHES,
+    *,
+    details: bool = False,
+) -> _Found:
+    """Return what a statement would cost now and how far off it would be; free. With `details` EXPLAIN's lines, too."""
     query = _checked(statement)
-    async with login.session() as session:
-        await _set(session, epsilon, error)
-        plan = await _planned(session, query)
-        lines = await session.rows(f"EXPLAIN {query}")
-    return {**plan, "lines": [line for (line,) in lines]}
+    async with sessions.session() as session:
+        await session.set(wishes.settings())
+        plan = await _explained(session, query)
+        rows = await session.rows(f"EXPLAIN {query}") if details else ()
+    return _without_nothing({**_plan(plan), "lines": [for_agents(line) for (line,) in rows]})
 
 
-async def tell_answer(login: Login, statement: str, epsilon: str | None, error: str | None, rows: int) -> _Found:
+async def tell_answer(
+    sessions: Sessions,
+    statement: str,
+    wishes: Wishes = NO_WISHES,
+    rows: int = 200,
+) -> _Found:
     """Return the answer to a statement, how far off it is, what was left out, what was paid and the rest of the budget."""
     text = _checked(statement)
-    async with login.session() as session:
-        await _set(session, epsilon, error)
+    async with sessions.session() as session:
+        await session.set(wishes.settings())
         is_query = _first_word(text) in _QUERIES
-        plan = await _planned(session, text) if is_query else {"clamped": []}
-        await _see_that_it_is_paid(session, plan, epsilon)
+        plan = await _explained(session, text) if is_query else {}
+        await _see_that_it_is_paid(session, plan, wishes.epsilon)
         ((before,),) = await session.rows(_NEWEST)
         session.notices.clear()
         most = min(max(rows, 1), _MOST_ROWS)
         wider = await asyncio.to_thread(wider_statements, text) if is_query else ()
         answer = await _asked(session, text, wider, most) if is_query else await _done(session, text)
-        told = list(session.notices)
+        told = [*session.news, *session.notices]
         if len(answer["rows"]) < most and answer["rows_left_out"]:
             told.append(f"rows were left out: those that are told have {LONGEST_ANSWER:,} characters at most")
         charged = await session.rows(_CHARGED, (before,))
         left = await _budget(session)
     ours = {each[:_WHOLE] for each in (text, *(statement.text for statement in wider))}
     paid = sum((cost for cost, of in charged if of[:_WHOLE] in ours), Decimal(0))
+    of_answer = _without_nothing({**answer, "rows_left_out": answer["rows_left_out"] or None})
     return {
-        **answer,
-        "clamped": plan["clamped"],
-        "notices": told,
+        "columns": answer["columns"],
+        "rows": answer["rows"],
+        **of_answer,
+        **_without_nothing({"made_up": any(_MADE_UP.match(text) for text in told), "clamped": _clamped(plan)}),
+        **_without_nothing({"notices": told}),
         "epsilon_paid": _written(paid),
         "epsilon_left": left["epsilon_left"],
     }
 
 
 async def _asked(session: AgentSession, text: str, wider: Sequence[WiderStatement], most: int) -> _Found:
-    """Return the answer to a query with the margin of each row's numbers, wherever that costs nothing."""
-    for statement in wider:
-        try:
-            names, rows, more = await session.ask_for(statement.text, most, LONGEST_ANSWER)
-        except RefusedForm:
-            session.notices.clear()
-            continue
-        width = len(names) - len(statement.of)
-        margins = {name: [_shown(row[width + place]) for row in rows] for place, name in enumerate(statement.of)}
-        return {**_answer(names[:width], [row[:width] for row in rows], more), "margins": margins}
-    return {**_answer(*await session.ask_for(text, most, LONGEST_ANSWER)), "margins": {}}
+    """Return the answer to a query with the margin of each row's numbers, wherever these cost nothing more.
+
+    It is asked as it was written, and so stands in the ledger; then once more with margins, if EXPLAIN says that it is free.
+    """
+    names, rows, more = await session.ask_for(text, most, LONGEST_ANSWER)
+    answer, notices = _answer(names, rows, more), list(session.notices)
+    try:
+        for statement in wider:
+            try:
+                if not _is_free(await _explained(session, statement.text)):
+                    continue
+                _, again, _ = await session.ask_for(statement.text, most, LONGEST_ANSWER)
+            except RefusedForm:
+                continue
+            width = len(names)
+            if [row[:width] for row in again] != rows[: len(again)]:
+                continue
+            margins = {name: [_shown(row[width + place]) for row in again] for place, name in enumerate(statement.of)}
+            return {**answer, "margins": margins}
+    except AgentRefused:  # the answer is paid for, whatever becomes of its margins
+        pass
+    finally:
+        session.notices[:] = notices
+    return answer
 
 
-async def tell_budget(login: Login) -> _Found:
+def _is_free(plan: _Found) -> bool:
+    return "Epsilon" not in plan or Decimal(plan.get("Left To Pay", plan["Epsilon"])) == 0
+
+
+async def tell_budget(sessions: Sessions) -> _Found:
     """Return what the role may still spend."""
-    async with login.session() as session:
+    async with sessions.session() as session:
         return await _budget(session)
 
 
@@ -149,46 +253,76 @@ async def _budget(session: AgentSession) -> _Found:
     return dict(zip(names, map(_shown, (await cursor.fetchall())[0]), strict=True))
 
 
-async def _set(session: AgentSession, epsilon: str | None, error: str | None) -> None:
-    await session.set("dpsql.epsilon", epsilon)
-    await session.set("dpsql.error", error)
+def _text(number: Number) -> str | None:
+    return number if number is None or isinstance(number, str) else f"{number:.15g}"
 
 
-async def _planned(session: AgentSession, query: str) -> _Found:
-    """Return the price and the expected errors of a query; PostgreSQL's own plan says that it has none."""
+async def _explained(session: AgentSession, query: str) -> _Found:
+    """Return the top node of a query's plan."""
     ((explained,),) = await session.rows(f"EXPLAIN (FORMAT JSON) {query}")
     ((top,),) = (explained,) if isinstance(explained, list) else (json.loads(explained),)
-    plan = top["Plan"]
-    clamped = [clamp for part in plan.get("Measurements", ()) for clamp in part.get("Clamped", ())]
-    return {
-        "epsilon": plan.get("Epsilon", "0"),
-        **({"delta": plan["Delta"]} if "Delta" in plan else {}),
-        **({"aims_at": plan["Target"], "epsilon_at_most": plan["At Most"]} if "Target" in plan else {}),
-        "free": "the same again in this epoch, also with other HAVING, ORDER BY and LIMIT"
-        if "Epsilon" in plan
-        else "all of it: it reads no protected table",
-        "margins": [
-            {
-                "output": output["Output"],
-                "half_width_95": output["Margin"],
-                **({"unit": output["Unit"]} if output["Unit"] else {}),
-                "relative": output["Relative"],
-            }
-            for output in plan.get("Outputs", ())
-        ],
-        "clamped": [f"{clamp['Expression']} counts within {clamp['Low']:g} and {clamp['High']:g}" for clamp in clamped],
-    }
+    plan: _Found = top["Plan"]
+    return plan
 
 
-async def _see_that_it_is_paid(session: AgentSession, plan: _Found, epsilon: str | None) -> None:
+def _plan(plan: _Found) -> _Found:
+    """Return the price and the expected errors of a query; PostgreSQL's own plan says that it has none.
+
+    The price is what is to be paid now. Margins are those of measuring: what is read off another answer errs as that does.
+    """
+    if "Epsilon" not in plan:
+        return {"epsilon": 0, "free": "it reads no protected table"}
+    in_full = _written(Decimal(plan["Epsilon"]))
+    now = _written(Decimal(plan.get("Left To Pay", plan["Epsilon"])))
+    read_off = plan.get("Read Off", ())
+    known = "answered before in this epoch" if now == 0 and not read_off else None
+    return _without_nothing(
+        {
+            "epsilon": now,
+            "epsilon_if_measured": in_full if in_full != now else None,
+            "delta": plan.get("Delta"),
+            "aims_at": plan.get("Target"),
+            "epsilon_at_most": _written(Decimal(plan["At Most"])) if "At Most" in plan and now else None,
+            "free": [{"outputs": part["Outputs"], "read_off": part["Answer"]} for part in read_off] or known,
+            "free_instead": plan.get("Free Instead"),
+            "margins": [
+                _without_nothing(
+                    {
+                        "output": output["Output"],
+                        "half_width_95": _digits(output["Margin"]),
+                        "unit": output["Unit"],
+                        "relative": _digits(output["Relative"]),
+                        "if": output.get("Given"),
+                    }
+                )
+                for output in plan.get("Outputs", ())
+            ],
+            "clamped": _clamped(plan),
+            "notes": [line.strip() for line in plan.get("Details", ()) if _NOTED.match(line)],
+        }
+    )
+
+
+def _clamped(plan: _Found) -> Sequence[str]:
+    """Return which numbers count as the nearest end of their bounds, if they lie beyond."""
+    found = [clamp for part in plan.get("Measurements", ()) for clamp in part.get("Clamped", ())]
+    return list(dict.fromkeys(f"{of['Expression']} to {of['Low']:g} … {of['High']:g}" for of in found))
+
+
+def _digits(number: float | None) -> float | int | None:
+    """Return three digits of a number."""
+    return None if number is None else _written(Decimal(f"{number:.3g}"))  # type: ignore[return-value]
+
+
+async def _see_that_it_is_paid(session: AgentSession, plan: _Found, epsilon: Number) -> None:
     """See that a plan costs no more than a call pays, as only the profile does: its price is the policy's.
 
     Raises:
         AgentRefused: it does.
     """
-    cost = Decimal(plan.get("epsilon_at_most", plan.get("epsilon", "0")))
+    cost = Decimal(plan.get("At Most", plan.get("Epsilon", "0")))
     ((most,),) = await session.rows("SELECT per_query_epsilon FROM dpsql.budget")
-    most = most if epsilon is None else min(most, Decimal(epsilon))
+    most = most if epsilon is None else min(most, Decimal(str(epsilon)))
     if cost > most:
         raise AgentRefused(f"this costs ε = {cost}, and a call pays {most} at most; whoever may pay it asks in SQL")
 

@@ -22,8 +22,9 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent, TextResourceContents
 
+from dpsql.agents.conversations import Conversation, Conversations
 from dpsql.agents.session import AgentRefused, Login
-from dpsql.agents.tools import LONGEST_STATEMENT, tell_answer
+from dpsql.agents.tools import LONGEST_STATEMENT, Wishes, tell_answer
 from tests.clients.data import LONG_TRIPS, TRIPS
 from tests.clients.site import Site, free_port
 
@@ -113,32 +114,38 @@ def test_an_agent_finds_its_way_over_standard_input(served: Site, lure: str) -> 
             assert "differential privacy" in (client.instructions or "")
             tables = {table["name"]: table for table in (await call("describe"))["tables"]}
             assert (tables["trips"]["kind"], tables["zones"]["kind"]) == ("protected", "public")
-            columns = {column["name"]: column for column in tables["trips"]["columns"]}
-            assert columns["fare"] == {
-                "name": "fare",
-                "type": "double precision",
-                "nullable": False,
-                "bounds": ["0", "150"],
-                "description": lure,
-            }
-            assert columns["payment_type"]["values"] == ["cash", "credit card"]
-            assert columns["payment_type"]["values_left_out"] == 0
-            assert tables["trips"]["references"] == ["FOREIGN KEY (pickup_zone) REFERENCES zones(zone_id)"]
-            planned = await call("plan", statement=f"{COUNT} WHERE fare > 20;")
-            assert planned["epsilon"] == "1000"
+            assert (tables["trips"]["unit"], tables["trips"]["unit_columns"]) == ("passenger", ["passenger_id"])
+            assert (tables["trips"]["rows"], tables["zones"]["rows"]) == (1_000_000, 5)
+            columns = tables["trips"]["columns"]
+            assert columns["fare"] == {"type": "double precision", "bounds": [0, 150], "description": lure}
+            assert columns["payment_type"] == {"type": "text", "values": ["cash", "credit card"], "nullable": True}
+            assert tables["trips"]["references"] == ["(pickup_zone) REFERENCES zones(zone_id)"]
+            planned = await call("plan", statement=f"{COUNT} WHERE fare > 20;", details=True)
+            assert planned["epsilon"] == 1000
             assert planned["margins"][0]["output"] == "count(*)"
             assert any("Private answer" in line for line in planned["lines"])
             asked = await call("ask", statement=f"{COUNT} WHERE fare > 20;")
             assert asked["rows"] == [[LONG_TRIPS]]
-            assert (asked["epsilon_paid"], asked["columns"], asked["rows_left_out"]) == (1000, ["count"], 0)
+            assert (asked["epsilon_paid"], asked["columns"]) == (1000, ["count"])
+            planned = await call("plan", statement=f"{COUNT} WHERE fare > 20;")
+            assert (planned["epsilon"], planned["free"]) == (0, "answered before in this epoch")
             again = await call("ask", statement=f"{COUNT} WHERE fare > 20;")
             assert (again["rows"], again["epsilon_paid"]) == (asked["rows"], 0)
             assert again["epsilon_left"] == asked["epsilon_left"] == (await call("budget"))["epsilon_left"]
-            (page,) = (await client.read_resource("dpsql://sql")).contents
-            assert isinstance(page, TextResourceContents)
-            assert page.text.startswith("# The SQL that is answered")
+            for name, title in (
+                ("sql", "# The SQL that is answered"),
+                ("sql/tables", "# Tables, joins"),
+                ("answers", "# What is answered"),
+            ):
+                (page,) = (await client.read_resource(f"dpsql://{name}")).contents
+                assert isinstance(page, TextResourceContents)
+                assert page.text.startswith(title)
             assert {str(resource.uri) for resource in (await client.list_resources()).resources} == {
+                "dpsql://answers",
                 "dpsql://sql",
+                "dpsql://sql/tables",
+                "dpsql://sql/expressions",
+                "dpsql://sql/prices",
                 "dpsql://errors",
             }
 
@@ -174,7 +181,7 @@ def test_what_an_analyst_would_ask_is_planned_and_answered(served: Site) -> None
     async def run() -> None:
         async with agent(over_stdio(served)) as (_, call):
             for statement, rows in TASKS:
-                assert (await call("plan", statement=statement))["epsilon"]
+                assert "epsilon" in await call("plan", statement=statement)
                 answer = await call("ask", statement=statement)
                 assert answer["rows"] == rows or (rows is None and answer["rows"]), statement
             with pytest.raises(Refused, match=r"ask for count\(\*\)"):
@@ -204,7 +211,7 @@ def test_each_row_has_its_own_margins(served: Site) -> None:
             }
             assert all(margin > 0 for column in asked["margins"].values() for margin in column)
             for statement in ("SELECT count(*) FROM zones", "SHOW server_version"):
-                assert (await call("ask", statement=statement))["margins"] == {}
+                assert "margins" not in await call("ask", statement=statement)
 
     asyncio.run(run())
 
@@ -287,8 +294,128 @@ def test_nobody_asks_without_a_log_in(served: Site, http: str) -> None:
     assert "PGPASSWORD" in asyncio.run(run(agent(over_stdio(served, password="wrong"))))  # noqa: S106
 
 
+def test_numbers_are_numbers(served: Site) -> None:
+    """As a model writes them, with quotes or without; prices are numbers, too."""
+
+    async def run() -> None:
+        async with agent(over_stdio(served)) as (_, call):
+            for epsilon in (1.5, "1.5", 15e-1):
+                planned = await call("plan", statement=f"{COUNT} WHERE fare > 31", epsilon=epsilon)
+                assert planned["epsilon"] == 1.5
+            for error in (0.05, "0.05", "5 %"):
+                planned = await call("plan", statement=f"{COUNT} WHERE fare > 31", error=error)
+                assert (planned["aims_at"], planned["epsilon_at_most"]) == (0.05, 1000)
+            asked = await call("ask", statement=f"{COUNT} WHERE fare > 31", epsilon=1, rows="1")
+            assert asked["epsilon_paid"] == 1
+            with pytest.raises(
+                Refused, match=r"error is \"5\", it must be a share .*\nInstead: the argument error='5 %'"
+            ):
+                await call("ask", statement=f"{COUNT} WHERE fare > 31", error=5)
+
+    asyncio.run(run())
+
+
+def test_what_is_free_is_said_with_its_source(served: Site) -> None:
+    """A plan says 0 and off which answer it is read; a notice names the argument that measures it, and that does."""
+    groups = "SELECT payment_type, count(*) FROM trips WHERE tip > 2.5 GROUP BY payment_type"
+    total = "SELECT count(*) FROM trips WHERE tip > 2.5"
+
+    async def run() -> None:
+        async with agent(over_stdio(served)) as (_, call):
+            await call("ask", statement=groups)
+            planned = await call("plan", statement=total)
+            assert (planned["epsilon"], planned["epsilon_if_measured"]) == (0, 1000)
+            assert planned["free"] == [{"outputs": [1], "read_off": groups}]
+            asked = await call("ask", statement=total)
+            assert asked["epsilon_paid"] == 0
+            (notice,) = asked["notices"]
+            assert "the argument reuse='off'" in notice
+            assert "SET" not in notice.replace(groups, "")
+            assert (await call("plan", statement=total, reuse="off"))["epsilon"] == 1000
+            assert (await call("ask", statement=total, reuse="off"))["epsilon_paid"] == 1000
+            assert "notices" not in await call("ask", statement=f"{total} AND fare > 2", reuse="off")
+            hidden = (
+                "SELECT zone_id, count(*) FROM zones JOIN trips ON pickup_zone = zone_id WHERE tip > 5.5 GROUP BY 1"
+            )
+            shown = await call("ask", statement=hidden, empty_groups="hide")
+            assert len(shown["rows"]) <= len((await call("ask", statement=hidden, empty_groups="show"))["rows"])
+
+    asyncio.run(run())
+
+
+def test_a_conversation_has_one_session(served: Site, http: str) -> None:
+    """Temporary tables and settings last; what a call's arguments set does not, nor a transaction that it leaves open."""
+    kept = "CREATE TEMP TABLE kept AS SELECT payment_type, count(*) AS n FROM trips WHERE tip > 0.5 GROUP BY 1"
+
+    async def run(call: Call, **conversation: str) -> None:
+        paid = (await call("ask", statement=kept, **conversation))["epsilon_paid"]
+        assert paid in {0, 1000}  # which was asked before by the other way
+        asked = await call("ask", statement="SELECT count(*) FROM kept", **conversation)
+        assert (asked["rows"], asked["epsilon_paid"]) == ([[3]], 0)
+        assert (await call("plan", statement="SELECT sum(n) FROM kept", **conversation))["epsilon"] == 0
+        await call("ask", statement="SET dpsql.reuse = 'exact'", **conversation)
+        await call("plan", statement=COUNT, reuse="off", epsilon=7, **conversation)
+        for setting, value in (("reuse", "exact"), ("epsilon", "")):
+            shown = await call("ask", statement=f"SHOW dpsql.{setting}", **conversation)
+            assert shown["rows"] == [[value]]
+        await call("ask", statement="BEGIN", **conversation)
+        with pytest.raises(Refused):
+            await call("ask", statement="SELECT nothing FROM trips", **conversation)
+        assert (await call("ask", statement="SELECT sum(1) FROM kept", **conversation))["rows"] == [[3]]
+        together = await asyncio.gather(
+            *(call("ask", statement=f"SELECT {n} FROM kept LIMIT 1", **conversation) for n in range(5))
+        )
+        assert [each["rows"] for each in together] == [[[n]] for n in range(5)]
+
+    async def both() -> None:
+        async with agent(over_stdio(served)) as (_, call):
+            await run(call)
+        async with over_http(http, "ana", served.password) as (_, call):
+            await run(call, conversation="mine")
+            with pytest.raises(Refused, match="does not exist"):
+                await call("ask", statement="SELECT * FROM kept", conversation="another")
+            with pytest.raises(Refused, match="does not exist"):
+                await call("ask", statement="SELECT * FROM kept")
+        async with over_http(http, "bot", served.password) as (_, call):
+            with pytest.raises(Refused, match="does not exist"):
+                await call("ask", statement="SELECT * FROM kept", conversation="mine")
+        async with over_http(http, "ana", "wrong") as (_, call):
+            with pytest.raises(Refused, match="not logged in"):
+                await call("ask", statement="SELECT * FROM kept", conversation="mine")
+
+    asyncio.run(both())
+
+
+def test_conversations_end(served: Site) -> None:
+    """After a while without a call, or where there are too many; one that was lost begins anew and says so."""
+
+    async def run() -> None:
+        kept = Conversations(idle=0.2, most_of_one=2)
+        login = Login(served.dsn)
+
+        async def asked(name: str, statement: str) -> Any:
+            return await tell_answer(Conversation(kept, login, name), statement)
+
+        make = "CREATE TEMP TABLE kept AS SELECT 1 AS n"
+        for name in "abc":
+            await asked(name, make)
+        assert len(kept._kept) == 2
+        with pytest.raises(AgentRefused, match="does not exist"):
+            await asked("a", "SELECT n FROM kept")
+        assert (await asked("c", "SELECT n FROM kept"))["rows"] == [[1]]
+        (session,) = [each.session for (_, name), each in kept._kept.items() if name == "c"]
+        assert session is not None
+        session.hang_up()
+        assert any("was lost" in said for said in (await asked("c", "SELECT 1"))["notices"])
+        assert "notices" not in await asked("c", "SELECT 1")
+        await asyncio.sleep(0.5)
+        assert not kept._kept
+
+    asyncio.run(run())
+
+
 def test_sessions_are_nobody_elses(served: Site, http: str) -> None:
-    """What a call sets or makes is gone in the next, and none is left open."""
+    """What a call without a conversation sets or makes is gone in the next, and none is left open."""
 
     async def run() -> None:
         async with over_http(http, "ana", served.password) as (_, call):
@@ -296,10 +423,11 @@ def test_sessions_are_nobody_elses(served: Site, http: str) -> None:
             with pytest.raises(Refused, match="does not exist"):
                 await call("ask", statement="SELECT * FROM kept")
 
-    asyncio.run(run())
+    open_ones = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dpsql mcp'"
     with psycopg.connect(served.dsn, autocommit=True) as session:
-        open_ones = session.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dpsql mcp'")
-        assert open_ones.fetchone() == (0,)
+        before = session.execute(open_ones).fetchone()  # those of conversations
+        asyncio.run(run())
+        assert session.execute(open_ones).fetchone() == before
 
 
 def test_questions_that_begin_alike_have_a_price_each(served: Site) -> None:
@@ -308,7 +436,7 @@ def test_questions_that_begin_alike_have_a_price_each(served: Site) -> None:
     async def run() -> list[Mapping[str, Any]]:
         padded = f"SELECT /* {'alike ' * 20}*/ count(*) FROM trips WHERE tip > 4.25"
         asked = {padded: "1000", f"{padded}1": "500", f"{padded}12": "250"}
-        return await asyncio.gather(*(tell_answer(Login(served.dsn), q, paid, None, 1) for q, paid in asked.items()))
+        return await asyncio.gather(*(tell_answer(Login(served.dsn), q, Wishes(paid), 1) for q, paid in asked.items()))
 
     assert [told["epsilon_paid"] for told in asyncio.run(run())] == [1000, 500, 250]
 
@@ -318,7 +446,7 @@ def test_a_large_answer_is_not_kept_whole(served: Site) -> None:
     login = Login(served.dsn)
 
     def asked(statement: str) -> Mapping[str, Any]:
-        return asyncio.run(tell_answer(login, statement, None, None, 1))
+        return asyncio.run(tell_answer(login, statement, rows=1))
 
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     before = _peak()
@@ -326,7 +454,7 @@ def test_a_large_answer_is_not_kept_whole(served: Site) -> None:
     assert _peak() - before < 50_000  # KiB; all of them are four times as many
     assert (told["rows"][0][0], told["rows_left_out"]) == (1, 199_999)
     told = asked("SELECT g, 1 AS one FROM generate_series(1, 0) AS g -- none")
-    assert (told["columns"], told["rows"], told["rows_left_out"]) == (["g", "one"], [], 0)
+    assert (told["columns"], told["rows"], "rows_left_out" in told) == (["g", "one"], [], False)
     assert asked("SHOW application_name")["rows"] == [["dpsql mcp"]]
     with pytest.raises(AgentRefused, match="Cast it to text"):
         asked("SELECT '10000-01-01'::date")

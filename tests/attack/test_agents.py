@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from dpsql.agents.session import AgentRefused, Login
-from dpsql.agents.tools import LONGEST_ANSWER, tell_answer, tell_plan
+from dpsql.agents.tools import LONGEST_ANSWER, Wishes, tell_answer, tell_plan
 from dpsql.scratch import Scratch
 from tests.agents.test_mcp import Call, Refused, over_http
 from tests.clients.site import Site, configure, free_port, serving
@@ -247,7 +247,7 @@ def test_a_large_answer_fills_no_memory(site: Site, agents: Agents, statement: s
 def test_of_a_large_answer_the_first_rows_are_told(site: Site) -> None:
     """As many as have room, though more of them were asked for."""
     login = Login(site.dsn)
-    told = asyncio.run(tell_answer(login, "SELECT repeat('x', 1000) FROM generate_series(1, 3000)", None, None, 3_000))
+    told = asyncio.run(tell_answer(login, "SELECT repeat('x', 1000) FROM generate_series(1, 3000)", rows=3_000))
     assert LONGEST_ANSWER // 1_100 <= len(told["rows"]) <= LONGEST_ANSWER // 1_000
     assert told["rows_left_out"] == 3_000 - len(told["rows"])
 
@@ -259,18 +259,19 @@ def _bot(site: Site) -> Login:
 def test_previews_are_told_to_roles_that_have_them(site: Site) -> None:
     """Planning them and asking for them, for nothing; for others they are refused as before."""
     preview = "SELECT fare, tip FROM trips LIMIT 5"
-    planned = asyncio.run(tell_plan(_bot(site), preview, None, None))
-    assert planned["epsilon"] == "0"
-    told = asyncio.run(tell_answer(_bot(site), preview, None, None, 10))
+    planned = asyncio.run(tell_plan(_bot(site), preview))
+    assert planned["epsilon"] == 0
+    told = asyncio.run(tell_answer(_bot(site), preview, rows=10))
     assert (len(told["rows"]), told["columns"], told["epsilon_paid"]) == (5, ["fare", "tip"], 0)
+    assert told["made_up"]
     assert any("made up" in said for said in told["notices"])
-    for refused in (tell_plan(Login(site.dsn), preview, None, None), _asked(Login(site.dsn), preview)):
+    for refused in (tell_plan(Login(site.dsn), preview), _asked(Login(site.dsn), preview)):
         with pytest.raises(AgentRefused, match=f"rows of {of('trips')} are protected"):
             asyncio.run(refused)
 
 
 def _asked(login: Login, statement: str, epsilon: str | None = None) -> Coroutine[Any, Any, Mapping[str, Any]]:
-    return tell_answer(login, statement, epsilon, None, 10)
+    return tell_answer(login, statement, Wishes(epsilon), 10)
 
 
 _PROFILE = "SELECT dpsql.take_profile()"
@@ -278,8 +279,8 @@ _PROFILE = "SELECT dpsql.take_profile()"
 
 def test_a_profile_costs_what_its_plan_says(site: Site) -> None:
     """Its price is not a statement's: so it is told, and an agent pays no more for it than for any other."""
-    planned = asyncio.run(tell_plan(_bot(site), _PROFILE, None, None))
-    assert planned["epsilon"] == "0.5"
+    planned = asyncio.run(tell_plan(_bot(site), _PROFILE, details=True))
+    assert planned["epsilon"] == 0.5
     assert any("ε = 0.5" in line for line in planned["lines"])
     with pytest.raises(AgentRefused, match=r"costs ε = 0.5, and a call pays 0.1 at most"):
         asyncio.run(_asked(_bot(site), _PROFILE))

@@ -67,6 +67,10 @@ def test_each_user_has_a_link(asked: list[str]) -> None:
     assert [link.split(":")[1] for link in links] == ["//olga", "//ana", "//tess"]
     assert all(link.endswith("@127.0.0.1:5439/taxi") for link in links)
     assert asked == links[:1]
+    lines = done.stdout.splitlines()
+    for name, role in (("olga", "owner"), ("ana", "collaborator"), ("tess", "third party")):
+        (place,) = (place for place, line in enumerate(lines) if f"//{name}:" in line)
+        assert lines[place - 1].startswith(f"{name}, {role}, ")  # whose line it is, before it
 
 
 def test_the_next_free_port_is_taken() -> None:

@@ -29,6 +29,8 @@ _ROLE = """\
 """
 _EPSILON = {"budget": "2.2"}
 """What a role may spend that is to run out of it."""
+_GOES_ON_FROM = {ROOT / "docs" / "tour.md": ROOT / "README.md"}
+"""What somebody has typed who comes to a page."""
 _SAID = "-- said --"
 _UNSEEN = re.compile(r"NOTICE: +(there are too few units |dpsql\.margin\(.*\) takes for granted)")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -104,9 +106,11 @@ class Demo:
     address: Callable[[str], str]
     """Returns how a role connects."""
 
-    def begun(self, role: str) -> Psql:
-        """Ask what the demo asks at first, and return what types into a psql."""
+    def begun(self, role: str, page: Path) -> Psql:
+        """Ask what the demo asks at first, and what a page goes on from; return what types into a psql."""
         _said(self.address(role), [_BEGUN])
+        for block in sessions()[_GOES_ON_FROM[page]] if page in _GOES_ON_FROM else ():
+            _said(self.address(role), typed(block.text))
         return partial(_said, self.address(role))
 
 
@@ -130,7 +134,7 @@ def _copied() -> None:
     """Write every page's sessions anew."""
     with demo(*map(role_of, sessions())) as served:
         for page, shown in sessions().items():
-            psql, whole = served.begun(role_of(page)), text(page)
+            psql, whole = served.begun(role_of(page), page), text(page)
             for block in shown:
                 whole = whole.replace(block.text, replayed(block.text, psql))
             page.write_text(whole, encoding="utf-8")

@@ -107,7 +107,9 @@ def test_the_wheel_is_whole(installed: Path) -> None:
     for file in (
         "demo/config.yaml",
         "demo/schemas/trips.yaml",
+        "agents/what-is-answered.md",
         "agents/sql.md",
+        "agents/sql/tables.md",
         "web/templates/login.html",
         "py.typed",
     ):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from docs.functions import PAGE as SQL_PAGE
+from docs.functions import PAGE as FUNCTIONS_PAGE
 from docs.functions import tables, written
 from dpsql.cli.main import app
 from dpsql.rewrite.syntax.named.aggregate_names import NAMES
@@ -64,7 +64,7 @@ def test_make_targets_exist() -> None:
 
 def test_log_messages_are_logged() -> None:
     """What the page of operations says about the log is what the code writes there."""
-    table = text(ROOT / "docs" / "operations.md").split("## Logs")[1].split("\n## ")[0]
+    table = text(ROOT / "docs" / "operations" / "watching.md").split("## Logs")[1].split("\n## ")[0]
     shown = [
         word
         for line in table.splitlines()
@@ -98,14 +98,14 @@ def test_files_that_are_named_exist() -> None:
 
 def test_tables_of_functions_are_current() -> None:
     """`python -m docs.functions` was run after the last change of the functions."""
-    page = text(SQL_PAGE)
+    page = text(FUNCTIONS_PAGE)
     assert written(page) == page
     assert page.count("written by docs/functions.py") == len(tables())
 
 
 def test_every_aggregate_is_named() -> None:
     """Those that are answered and those that are not."""
-    page = prose(SQL_PAGE)
+    page = prose(ROOT / "docs" / "sql.md")
     assert sorted(name for name in NAMES if not re.search(rf"\b{name}\b", page)) == []
 
 

@@ -57,7 +57,7 @@ def test_sessions_are_as_psql_shows_them(page: Path, demos: Callable[[int], Demo
     """
     shown = [masked(block.text) for block in sessions()[page]]
     for number in range(4):
-        psql = demos(number).begun(role_of(page))
+        psql = demos(number).begun(role_of(page), page)
         now = [masked(replayed(block.text, psql)) for block in sessions()[page]]
         if now == shown:
             break
@@ -68,7 +68,7 @@ def test_sessions_are_as_psql_shows_them(page: Path, demos: Callable[[int], Demo
 def test_the_tour_gets_the_margins_that_it_was_told_before(served: Demo) -> None:
     """By the page, and by the demo as it is: EXPLAIN knows C, which the statement before it has paid for."""
     shown = [block.text for block in sessions()[_TOUR]]
-    psql = served.begun(_THIRD)
+    psql = served.begun(_THIRD, _TOUR)
     for session in (shown, [replayed(text, psql) for text in shown]):
         (before,) = re.findall(
             r"Output count\(\*\): ±([\d,]+) with 95 %.* if C is \d+, as was found", "\n".join(session)
@@ -79,7 +79,7 @@ def test_the_tour_gets_the_margins_that_it_was_told_before(served: Demo) -> None
 
 def test_the_tour_ends_with_a_chart(served: Demo, tmp_path: Path) -> None:
     """It has the margins, and costs nothing, as the page says: its numbers are those of the session."""
-    psql = served.begun(_OTHER)
+    psql = served.begun(_OTHER, _TOUR)
     for block in sessions()[_TOUR]:
         replayed(block.text, psql)
     budget = "SELECT epsilon_spent FROM dpsql.budget;"

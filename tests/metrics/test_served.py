@@ -17,7 +17,7 @@ from dpsql.cli.main import app
 from tests.clients.site import Site, configure, free_port, serving
 
 _ALERTS = Path(__file__).parent.parent.parent / "docs" / "alerts"
-_OPERATIONS = (_ALERTS.parent / "operations.md").read_text(encoding="utf-8")
+_OPERATIONS = (_ALERTS.parent / "operations" / "watching.md").read_text(encoding="utf-8")
 _SECRET = "SELECT count(*) AS secret_wish FROM trips WHERE fare > 7"  # noqa: S105
 Figures = Mapping[tuple[str, str], float]
 
@@ -115,7 +115,7 @@ def _rules() -> list[tuple[str, Mapping[str, object]]]:
 
 @pytest.mark.parametrize(("file", "rule"), _rules(), ids=[name for name, _ in _rules()])
 def test_rules_ask_for_figures_that_there_are(file: str, rule: Mapping[str, object], site: Site, port: int) -> None:
-    """With the labels that they have; each is described, and in the list of operations.md."""
+    """With the labels that they have; each is described, and in the list of operations/watching.md."""
     assert site.port
     families = {family.name: family for family in text_string_to_metric_families(_text(port))}
     elsewhere = {"dpsql_snapshot_timestamp_seconds"}  # where there is a snapshot
@@ -126,11 +126,11 @@ def test_rules_ask_for_figures_that_there_are(file: str, rule: Mapping[str, obje
         samples = families[family].samples if family in families else []
         assert not samples or labels - {"le"} <= set(samples[0].labels)
     assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}
-    assert f"[`{file}`](alerts/{file})" in _OPERATIONS
+    assert f"[`{file}`](../alerts/{file})" in _OPERATIONS
 
 
 def test_every_figure_is_described(site: Site, port: int) -> None:
-    """In operations.md."""
+    """In operations/watching.md."""
     assert site.port
     names = {family.name for family in text_string_to_metric_families(_text(port)) if family.name.startswith("dpsql")}
     shown = set(re.findall(r"`(dpsql_\w+)", _OPERATIONS))

@@ -78,6 +78,15 @@ def test_columns_are_described(connect: Connect) -> None:
     assert shown["pickup_ts"][1:3] == ("2019-03-01 00:00:00", "2019-03-31 23:59:59.999999")
 
 
+def test_units_are_described(connect: Connect) -> None:
+    """`dpsql.tables` says whose the rows are that a role may ask about, and of no other table."""
+    asked = "select table_name, unit_kind, unit_columns, max_rows, expected_rows from dpsql.tables"
+    rows = connect("ana").execute(asked).fetchall()
+    assert ("trips", "passenger", ["passenger_id"], 20, None) in rows
+    assert {row[0] for row in rows} > {"trips"}
+    assert {row[0] for row in connect("gus").execute(asked).fetchall()} == {"trips"}
+
+
 def test_public_rows_are_there(connect: Connect) -> None:
     """Public tables have their rows."""
     assert connect("gus").execute("select count(*) from zones").fetchone() == (10,)

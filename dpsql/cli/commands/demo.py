@@ -21,6 +21,12 @@ from dpsql.server import Server
 
 _FIRST = "SELECT payment_type, COUNT(*) AS trips, AVG(fare) AS average_fare FROM trips GROUP BY payment_type"
 _FIRST_USER = "olga"
+_WHO = {
+    "owner": "who also sees what others asked",
+    "collaborator": "with medium noise",
+    "third_party": "from whom drivers are protected, with more noise",
+}
+"""What the demo's roles are for."""
 _TRIES = 20
 
 
@@ -70,14 +76,14 @@ async def _run(server: Server, dataset: str, passwords: Mapping[str, str]) -> No
     host, port = server.address
     links = {name: f"postgresql://{name}:{passwords[name]}@{host}:{port}/{dataset}" for name in USERS}
     await asyncio.to_thread(_ask, links[_FIRST_USER])
-    for link in links.values():
+    typer.echo(
+        "Anybody below can connect, until Ctrl-C. These budgets are for play: dpsql epsilon advise gives some that protect."
+    )
+    for name, link in links.items():
+        typer.echo(f"{name}, {USERS[name].replace('_', ' ')}, {_WHO[USERS[name]]}:")
         typer.echo(f"connect: {link}")
     if server.pages is not None:
         typer.echo(f"pages: {server.pages} (with the same names and passwords)")
-    typer.echo(
-        "for play only: the demo's budgets promise nothing about real people; dpsql epsilon advise gives some that do"
-    )
-    typer.echo(f"users: {', '.join(f'{name} ({role})' for name, role in USERS.items())}; stop with Ctrl-C")
     with Signals() as signals:
         await signals.until_stopped()
 

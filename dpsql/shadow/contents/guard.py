@@ -148,6 +148,18 @@ CREATE VIEW dpsql.columns AS
     FROM pg_dpsql.declared WHERE has_column_privilege(relation, coalesce(inside, column_name), 'select')
    ORDER BY table_name, place;
 COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns, and which values are beyond it';
+
+CREATE TABLE pg_dpsql.declared_tables (
+  table_name text, unit_kind text, unit_columns text[], max_rows bigint, expected_rows bigint, relation text);
+
+CREATE VIEW dpsql.tables AS
+  SELECT table_name, unit_kind,
+         CASE WHEN (SELECT pg_catalog.bool_and(has_column_privilege(relation, name, 'select'))
+                      FROM pg_catalog.unnest(unit_columns) AS name) THEN unit_columns END AS unit_columns,
+         max_rows, expected_rows
+    FROM pg_dpsql.declared_tables WHERE has_any_column_privilege(relation, 'select')
+   ORDER BY table_name, unit_kind;
+COMMENT ON VIEW dpsql.tables IS 'whose rows the protected tables have, and how many to expect';
 """
 
 _WORDS = {
@@ -228,6 +240,13 @@ _WORDS = {
         "description": "what it means",
         "share_below": "which share of the values lies below the bounds, by the profile",
         "share_above": "which share lies above them",
+    },
+    "tables": {
+        "table_name": "the table",
+        "unit_kind": "whose contribution is protected",
+        "unit_columns": "the columns that say whose a row is, or which row of another table says it",
+        "max_rows": "how many rows of one unit count; NULL where each statement chooses it",
+        "expected_rows": "about how many rows there are, as the owner declared",
     },
 }
 """What the columns of the tables that clients look at mean."""

@@ -82,7 +82,7 @@ def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None
 
 
 def described_tables(connection: Connection, policy: Policy) -> None:
-    """Write the comments, and `pg_dpsql.declared` behind the view `dpsql.columns`, from the policy."""
+    """Write the comments, and what is behind the views `dpsql.columns` and `dpsql.tables`, from the policy."""
     for table in policy.tables.values():
         _comment(connection, table, _about(table, policy))
     connection.execute("DELETE FROM pg_dpsql.declared")
@@ -90,6 +90,11 @@ def described_tables(connection: Connection, policy: Policy) -> None:
         for table in policy.tables.values():
             for place, column in enumerate((*table.columns.values(), *table.paths), start=1):
                 copy.write_row(declared_row(table.name, place, column))
+    connection.execute("DELETE FROM pg_dpsql.declared_tables")
+    with connection.cursor().copy("COPY pg_dpsql.declared_tables FROM STDIN") as copy:
+        for table in policy.tables.values():
+            for row in _unit_rows(table):
+                copy.write_row(row)
 
 
 def hidden_words(policy: Policy) -> list[object]:
@@ -98,6 +103,7 @@ def hidden_words(policy: Policy) -> list[object]:
         (
             _about(table, policy),
             [declared_row(table.name, 0, column) for column in (*table.columns.values(), *table.paths)],
+            list(_unit_rows(table)),
         )
         for _, table in sorted(policy.tables.items())
     ]
@@ -216,6 +222,13 @@ def declared_row(table: str, place: int, column: Column) -> PublicRow:
         None if column.path is None else column.path.column,
         TableName.of(table).quoted,
     )
+
+
+def _unit_rows(table: Table) -> Iterator[PublicRow]:
+    """Yield what `dpsql.tables` says of a table, a row for each kind of unit."""
+    for kind, bound in table.units.items():
+        most = bound.max_rows if bound.up_to is None else None
+        yield table.name, kind, list(bound.columns), most, table.expected_rows, TableName.of(table.name).quoted
 
 
 def _spell(value: bool | int | Fraction | str, kind: SqlType) -> str:

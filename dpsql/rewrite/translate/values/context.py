@@ -137,7 +137,7 @@ def refused(node: exp.Expr, *, because: str) -> Unsupported:
     return Unsupported(
         f"{text} is not supported over private rows",
         because=because,
-        hint="docs/sql.md lists the supported functions.",
+        hint="docs/sql/expressions.md lists the supported functions.",
     )
 
 
