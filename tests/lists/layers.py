@@ -22,10 +22,8 @@ _WHY = {
     "public": "they read the calendar or the zones alone: PostgreSQL answers, for nothing",
     "key-is-unit": _BY_ONE,
     "rows-of-protected-table": "rows",
-    "join-on-key": "a calendar of five years is joined by a range of days, or by the day of a time",
-    "join-without-equation": "running totals for each day of a calendar of five years",
-    "join-plain-table": "what is joined has a join in it, or a column that is computed",
-    "subquery-by-unit": "each rider's trips, with the rider's number from the table that is joined",
+    "join-on-key": "a calendar of five years is joined by the day of a time",
+    "subquery-by-unit": "a list of each rider's number from the table that is joined, joined again",
     "constant-not-pure": "conversions: each trip with the last visit before it; random texts tell rows apart",
 }
 

@@ -86,7 +86,9 @@ def _is_flat(query: exp.Select) -> bool:
     if any(holds(expr, exp.Query) for expr in inside):
         return False
     items = list(from_items(query))
-    if len(items) != 1 + len(joins) or not all(isinstance(i, (exp.Table, exp.Subquery)) and item_name(i) for i in items):
+    if len(items) != 1 + len(joins) or not all(
+        isinstance(i, (exp.Table, exp.Subquery)) and item_name(i) for i in items
+    ):
         return False
     first, own = Offered(frozenset({item_name(items[0])})), Offered.of(query)
     if any(own.outer(expr) for expr in inside) or any(item.args.get("joins") for item in items):

@@ -25,8 +25,8 @@ _STRICT = (
 
 
 _STRICT_FUNCTIONS = frozenset(
-    """abs btrim ceil ceiling date_part date_trunc exp extract floor initcap left length ln lower ltrim mod power replace right
-    round rtrim sign split_part sqrt substr substring timezone to_char trunc upper""".split()
+    """abs btrim ceil ceiling date_part date_trunc exp extract floor initcap left length ln lower ltrim mod power replace
+    right round rtrim sign split_part sqrt substr substring timezone to_char trunc upper""".split()
 )
 """PostgreSQL's that are NULL where an argument is: `proisstrict` in its catalogue."""
 

@@ -64,13 +64,17 @@ def require_partners(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 def _compared_keys(query: exp.Select, join: exp.Join) -> Collection[str]:
     """Return the tables of whose columns a subquery has groups, and its join compares them."""
     on, alias = join.args.get("on"), join.this.args.get("alias")
-    plain = query.args.get("group") is not None and not any(value and key not in _OF_GROUPS for key, value in query.args.items())
+    plain = query.args.get("group") is not None and not any(
+        value and key not in _OF_GROUPS for key, value in query.args.items()
+    )
     if not plain or on is None or alias is None or alias.args.get("columns") or holds(query, exp.Window):
         return ()
     keys = {render(key) for key in query.args["group"].expressions}
     outputs = {output_name(output): output.unalias() for output in query.expressions}
     compared = [side for part in conjuncts_of(on) if isinstance(part, exp.EQ) for side in part.iter_expressions()]
-    own = [side for side in compared if isinstance(side, exp.Column) and fold(side.args.get("table")) == fold(alias.this)]
+    own = [
+        side for side in compared if isinstance(side, exp.Column) and fold(side.args.get("table")) == fold(alias.this)
+    ]
     values = [value for side in own if isinstance(value := outputs.get(fold(side.this)), exp.Column)]
     return {fold(value.args.get("table")) for value in values if render(value) in keys}
 

@@ -30,7 +30,9 @@ from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every, holds
 
-_CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "kind"})
+_CLAUSES = frozenset(
+    {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "kind"}
+)
 _PERIODS = frozenset({"day", "week", "month", "quarter", "year"})
 _INTEGERS = frozenset({SqlType.SMALLINT, SqlType.INTEGER})
 _DAY = 86_400_000_000
@@ -53,7 +55,10 @@ def add_periods_up(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         return
     rows = _Rows(private[0], Offered(frozenset({item_name(private[0])})), ctes, policy)
     where = select.args.get("where")
-    conditions = [*([where.this] if where is not None else []), *(join.args["on"] for join in joins if join.args.get("on"))]
+    conditions = [
+        *([where.this] if where is not None else []),
+        *(join.args["on"] for join in joins if join.args.get("on")),
+    ]
     parts = [part for condition in conditions for part in conjuncts_of(condition)]
     period = _period(parts, rows)
     if period is None or not grouping_of(select).plain or not all(rows.adds_up(call) for call in calls):
@@ -92,11 +97,19 @@ class _Rows:
     def adds_up(self, call: exp.Expr) -> bool:
         """Return whether an aggregate of rows is the sum of those of their periods, of a type that is known."""
         bare = call.this if isinstance(call, exp.Filter) else call
-        if not isinstance(bare, exp.Anonymous) or not self.all_of(call) or holds(call, exp.Distinct, exp.Order, exp.Query):
+        if (
+            not isinstance(bare, exp.Anonymous)
+            or not self.all_of(call)
+            or holds(call, exp.Distinct, exp.Order, exp.Query)
+        ):
             return False
         if is_count(call):
             return True
-        return function_name(bare) == "sum" and len(bare.expressions) == 1 and self.is_integer(bare.expressions[0]) is not None
+        return (
+            function_name(bare) == "sum"
+            and len(bare.expressions) == 1
+            and self.is_integer(bare.expressions[0]) is not None
+        )
 
     def is_integer(self, expr: exp.Expr) -> bool | None:
         """Return whether the sum of an expression is a bigint; None where that is not known."""
@@ -231,10 +244,13 @@ def _read_periods(
     others = [with_values(part.copy(), values) for part in parts if not (rows.any_of(part) and rows.all_of(part))]
     sums = {text: _added_up(rows, call, exp.column(names[text], alias, quoted=True)) for text, call in distinct.items()}
     named = [output_name(output) for output in select.expressions]
-    select.set("expressions", [
-        exp.alias_(with_values(output.unalias(), sums), name, quoted=True, copy=False)
-        for output, name in zip(select.expressions, named, strict=True)
-    ])
+    select.set(
+        "expressions",
+        [
+            exp.alias_(with_values(output.unalias(), sums), name, quoted=True, copy=False)
+            for output, name in zip(select.expressions, named, strict=True)
+        ],
+    )
     for key in ("having", "order"):
         if (clause := select.args.get(key)) is not None:
             with_values(clause, sums)
