@@ -24,7 +24,6 @@ _WHY = {
     "rows-of-protected-table": "rows",
     "join-on-key": "a calendar of five years is joined by the day of a time",
     "subquery-by-unit": "a list of each rider's number from the table that is joined, joined again",
-    "constant-not-pure": "conversions: each trip with the last visit before it; random texts tell rows apart",
 }
 
 

@@ -40,6 +40,8 @@ ROUGH = {
 """Points among rows, which are one of 4,096 places between the bounds."""
 FEW = {("metricflow", 32), ("cube", 48), ("cube", 64), ("cube", 66)}
 """Sums and means of so few riders, each once, that the least noise there is shows."""
+TIES = {("metricflow", 76), ("metricflow", 79)}
+"""The channel of the last visit's day, of which there may be several: PostgreSQL says another one each time."""
 _LIMITS = re.compile(r"\s+LIMIT \d+(?: OFFSET \d+)?$")
 """What may leave other rows of those that tie."""
 MOST = 50.0
@@ -94,6 +96,9 @@ def test_without_noise_it_is_what_postgresql_says(name: str, number: int, engine
     answer, expected = client.ask(whole, HIDDEN), fetched(ridden.plain._owner, whole)
     assert (answer.names, answer.types) == (expected.names, expected.types)
     assert expected.rows
+    if (name, number) in TIES:
+        assert {row[0] for row in answer.rows} == {row[0] for row in expected.rows}
+        return
     agree(answer.rows, expected.rows if (name, number) not in SINGLE else [], _same(name, number))
 
 

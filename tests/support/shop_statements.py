@@ -63,6 +63,13 @@ OUTER = (
     ),
 )
 """With rows that find none."""
+TOLD_APART = (
+    (
+        "SELECT status, count(*), sum(most) FROM (SELECT buyer, status, own, max(total) AS most FROM "
+        "(SELECT buyer, status, total, gen_random_uuid() AS own FROM orders) AS o GROUP BY buyer, status, own) AS s GROUP BY status"
+    ),
+)
+"""By a random number of each row."""
 EXISTENCE = (
     "SELECT count(*) FROM orders WHERE EXISTS (SELECT * FROM items WHERE of_order = order_id AND quantity > 2)",
     "SELECT status, count(*) FROM orders WHERE NOT EXISTS (SELECT FROM items WHERE of_order = order_id AND late) GROUP BY 1",
@@ -233,6 +240,7 @@ ANSWERED = (
     *THROUGH,
     *JOINED,
     *OUTER,
+    *TOLD_APART,
     *EXISTENCE,
     *PUBLIC_EXISTENCE,
     *CORRELATED,

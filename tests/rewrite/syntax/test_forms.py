@@ -202,7 +202,7 @@ def test_over_rides(in_town: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [step for text in _of_rides() for step in in_town.steps(text, monkeypatch)]
     assert [step for step in steps if in_town.differs(step) and not _cuts_ties(step)] == []
     changing = {name for module, name, _ in every_form() if module is reworded} | {"decorrelated", "put_places_below"}
-    assert changing - {"reword"} <= {step.form for step in steps}
+    assert changing - {"reword", "number_by_key"} <= {step.form for step in steps}
 
 
 def test_over_the_shop(in_the_shop: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,6 +211,7 @@ def test_over_the_shop(in_the_shop: Judge, monkeypatch: pytest.MonkeyPatch) -> N
     texts += [written(number).sql for number in range(examples(100, 10_000))]
     steps = [step for text in texts for step in in_the_shop.steps(text, monkeypatch)]
     assert len(steps) > len(texts) / 4
+    assert "number_by_key" in {step.form for step in steps}
     assert [step for step in steps if in_the_shop.differs(step)] == []
 
 

@@ -19,6 +19,7 @@ from dpsql.rewrite.syntax.forms.other_windows import say_by_other_windows
 from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows, require_partners
 from dpsql.rewrite.syntax.forms.public_left import as_answers
 from dpsql.rewrite.syntax.forms.quantified import exist_instead
+from dpsql.rewrite.syntax.forms.random_keys import number_by_key
 from dpsql.rewrite.syntax.forms.running_totals import add_periods_up
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct
 from dpsql.rewrite.syntax.forms.unpivoted import join_constants_instead
@@ -32,6 +33,7 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
             make_distinct(query, ctes, policy)
         case exp.Select():
             _put_below(query)
+            number_by_key(query, ctes, policy)
             flatten_left_joins(query, ctes, policy)
             exist_instead(query, ctes, policy)
             compare_extremes(query, ctes, policy)
