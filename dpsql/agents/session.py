@@ -201,7 +201,7 @@ def told(failed: psycopg.Error) -> str:
 def for_agents(text: str) -> str:
     """Return a text of the server's with what an agent can do in the place of what somebody does in psql.
 
-    SET dpsql.reuse = 'off' measures it → the argument reuse='off' measures it.
+    SET dpsql.reuse = 'off' asks afresh → the argument reuse='off' asks afresh.
     """
     text = _SET.sub(r"the argument \1=\2", text)
     text = _OWN.sub(r"\1", text)

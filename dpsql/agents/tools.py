@@ -61,7 +61,7 @@ SELECT epsilon, statement FROM dpsql.charges WHERE charge_id > $1 AND user_name 
 """
 _NEWEST = "SELECT coalesce(max(charge_id), 0) FROM dpsql.charges"
 _MADE_UP = re.compile("these rows of .* are made up")
-_NOTED = re.compile(r"\s*(Left out|Output \d+: told from|NULL where|Mostly NULL)")
+_NOTED = re.compile(r"\s*(Left out|Output \d+: distinguishable|NULL where|Mostly NULL)")
 """The lines of EXPLAIN that say which rows or values an answer will not have."""
 _WHOLE = 2_000
 """Characters that dpsql.charges has of a statement at most."""

@@ -93,7 +93,7 @@ COMMANDS: Mapping[str, Mapping[str, CommandEntry]] = {
             "dpsql reload --config config.yaml",
         ),
         "refresh": CommandEntry(
-            "refresh:refresh", "Let answers be measured anew; asking again will then cost again.", "dpsql refresh"
+            "refresh:refresh", "Start a new epoch: stored answers expire and cost ε again.", "dpsql refresh"
         ),
     },
     "Watch over it": {

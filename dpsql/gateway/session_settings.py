@@ -120,8 +120,8 @@ def asked_of_empty_groups(settings: Settings, role: Role) -> EmptyGroups:
         raise InvalidSetting(
             f'dpsql.empty_groups is "{asked}", it must be auto, show or hide',
             because="empty-groups-setting",
-            hint="Available values: auto, show, hide. SET dpsql.empty_groups = 'hide' leaves out groups whose count is "
-            "within the noise of nothing, and 'auto' does in rankings, and where groups are counted.",
+            hint="Available values: auto, show, hide. SET dpsql.empty_groups = 'hide' hides groups whose count is "
+            "not distinguishable from zero, and 'auto' does in rankings, and where groups are counted.",
         ) from None
 
 

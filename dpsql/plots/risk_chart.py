@@ -39,9 +39,9 @@ def rule_figure(promises: Promises) -> go.Figure:
     return risk_curves(
         epsilons,
         {
-            "one person is named": [belief.singled_out for belief in beliefs],
-            "a 50/50 guess of membership becomes": [belief.membership for belief in beliefs],
-            "a 50/50 guess of a value becomes": [belief.value for belief in beliefs],
+            "re-identification": [belief.singled_out for belief in beliefs],
+            "membership inference": [belief.membership for belief in beliefs],
+            "attribute inference": [belief.value for belief in beliefs],
         },
         requirements={
             "naming": float(promises.naming),

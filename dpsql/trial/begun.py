@@ -31,9 +31,9 @@ class Tried:
         """Return it for people."""
         how = f"in {self.seconds * 1000:,.0f} ms" if self.new else "before"
         price = f"{self.proved} of {self.measurements} prices" if self.measurements > 1 else "the price"
-        proved = f"; {price} proved by a second reading" if self.proved else ""
+        proved = f"; {price} verified independently" if self.proved else ""
         short = f"; {self.short} of them only on some, since time was up" if self.short else ""
-        return f"passed on {self.databases} made-up databases{short}, {how}{proved}"
+        return f"passed on {self.databases} synthetic databases{short}, {how}{proved}"
 
 
 class BegunTrial:

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from dpsql.web.page_context import PageContext
 from dpsql.web.site import LoginRefused, Refused
 
-_WRONG = "That name and password do not belong together."
+_WRONG = "Wrong name or password."
 
 
 async def login_page(request: Request, context: PageContext) -> Response:

@@ -158,9 +158,9 @@ def test_advice_prints_budgets_errors_and_risks() -> None:
         "mostly NULL",
         "46 at 0.0236, 5.8 %",
         "What can be believed",
-        "of a member's value",
+        "attribute inference",
         "90 %",
-        "What binds: membership and value; naming alone would allow 4.251.",
+        "Limited by: membership and value; naming alone would allow 4.251.",
     ):
         assert text in shown
 

@@ -32,7 +32,7 @@ def test_most_groups_that_may_be_empty_are_told_of_and_left_out(
     connection.execute(notice.partition(": SET")[2].join(("SET", "")).partition(" leaves")[0].encode())
     kept = connection.execute(HOURS.encode()).fetchall()
     assert len(kept) < len(shown) / 2
-    assert f"{len(shown) - len(kept):,} of {len(shown):,} groups are left out" in notices[1]
+    assert f"{len(shown) - len(kept):,} of {len(shown):,} groups are hidden" in notices[1]
 
 
 def test_an_error_that_can_not_be_had_is_told(

@@ -27,7 +27,7 @@ taxi=> EXPLAIN SELECT count(*) FROM trips;
  QUERY PLAN
 ------------
  Private answer: ε = 1
- Trial: passed on 9 made-up databases, in 150 ms
+ Trial: passed on 9 synthetic databases, in 150 ms
 (2 rows)
 """
 _TOUR = ROOT / "docs" / "tour.md"
@@ -71,7 +71,7 @@ def test_the_tour_gets_the_margins_that_it_was_told_before(served: Demo) -> None
     psql = served.begun(_THIRD, _TOUR)
     for session in (shown, [replayed(text, psql) for text in shown]):
         (before,) = re.findall(
-            r"Output count\(\*\): ±([\d,]+) with 95 %.* if C is \d+, as was found", "\n".join(session)
+            r"Output count\(\*\): ±([\d,]+) with 95 %.* if C is \d+, as released", "\n".join(session)
         )
         (after,) = re.findall(r"\| margin *\n[-+]+\n.*\| *(\d+)$", "\n".join(session), re.MULTILINE)
         assert float(after) == pytest.approx(float(before.replace(",", "")), rel=0.02)

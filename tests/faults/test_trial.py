@@ -53,10 +53,10 @@ def test_what_fails_its_trial_costs_nothing(config: Path, directory: Path) -> No
 def test_what_has_passed_is_not_tried_again(config: Path) -> None:
     """Nor by a server that is started later, be it wrong; another form is."""
     with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as session:
-        assert re.search(r"Trial: passed on \d+ made-up databases, in [\d,]+ ms", _told(session, COUNT))
-        assert re.search(r"Trial: passed on \d+ made-up databases, before", _told(session, COUNT))
+        assert re.search(r"Trial: passed on \d+ synthetic databases, in [\d,]+ ms", _told(session, COUNT))
+        assert re.search(r"Trial: passed on \d+ synthetic databases, before", _told(session, COUNT))
     with serving(config, before=HALF) as site, psycopg.connect(site.dsn, autocommit=True) as session:
-        assert "made-up databases, before" in _told(session, COUNT)
+        assert "synthetic databases, before" in _told(session, COUNT)
         assert session.execute(COUNT).fetchall()
         _refused(session, "SELECT sum(fare), count(*) FROM trips")
 
@@ -87,4 +87,4 @@ def test_nobody_waits_for_a_trial_but_who_asked(config: Path) -> None:
         second.cancel_safe()
         with pytest.raises(psycopg.errors.QueryCanceled):
             waiting.result()
-        assert "made-up databases, in" in trying.result()
+        assert "synthetic databases, in" in trying.result()

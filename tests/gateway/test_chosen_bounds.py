@@ -402,7 +402,7 @@ def test_other_numbers_of_a_unit_say_how_many_rows_count(
     question = client.gateway.examine(sql, client.asker)
     assert question is not None
     notices = replied(client.gateway, client.request(question)).notices
-    assert any("own rows are of 20 at most" in notice for notice in notices)
+    assert any("own numbers and sums are capped at 20 rows" in notice for notice in notices)
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def test_numbers_of_a_unit_say_how_many_rows_count(rides: Memory, auto: Policy, 
         question = client.gateway.examine(sql, client.asker)
         assert question is not None
         notices = replied(client.gateway, client.request(question)).notices
-        return any("own rows are of 20 at most" in notice for notice in notices)
+        return any("own numbers and sums are capped at 20 rows" in notice for notice in notices)
 
     assert not said(f"SELECT avg(n) FROM {_OF_EACH}")
     assert not said(f"SELECT max(n) FROM {_OF_EACH}")

@@ -181,7 +181,7 @@ def test_groups_that_may_be_empty_neither_win_nor_count(
     question = client.gateway.examine(sql, client.asker)
     assert question is not None
     told = replied(client.gateway, client.request(question)).notices
-    assert any("are left out" in notice and "'show' lists them" in notice for notice in told)
+    assert any("are hidden" in notice and "'show' lists them" in notice for notice in told)
 
 
 @pytest.mark.parametrize(("sql", "cost"), LISTED)

@@ -24,7 +24,7 @@ def test_every_wrong_login_looks_the_same(visit: Visit, user: str, password: str
     """A stranger does not learn which names exist."""
     reply = visit().log_in(user, password)
     assert reply.status_code == 401
-    assert "That name and password do not belong together." in reply.text
+    assert "Wrong name or password." in reply.text
 
 
 @pytest.mark.parametrize("path", ["/explore", "/choose", "/budget"])

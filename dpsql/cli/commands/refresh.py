@@ -14,7 +14,7 @@ from dpsql.question import Cancellation
 
 @with_exit_code
 def refresh(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Let answers be measured anew; asking again will then cost again.
+    """Start a new epoch: stored answers expire and cost ε again.
 
     With engine.snapshot the records are copied first; what was answered from the copy before stays free until that is done.
     """

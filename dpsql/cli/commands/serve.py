@@ -36,7 +36,10 @@ def serve(
     config: ConfigFile = DEFAULT_CONFIG,
     *,
     new_ledger: Annotated[
-        bool, typer.Option("--new-ledger", help="Start though the ledger is gone, or an older copy; once.")
+        bool,
+        typer.Option(
+            "--new-ledger", help="Start with a new ledger although the old one is missing, or an older copy; once."
+        ),
     ] = False,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for an engine that can't be reached yet, instead of ending.")

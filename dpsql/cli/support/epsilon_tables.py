@@ -70,7 +70,7 @@ def study_tables(result: Study, epsilons: Iterable[float]) -> tuple[RenderableTy
 
 def belief_table(title: str, first: str, beliefs: Iterable[tuple[object, Belief]]) -> Table:
     """Return what can be believed after some ε."""
-    headings = ("one person is named", "a 50/50 guess of membership becomes", "of a member's value")
+    headings = ("re-identification", "membership inference", "attribute inference")
     table = _table(title, first, "ε", *headings)
     for name, belief in beliefs:
         shares = (belief.singled_out, belief.membership, belief.value)
@@ -84,7 +84,7 @@ def binding_line(promises: Promises) -> str:
     others = [
         f"{promise} alone would allow {decimal(limit)}" for promise, limit in limits.items() if promise not in binding
     ]
-    return "; ".join([f"What binds: {' and '.join(binding)}", *others]) + "."
+    return "; ".join([f"Limited by: {' and '.join(binding)}", *others]) + "."
 
 
 def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:

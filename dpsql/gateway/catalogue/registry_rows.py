@@ -1,4 +1,4 @@
-"""The rows of `dpsql.registry`: what was told, and what each answer has cost in all."""
+"""The rows of `dpsql.registry`: what was released, and what each answer has cost in all."""
 
 from collections.abc import Callable, Sequence
 

@@ -17,6 +17,7 @@ from dpsql.policy.model import Privacy
 from dpsql.privacy.accuracy.emptiness import within_noise
 from dpsql.privacy.accuracy.expected_error import Expected, ForeseenBounds, expected, told_from
 from dpsql.privacy.accuracy.margin import first_width
+from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
@@ -138,7 +139,7 @@ def _lines(priced: PricedPlan, edition: Edition | None, known: Knowledge, *, sta
 def _free(priced: PricedPlan, free: Free) -> Iterator[str]:
     """Yield the outputs that are read off paid answers, the price of the others, and the questions that would be free."""
     for outputs, statement in _read_off(priced, free):
-        yield f"Free: output {', '.join(map(str, outputs))} is read off the answer to {statement}"
+        yield f"Free: output {', '.join(map(str, outputs))} is computed from the answer to {statement}"
     if free.read_off or free.stored:
         left = free.left(priced)
         yield f"Left to pay: ε = {show_down(left.epsilon)}{_delta(left.delta)}"
@@ -216,7 +217,7 @@ def _scope(
         yield f"     Output {line.output}: {_margin(line)}{line.unit} with 95 %{share}{line.given}"
     for told in told_from(plan, bounds):
         rows = f"{told.rows:,}" if told.up_to is None else f"{told.rows:,} to {told.up_to:,}"
-        yield f"     Output {told.output}: told from about {rows} rows on, fewer look like none{told.given}"
+        yield f"     Output {told.output}: distinguishable from zero from about {rows} rows on{told.given}"
 
 
 def _margin(line: Expected) -> str:
@@ -255,13 +256,15 @@ def _headline(part: PricedMeasurement) -> str:
             what = "Order statistics"
         case Sums():
             what = _counted(m)
-    return f"{what} of {tables}, {groups}: ε = {show_down(part.cost.epsilon)}{_delta(part.cost.delta)}"
+    which = f"{what} {'over' if isinstance(m, Sums) else 'of'} {tables}, {groups}"
+    return f"{which}: ε = {show_down(part.cost.epsilon)}{_delta(part.cost.delta)}"
 
 
 def _counted(m: Sums) -> str:
     match m.distinct:
         case CountOf.ROWS:
-            return f"{len(m.features)} noisy {'sum' if len(m.features) == 1 else 'sums'}"
+            noun = "count" if m.features == (ONE,) else "sum"
+            return f"{len(m.features)} noisy {noun}{'' if len(m.features) == 1 else 's'}"
         case CountOf.UNITS:
             return "Distinct units"
         case CountOf.VALUES:

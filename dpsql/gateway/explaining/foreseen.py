@@ -48,7 +48,7 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
         if not isinstance(search.measurement, RowsPerUnit):
             raise InternalError
         ladder = NoisyLadder.of(search.measurement, Release.from_bytes(release).numbers[0])
-        return ForeseenBound(ladder.chosen(measured, groups, paid=paid), None, "as was found for these rows already")
+        return ForeseenBound(ladder.chosen(measured, groups, paid=paid), None, "as released for these rows before")
     last = search.measurement.rungs[-1] if isinstance(search.measurement, RowsPerUnit) else _MUCH
     of_table = known.profile.of(measured.bound.unit.table) if measured.bound.once else None
     if of_table is None or of_table.ladder is None or not measured.bounds_rows:

@@ -158,7 +158,7 @@ def _numbers_of_a_unit(relation: Relation) -> Iterator[str]:
     """Yield that a unit's rows count up to a number where it has not been declared, if a number of them is read."""
     for unit, most in unit_numbers(relation, (*relation.needed, relation.where)):
         yield (
-            f"numbers and sums of a {unit}'s own rows are of {most:,} at most, which max_rows: auto stands for there: "
+            f"each {unit}'s own numbers and sums are capped at {most:,} rows here: "
             f"where units have more, the owner of the data may declare a number, or {{auto: N}}"
         )
 
@@ -258,11 +258,11 @@ def _empty(plan: MeasurementPlan, draws: list[Draws], possible: CanHaveRows | No
     empty, groups = empty_groups(plan, draws, possible)
     if plan.hides_empty and empty:
         yield (
-            f"{empty:,} of {groups:,} groups are left out, their counts are within the noise of nothing: "
+            f"{empty:,} of {groups:,} groups are hidden, their counts are not distinguishable from zero: "
             "SET dpsql.empty_groups = 'show' lists them"
         )
     elif empty * 2 > groups:
         yield (
-            f"{empty:,} of {groups:,} groups may be empty, their counts are within the noise: "
+            f"{empty:,} of {groups:,} groups may be empty, their counts are not distinguishable from zero: "
             "SET dpsql.empty_groups = 'hide' leaves them out"
         )

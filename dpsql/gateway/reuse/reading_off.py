@@ -49,7 +49,7 @@ class ReadOff:
         """Return the notices for the client that gets the answer."""
         statements = dict.fromkeys(" ".join(told_release.statement.split()) for told_release in self.told.values())
         return tuple(
-            f"free: read off the answer to {_short(statement)}; SET dpsql.reuse = 'off' measures it"
+            f"free: computed from the earlier answer to {_short(statement)}; SET dpsql.reuse = 'off' asks afresh"
             for statement in statements
         )
 

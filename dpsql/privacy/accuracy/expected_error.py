@@ -190,7 +190,7 @@ def _quotient(plan: MeasurementPlan, part: int, whole: int, bounds: _Bounds) -> 
     margin, number = margins.reached({ONE: rows})(moved), _number(rows)
     name = " / ".join(map(_name, both))
     if not all(_keeps_all(sums, readout) for readout in both):
-        return Expected(name, margin, None, f" of {number}, which are all that there may be,")
+        return Expected(name, margin, None, f" if all {number} match, more if fewer do,")
     return Expected(name, margin, margin * b / a, compared=f"{number} with values in the middle of their bounds")
 
 
@@ -228,7 +228,7 @@ def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | 
     number = _number(rows)
     if not _keeps_all(sums, readout):
         fixed = kind.counts or kind.adds_up  # whose noise is the same, however many rows there are
-        return Expected(name, margin, None, "" if fixed else f" of {number}, which are all that there may be,")
+        return Expected(name, margin, None, "" if fixed else f" if all {number} match, more if fewer do,")
     middle = number if kind.counts else f"{number} with values in the middle of their bounds"
     relative = _relative(readout, margin, rows)
     unit = f" of {middle}" if relative is None and not (kind.counts or kind.adds_up) else ""

@@ -1,4 +1,4 @@
-"""The parts of an answer within the noise of nothing: groups that may be empty, and statistics that noise has hidden."""
+"""What in an answer is not distinguishable from zero: groups that may be empty, and statistics that noise has hidden."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -31,7 +31,7 @@ from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 29
+_EDITION = 30
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for sessions that are in the way of a change
 

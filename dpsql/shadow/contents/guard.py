@@ -118,7 +118,7 @@ COMMENT ON TABLE dpsql.charges IS 'what your role has spent';
 CREATE TABLE dpsql.registry (
   role_name text, unit_kind text, statement text, epsilon numeric, delta numeric, first_told timestamp with time zone,
   last_told timestamp with time zone, times bigint);
-COMMENT ON TABLE dpsql.registry IS 'what was told, and what each answer has cost in all';
+COMMENT ON TABLE dpsql.registry IS 'what was released, and what each answer has cost in all';
 
 CREATE TABLE dpsql.audit (
   line bigint, made_at timestamp with time zone, event text, user_name text, role_name text, address text,
@@ -131,7 +131,7 @@ CREATE TABLE dpsql.profile (
 COMMENT ON TABLE dpsql.profile IS 'what is known of whole tables, by a profile that was paid for';
 
 CREATE TABLE dpsql.releases (epoch bigint, statement text, measured text, groups bigint, epsilon numeric);
-COMMENT ON TABLE dpsql.releases IS 'what your role was told in this epoch: all that follows from it is free';
+COMMENT ON TABLE dpsql.releases IS 'what was released to your role in this epoch: all that follows from it is free';
 
 CREATE FUNCTION dpsql.take_profile() RETURNS text LANGUAGE sql STABLE
   RETURN 'take the profile by this statement alone: SELECT dpsql.take_profile()';
@@ -188,12 +188,12 @@ _WORDS = {
         "statement": "what was asked",
     },
     "registry": {
-        "role_name": "whom it was told",
+        "role_name": "to whom it was released",
         "unit_kind": "whose contribution is protected",
         "statement": "what was asked",
         "epsilon": "what its answers have cost in all",
         "delta": "likewise of delta",
-        "first_told": "when it was charged first",
+        "first_told": "when it was released, and charged, first",
         "last_told": "when it was charged last",
         "times": "how many times it was charged",
     },
@@ -212,7 +212,7 @@ _WORDS = {
         "rule": "the rule by which it was refused",
         "epsilon": "what it cost",
         "delta": "likewise of delta",
-        "releases": "which stored answers it was told",
+        "releases": "which stored answers were released for it",
         "trial": "how the measurement was tried before",
     },
     "profile": {

@@ -299,7 +299,9 @@ def test_a_client_is_told(engine: Memory, new_client: NewClient) -> None:
     for _ in range(2):  # once it is remembered, too
         reply = client.gateway.answer(request)
         assert isinstance(reply, Reply)
-        assert reply.notices == (f"free: read off the answer to {GROUPED}; SET dpsql.reuse = 'off' measures it",)
+        assert reply.notices == (
+            f"free: computed from the earlier answer to {GROUPED}; SET dpsql.reuse = 'off' asks afresh",
+        )
     assert len(request.receipt.releases) == 1
 
 
@@ -406,7 +408,9 @@ def test_explain_says_what_is_free(engine: Memory, new_client: NewClient) -> Non
         return [str(line) for (line,) in client.ask(f"EXPLAIN {sql}", Settings(epsilon="1")).rows]
 
     whole = lines("SELECT count(*), median(fare) FROM trips")
-    assert [line for line in whole if line.startswith("Free: output 1 is read off the answer to SELECT date_trunc")]
+    assert [
+        line for line in whole if line.startswith("Free: output 1 is computed from the answer to SELECT date_trunc")
+    ]
     assert "Left to pay: ε = 0.5" in whole
     by_day = lines("SELECT date_trunc('day', pickup_ts), count(*) FROM trips GROUP BY 1")
     assert [line for line in by_day if line.startswith("Free instead, by fewer groups: SELECT date_trunc('week'")]

@@ -101,7 +101,7 @@ def _rows(relation: Relation, keys: tuple[Expr, ...], around: Around) -> "_Rows"
         raise AccessDenied(
             f'a subquery over single units must group by "{_name(of_unit)}", which your role protects',
             because="subquery-by-unit",
-            hint="Or group by no column that says whose a row is.",
+            hint="Or group by a column that identifies nobody.",
         )
     env = narrowed(refs(*keys), relation.condition, around.declared)
     others = tuple(

@@ -115,5 +115,5 @@ function errors({ outputs }) {
 }
 
 /** What a margin is told for, as a reader would say it. */
-const plainly = (unit) => unit.replace(/^of ([\d,]+) rows, which are all that there may be,?$/, "if all $1 rows match, more if fewer do").replace(/,$/, "");
+const plainly = (unit) => unit.replace(/,$/, "");
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
