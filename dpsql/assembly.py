@@ -11,6 +11,8 @@ import psycopg
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
+from dpsql.engines.snapshot.accounts import AccountStore
+from dpsql.engines.snapshot.engine import SnapshotEngine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -125,7 +127,17 @@ def gateway_of(
     parts = (policy, engine, ledger, oracle, public.declared, public.rows, entropy)
     file = secret_file(config.shadow, config.file.parent).with_name("tried")
     trial = open_trial(policy, (public.rows, public.declared), engine, shadow.dsn, config.trial, file)
-    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *beside, trial))
+    accounts = _accounts_of(config, engine)
+    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *beside, trial, accounts))
+
+
+def _accounts_of(config: Config, engine: Engine) -> AccountStore | None:
+    """Return where the accounts of standing questions are, if a table grows."""
+    if config.snapshot is None or not isinstance(engine, SnapshotEngine):
+        return None
+    if all(table.grows is None for table in config.policy.tables.values()):
+        return None
+    return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources)
 
 
 def contents_of(epoch: int, public: Public) -> str:

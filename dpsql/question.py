@@ -13,6 +13,7 @@ OWN_SETTINGS: Mapping[str, str] = {
     "dpsql.empty_groups": "[Aa][Uu][Tt][Oo]|[Ss][Hh][Oo][Ww]|[Hh][Ii][Dd][Ee]",
     "dpsql.reuse": "[Oo][Ff][Ff]|[Ee][Xx][Aa][Cc][Tt]|[Aa][Ll][Ll]",
     "dpsql.digits": "[Aa][Uu][Tt][Oo]|[Aa][Ll][Ll]",
+    "dpsql.renew": "[Oo][Nn]|[Oo][Ff][Ff]",
 }
 """dpsql's own settings, and how their values are written: by regular expressions that PostgreSQL reads as Python does.
 
@@ -52,6 +53,8 @@ class Settings:
     """`dpsql.reuse`, where the session has set it."""
     digits: str | None = None
     """`dpsql.digits`, where the session has set it."""
+    renew: str | None = None
+    """`dpsql.renew`, where the session has set it."""
     time_zone: str = "UTC"
     search_path: str = '"$user", public'
     date_order: str = "MDY"

@@ -29,6 +29,7 @@ ORDER = (
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
+    frozenset({"standing"}),
     frozenset({"trial"}),
     frozenset({"open_ledger", "retired", "secret", "snapshot_keeper", "system_limits"}),
     frozenset({"engines", "shadow"}),
@@ -77,7 +78,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     ),
     "gateway": (
         frozenset({"gateway"}),
-        frozenset({"planned_questions", "run_through"}),
+        frozenset({"planned_questions", "run_through", "standing"}),
         frozenset({"explaining", "profiling", "reuse", "stand_ins"}),
         frozenset({"known_plans"}),
         frozenset({"inner_answers", "measuring"}),

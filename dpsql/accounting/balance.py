@@ -121,6 +121,29 @@ def see_that_none_is_refused(balance: Balance, forms: Iterable[Callable[[], str]
         )
 
 
+def see_that_it_may_measure(balance: Balance, number: int) -> None:
+    """Return if the role may ask for so many measurements now, whatever they cost.
+
+    Raises:
+        AccountClosed: until the owner opens the account.
+        BudgetExhausted: not today.
+    """
+    role = balance.account.role
+    if balance.closed and number:
+        raise AccountClosed(
+            f'the account of role "{role.name}" is closed, because measurements have failed',
+            because="account-closed",
+            hint=f"The owner of the data opens it with: dpsql unlock {role.name}. What was answered before stays free.",
+        )
+    if balance.runs + number > role.limits.runs:
+        raise BudgetExhausted(
+            f'role "{role.name}" may ask for {role.limits.runs:,} measurements a day and has asked for {balance.runs:,}, '
+            f"the statement asks for {number:,}",
+            because="measurements-a-day",
+            hint="Ask a question that was answered before, or wait until midnight (UTC).",
+        )
+
+
 def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> None:
     """Return if both budgets can pay for measurements that cost the role, and the data set, so much each.
 
@@ -128,19 +151,7 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[P
         it.
     """
     role, role_cost = balance.account.role, compose(costs)
-    if balance.closed and costs:
-        raise AccountClosed(
-            f'the account of role "{role.name}" is closed, because measurements have failed',
-            because="account-closed",
-            hint=f"The owner of the data opens it with: dpsql unlock {role.name}. What was answered before stays free.",
-        )
-    if balance.runs + len(costs) > role.limits.runs:
-        raise BudgetExhausted(
-            f'role "{role.name}" may ask for {role.limits.runs:,} measurements a day and has asked for {balance.runs:,}, '
-            f"the statement asks for {len(costs):,}",
-            because="measurements-a-day",
-            hint="Ask a question that was answered before, or wait until midnight (UTC).",
-        )
+    see_that_it_may_measure(balance, len(costs))
     short = _shortfall(balance.role_filter, costs)
     if short:
         wait = f"or wait until {balance.renews} (UTC)" if balance.renews else "the budget does not renew"

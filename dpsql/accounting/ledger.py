@@ -16,6 +16,7 @@ from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.accounting.sliding import ReadDays
+from dpsql.accounting.standing import StandingLedger
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period, Privacy
 from dpsql.question import Cancellation
@@ -148,7 +149,7 @@ class PaidStatement:
         self.mark(key, failure)
 
 
-class Ledger(Protocol):
+class Ledger(StandingLedger, Protocol):
     """A durable account of what every role was told, safe to share between threads and processes."""
 
     @property

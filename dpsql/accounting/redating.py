@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.sliding import ReadDays
+from dpsql.accounting.standing import is_standing
 
 REDATED = "redated"
 """The beginning of the keys of such lines, and their note."""
@@ -48,7 +49,10 @@ class Redating:
         """Return a line as it counts."""
         if number >= self.line:
             return entry
-        return replace(entry, time=min(entry.time, self.at), read=self._read(entry))
+        read = self._read(entry)
+        if is_standing(entry.key):  # which is read until its term is over, whatever the clock was when it was charged
+            read = ReadDays(read.first, max(read.last, entry.read.last))
+        return replace(entry, time=min(entry.time, self.at), read=read)
 
     def dated_event(self, number: int, time: datetime) -> datetime:
         """Return when an event counts."""

@@ -9,6 +9,7 @@ from dpsql.accounting.ledger import Entry
 from dpsql.accounting.privacy_filter import counted
 from dpsql.accounting.redating import Redating
 from dpsql.accounting.sliding import SlidingTotal
+from dpsql.accounting.standing import is_standing
 from dpsql.policy.choices import Accounting
 from dpsql.policy.model import Privacy
 
@@ -27,6 +28,8 @@ class RunningTotals:
         self._users: defaultdict[tuple[str, str], dict[date, Fraction]] = defaultdict(dict)
         self._lines: Counter[tuple[str, date]] = Counter()
         self._kinds: defaultdict[tuple[str, Accounting], SlidingTotal] = defaultdict(SlidingTotal)
+        self._standing: defaultdict[str, list[tuple[date, Entry]]] = defaultdict(list)
+        """Of each role, what it has paid for standing questions, and the day on which that was."""
         self.latest: datetime | None = None
         """The latest time of any line."""
 
@@ -42,6 +45,8 @@ class RunningTotals:
             days[day] = compose((days.get(day, _NOTHING), cost))
             if entry.measured:
                 self._kinds[entry.kind, accounting].enter(entry.read, cost)
+        if is_standing(entry.key):
+            self._standing[entry.role].append((day, entry))
         self._lines[entry.role, day] += 1
         theirs = self._users[entry.role, entry.user]
         theirs[day] = theirs.get(day, Fraction(0)) + entry.cost.epsilon
@@ -49,13 +54,21 @@ class RunningTotals:
     def by_role(self, role: str, since: date, accounting: Accounting = Accounting.SUM) -> Privacy:
         """Return what the role's charges since a day add up to, for all unit kinds.
 
-        Days to come count too, so that a clock that was set back frees nothing.
+        Days to come count too, so that a clock that was set back frees nothing. A standing question counts as long as
+        something of it may be measured.
         """
-        return compose(cost for day, cost in self._days[role, accounting].items() if day >= since)
+        every = [cost for day, cost in self._days[role, accounting].items() if day >= since]
+        every += [counted((entry.cost,), accounting) for entry in self._lasting(role, since)]
+        return compose(every)
+
+    def _lasting(self, role: str, since: date) -> list[Entry]:
+        """Return what a role has paid before a day for standing questions of which something is measured since."""
+        return [entry for day, entry in self._standing[role] if day < since <= entry.read.last]
 
     def by_user(self, role: str, user: str, since: date) -> Fraction:
         """Return the ε of a role's that a user spent since a day, with days to come."""
-        return sum((cost for day, cost in self._users[role, user].items() if day >= since), Fraction(0))
+        lasting = sum((e.cost.epsilon for e in self._lasting(role, since) if e.user == user), Fraction(0))
+        return sum((cost for day, cost in self._users[role, user].items() if day >= since), lasting)
 
     def lines(self, role: str, since: date) -> int:
         """Return how many measurements the role has paid for since a day, with those of days to come."""

@@ -7,6 +7,7 @@ Promise: each measurement was charged before the engine was asked, and one that 
 only a `Release` is put into the text.
 """
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -47,6 +48,7 @@ from dpsql.gateway.reuse.told_releases import ToldReleases
 from dpsql.gateway.run_through import no_rows, run_through
 from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
 from dpsql.gateway.stand_ins import stand_ins
+from dpsql.gateway.standing import StandingStatement, StandingStatements
 from dpsql.policy.choices import Preview
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
@@ -61,6 +63,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
 from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import is_of_rows
 from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
+from dpsql.standing.questions import Ordinary
 from dpsql.trial.begun import BegunTrial
 from dpsql.trial.form import form_of
 from dpsql.watchdog import PROCESSOR_SECONDS, ended_when_overdue
@@ -76,6 +79,7 @@ class Gateway(PlannedQuestions):
         super().__init__(deps)
         self._measuring = Measuring(deps.policy, deps.engine, deps.ledger, deps.entropy, deps.refresh, deps.timeout)
         self._profiles = Profiles(deps.policy, self._measuring, self._planned_for, self._emitter)
+        self._standing = StandingStatements(deps, self._emitter)
         self._told = ToldReleases(deps.policy, self._measuring, self._planned_again)
         self._reading_off = ReadingOff(deps.policy, self._measuring, self._told, deps.declared, self._enforced)
 
@@ -106,12 +110,15 @@ class Gateway(PlannedQuestions):
             return Reply(columns, tuple(untold(analyzed)), released=False)
         priced = self.priced(analyzed, request)
         trial = self._trial(request)
+        standing = self._standing.of(priced, request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
             explained = partial(self._explained, priced, analyzed.statement.prefix, request, trial)
             first = self._tried_first(trial, priced, request)
             return explained() if first is None else Unpaid(explained, partial(iter, ()), trial=first)
         if not priced.measurements:
             return self._reply(priced, {}, request)
+        if isinstance(standing, StandingStatement):
+            return self._stood(standing, analyzed, request, trial)
         epoch = self._measuring.epoch(request)
         priced, paid_releases = self._found(priced, request, epoch)
         read_off, paid_releases = self._reading_off.given(priced, paid_releases, request, epoch)
@@ -171,6 +178,11 @@ class Gateway(PlannedQuestions):
         if trial is not None:
             self._try(trial, priced, request)
         self._run_through(trial, priced, request)
+        standing = self._standing.of(priced, request)
+        if isinstance(standing, StandingStatement):
+            further.append(standing.explained(self._standing.claims(standing, request)))
+        elif standing is not None:
+            further.append(f"Standing: no, {standing.why}")
         if trial is not None:
             further.append(f"Trial: {trial.told(priced.measurements)}")
         broken = self._deps.ledger.balance(account(self._deps.policy, request.asker), request.cancellation).broken
@@ -336,7 +348,40 @@ class Gateway(PlannedQuestions):
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
         reading = self._reading(request)
         draws = with_profile(drawn, priced, reading.profile)
-        return Reply(splice(priced, draws, reading), notices(priced, draws, reading))
+        ordinary = self._standing.of(priced, request)
+        said = (f"this is no standing question: {ordinary.why}",) if isinstance(ordinary, Ordinary) else ()
+        return Reply(splice(priced, draws, reading), (*notices(priced, draws, reading), *said))
+
+    def _stood(
+        self, standing: StandingStatement, analyzed: AnalyzedStatement, request: Request, trial: BegunTrial | None
+    ) -> Reply | Unpaid:
+        """Return the reply of what was measured of a standing question, or the work that pays and measures the rest."""
+        claims = self._standing.claims(standing, request)
+        request.receipt.note(claims)
+        if self._standing.is_done(standing, claims):
+            return self._standing_reply(standing, request, [])
+        if not standing.is_paid(claims):
+            self._standing.see_that_it_has_not_ended(standing, request)
+        priced = standing.priced
+
+        def work() -> Reply:
+            if trial is not None:
+                self._try(trial, priced, request)
+            self._run_through(trial, priced, request)
+            said = self._standing.measure(standing, request)
+            return self._standing_reply(standing, request, said)
+
+        made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
+        tried = rehearsal(request.question.text, analyzed, self._deps.policy)
+        first, through = self._tried_first(trial, priced, request), partial(self._run_through, trial, priced, request)
+        return Unpaid(work, made_up, tried, is_tried(analyzed), first, through)
+
+    def _standing_reply(self, standing: StandingStatement, request: Request, said: Sequence[str]) -> Reply:
+        """Return the reply over what was measured of a standing question."""
+        claims, reading = self._standing.claims(standing, request), self._reading(request)
+        priced, drawn = standing.narrowed(claims)
+        told = (*notices(priced, drawn, reading), *standing.notices(claims), *said)
+        return Reply(splice(priced, drawn, reading), told)
 
     def _reading(self, request: Request) -> Reading:
         clamp = is_clamped(request.settings, self._deps.policy.roles[request.asker.role])

@@ -127,8 +127,8 @@ def _written(value: object) -> int:
 def _key(request: Request) -> Hashable:
     """Return all that a plan depends on, but for the policy: ε and errors decide its price, and not its measurements."""
     settings = request.settings
-    if settings.epsilon is not None or settings.error is not None:
-        settings = replace(settings, epsilon=None, error=None)
+    if settings.epsilon is not None or settings.error is not None or settings.renew is not None:
+        settings = replace(settings, epsilon=None, error=None, renew=None)
     return request.question.text, request.arguments, settings, request.asker.role
 
 
@@ -140,7 +140,14 @@ def _hashed(request: Request) -> str:
 def _bound(request: Request) -> Hashable:
     """Return all that decides how a statement is bound: of parameters their types, and of a few whether they end anything."""
     settings = replace(
-        request.settings, epsilon=None, error=None, empty_groups=None, clamp=None, reuse=None, digits=None
+        request.settings,
+        epsilon=None,
+        error=None,
+        empty_groups=None,
+        clamp=None,
+        reuse=None,
+        digits=None,
+        renew=None,
     )
     counts = tuple(counts_of(request.question.text, request.arguments).items())
     return request.question.text, tuple(argument.type for argument in request.arguments), counts, settings

@@ -48,6 +48,8 @@ def check_setting(name: str, value: str, role: Role) -> None:
             session_reuse(Settings(reuse=value), role)
         case "digits":
             session_digits(Settings(digits=value))
+        case "renew":
+            is_renewed(Settings(renew=value))
         case _:
             raise UnknownSetting(
                 f'unrecognized configuration parameter "{name}"',
@@ -107,6 +109,22 @@ def is_clamped(settings: Settings, role: Role) -> bool:
             hint="SET dpsql.clamp = 'on' shows no count below 0; what is summed over such answers is too large.",
         )
     return asked == "on" if asked else role.clamp
+
+
+def is_renewed(settings: Settings) -> bool:
+    """Return whether standing questions that have ended are paid for again.
+
+    Raises:
+        InvalidSetting: the setting is neither on nor off.
+    """
+    asked = (settings.renew or "").strip().lower()
+    if asked not in {"", "on", "off"}:
+        raise InvalidSetting(
+            f'dpsql.renew is "{settings.renew}", it must be on or off',
+            because="renew-setting",
+            hint="SET dpsql.renew = 'on' pays again for standing questions that have ended within their term.",
+        )
+    return asked == "on"
 
 
 def asked_of_empty_groups(settings: Settings, role: Role) -> EmptyGroups:

@@ -74,6 +74,11 @@ class SnapshotConfig:
     oldest: timedelta | None = None
     """How old a copy may be on which something is measured; None: of any age."""
 
+    @property
+    def accounts(self) -> Path:
+        """Return the directory of the accounts of standing questions, which stay when a copy goes."""
+        return self.directory.with_name("accounts")
+
 
 @dataclass(frozen=True, slots=True)
 class SqliteLedgerConfig:

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from dpsql.hashed import HashedOnce, hashed_once
 from dpsql.policy.choices import EmptyGroups, Preview, Reuse
+from dpsql.policy.growth import Grows
 from dpsql.policy.interval import Interval
 from dpsql.policy.row_condition import RowCondition
 from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
@@ -193,10 +194,18 @@ class Table:
     """The columns that together identify a row, where several were declared."""
     references: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By table, what several columns together point to: the column of its key by the column of this table."""
+    grows: Grows | None = field(default=None, repr=False)
+    """How it grows, if its rows come by the time; a table that says nothing of it is shown as ever."""
 
     def column_named(self, name: str) -> Column | None:
         """Return what is read by a name: a column, or a path in one of JSON."""
         return self.columns.get(name) or next((path for path in self.paths if path.name == name), None)
+
+    def said_of(self, column: Column) -> str | None:
+        """Return what is said of a column for those who ask: what it means, and that the table grows by it."""
+        if self.grows is None or self.grows.by != column.name:
+            return column.description
+        return f"{column.description}; {self.grows.text()}" if column.description else self.grows.text()
 
     @property
     def paths(self) -> tuple[Column, ...]:

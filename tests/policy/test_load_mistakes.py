@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import ConfigError
+from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load import load
 from tests.policy.fix_config import mistakes, write_files
 
@@ -174,3 +175,19 @@ def test_a_tab_is_told(tmp_path: Path) -> None:
     """Nobody sees it."""
     path = write_files(tmp_path, {CONFIG: ("roles:\n  owner:", "roles:\n\towner:")})
     assert mistakes(tmp_path, path) == ["config.yaml:10: is not YAML: there is a tab, where YAML takes spaces"]
+
+
+def test_a_table_that_grows_needs_a_copy(tmp_path: Path) -> None:
+    """Which the configuration says, in another file than the table's."""
+    grows = "grows: {by: day, closes: {every: day, after: 2 days}, term: year}"
+    changes = {TRIPS: ("columns:\n  passenger_id", f"{grows}\ncolumns:\n  passenger_id")}
+    said = 'config.yaml:2: engine: answers from the records themselves, and table "trips" grows, which needs a copy: '
+    next_step = "snapshot: true, or take grows out of the table's file"
+    assert mistakes(tmp_path, write_files(tmp_path, changes)) == [said + next_step]
+    copied = ("database: taxi.duckdb}", "database: taxi.duckdb, snapshot: true}")
+    table = load(write_files(tmp_path, {**changes, CONFIG: copied})).policy.tables["trips"]
+    assert table.grows == Grows("day", Every.DAY, 2, TermLength.YEAR, 30)
+    assert table.said_of(table.columns["day"]) == (
+        "grows by it: a day is closed 2 days after its end, and standing questions are paid once a year"
+    )
+    assert table.said_of(table.columns["fare"]) is None

@@ -4,7 +4,7 @@ from dpsql.accounting.postgres.session import SCHEMA
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.errors import ConfigError
 
-SERVER_VERSION = 5
+SERVER_VERSION = 6
 """The version of the tables that this dpsql reads: versions count as the file's do, whose first two there never were here."""
 KEPT_TABLES = ("statements", "charges", "epochs", "events", "owners")
 """The tables whose lines stay as they are."""
@@ -50,7 +50,22 @@ ALTER TABLE charges ADD COLUMN first_read TEXT;
 ALTER TABLE charges ADD COLUMN last_read TEXT
 """
 """Version 5 adds these, as it does to the ledger's file."""
-_ADDED = {4: _FOURTH, 5: _FIFTH}
+_SIXTH = """
+CREATE TABLE lineages (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, time TEXT NOT NULL, name TEXT NOT NULL);
+CREATE TABLE standing (
+    kind TEXT NOT NULL, key TEXT NOT NULL, role TEXT NOT NULL, relation TEXT NOT NULL, term TEXT NOT NULL,
+    ends TEXT NOT NULL, declared TEXT NOT NULL, statement TEXT NOT NULL, epsilon TEXT NOT NULL, began TEXT NOT NULL,
+    PRIMARY KEY (kind, key, role)
+);
+CREATE TABLE standing_claims (
+    kind TEXT NOT NULL, key TEXT NOT NULL, number BIGINT NOT NULL, name TEXT NOT NULL, lineage TEXT NOT NULL,
+    role TEXT NOT NULL, time TEXT NOT NULL, state TEXT NOT NULL, periods TEXT NOT NULL, locked INTEGER NOT NULL,
+    release BYTEA, PRIMARY KEY (kind, key, number)
+);
+CREATE TABLE standing_attempts (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, time TEXT NOT NULL, role TEXT NOT NULL)
+"""
+"""Version 6 adds these, likewise."""
+_ADDED = {4: _FOURTH, 5: _FIFTH, 6: _SIXTH}
 """By version what it adds to the one before."""
 _REFUSAL = """
 CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS
@@ -82,7 +97,13 @@ def is_there(connection: SqlConnection) -> bool:
 def make_tables(connection: SqlConnection) -> None:
     """Make the schema and its tables."""
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    for statement in (*_TABLES.split(";"), _FOURTH, _REFUSAL, *(_TRIGGER.format(table=table) for table in KEPT_TABLES)):
+    for statement in (
+        *_TABLES.split(";"),
+        _FOURTH,
+        *_SIXTH.split(";"),
+        _REFUSAL,
+        *(_TRIGGER.format(table=table) for table in KEPT_TABLES),
+    ):
         connection.execute(statement)
     for table, column in _NUMBERS.items():
         for statement in (_NEXT, _DEFAULT):

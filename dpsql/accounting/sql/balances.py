@@ -8,7 +8,7 @@ from dpsql.accounting.privacy_filter import PrivacyFilter
 from dpsql.accounting.privacy_loss import first_day, renewal
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.sql import amendments, events
+from dpsql.accounting.sql import amendments, events, standing
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.choices import Accounting
 from dpsql.policy.model import Privacy
@@ -49,7 +49,7 @@ def balance_of(
         totals.by_role(account.role.name, since),
         of_all(Accounting.SUM),
         renewal(role.period, now),
-        totals.lines(account.role.name, now.date()),
+        totals.lines(account.role.name, now.date()) + standing.attempts(connection, account.role.name, now.date()),
         events.is_closed(connection, account.role.name),
         frozenset(events.broken_forms(connection, account.role.name)),
         amendments.granted(connection, account.role.name, since, renewal(role.period, now), totals.redatings),

@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.balance import Account, Balance, see_that_it_may_measure
 from dpsql.accounting.composition import compose
 from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.ledger import (
@@ -31,10 +31,11 @@ from dpsql.accounting.redating import Redating, redating_of
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.sql import amendments, epochs, events, lines, redated, releases
+from dpsql.accounting.sql import amendments, epochs, events, lines, redated, releases, standing
 from dpsql.accounting.sql.balances import balance_of
 from dpsql.accounting.sql.looks import Looks
 from dpsql.accounting.sql.store import LedgerStore, MeasuringClaims, SqlConnection
+from dpsql.accounting.standing import Denied, Standing, StandingClaim, StandingQuestion, Wanted
 from dpsql.errors import InternalError
 from dpsql.interrupt import pause
 from dpsql.policy.model import Period, Privacy
@@ -205,6 +206,67 @@ class SqlLedger:
                 return epochs.last_epoch(connection)[0]
             return self._next_epoch(connection, reason)
 
+    def begin_lineage(self, name: str) -> None:
+        """Write that a writer begins; see `StandingLedger.begin_lineage`."""
+        with self._store.write() as connection:
+            standing.enter_lineage(connection, name, self._now())
+
+    def standing_claims(
+        self, account: Account, keys: Sequence[str], cancellation: Cancellation | None = None
+    ) -> Mapping[str, Sequence[StandingClaim]]:
+        """Return the claims on questions that were paid for; see `StandingLedger.standing_claims`."""
+
+        def look(connection: SqlConnection) -> Mapping[str, Sequence[StandingClaim]]:
+            paid = standing.find_paid(connection, account, keys)
+            return {key: standing.find_claims(connection, account, key) for key in paid}
+
+        return self._looks.looked(look, cancellation)
+
+    def claim(self, account: Account, wanted: Wanted) -> Standing | Denied:
+        """Write a claim; see `StandingLedger.claim`."""
+        self._store.check()
+        with self._store.write() as connection:
+            self._store.check_owner(connection)
+            if wanted.key not in standing.find_paid(connection, account, (wanted.key,)):
+                raise InternalError
+            see_that_it_may_measure(self._balance(connection, account, self._now(), None), 1)
+            return standing.enter_claim(connection, account, wanted, self._charged_at.now(self._totals.latest))
+
+    def keep_claim(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:
+        """Store the release of a claim; see `StandingLedger.keep_claim`."""
+        with self._store.write() as connection:
+            return standing.keep_release(connection, account, key, claim, lineage, release)
+
+    def end_claim(
+        self, account: Account, key: str, claim: Standing, text: str, failure: Failure | None, *, written: bool
+    ) -> None:
+        """End a claim without a release; see `StandingLedger.end_claim`."""
+        role, closed = account.role.name, False
+        with self._store.write() as connection:
+            standing.end_claim(connection, account, key, claim, written=written, locked=failure is not None or written)
+            if failure is not None:
+                self._catch_up(connection)
+                redatings = self._totals.redatings
+                closed = events.enter_failure(
+                    connection, account, presentable(text), self._now(), failure, key, redatings=redatings
+                )
+        if closed:
+            _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
+        elif failure is not None or written:
+            _LOG.error("a standing question is locked; once you have looked: dpsql unlock %s", role)
+
+    def note_standing(self, account: Account, question: StandingQuestion) -> None:
+        """List a question; see `StandingLedger.note_standing`."""
+        with self._store.write() as connection:
+            standing.list_question(connection, account, question)
+
+    def standing_questions(
+        self, account: Account, cancellation: Cancellation | None = None
+    ) -> tuple[StandingQuestion, ...]:
+        """Return what a role has paid for; see `StandingLedger.standing_questions`."""
+        with self._store.read(cancellation) as connection:
+            return standing.find_questions(connection, account)
+
     def is_closed(self, role: str) -> bool:
         """Return whether an account is closed; see `Ledger.is_closed`."""
         with self._store.read() as connection:
@@ -214,6 +276,7 @@ class SqlLedger:
         """Open an account; see `Ledger.unlock`."""
         with self._store.write() as connection:
             events.enter_opening(connection, role, self._now())
+            standing.unlock(connection, role)
 
     def incidents(self, role: str) -> tuple[Event, ...]:
         """Return what befell an account; see `Ledger.incidents`."""

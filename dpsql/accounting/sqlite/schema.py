@@ -2,7 +2,7 @@
 
 import sqlite3
 
-VERSION = 5
+VERSION = 6
 """The version of the tables that this dpsql reads."""
 _TABLES = """
 CREATE TABLE statements (
@@ -52,6 +52,21 @@ ALTER TABLE charges ADD COLUMN last_read TEXT
 
 Earlier charges have no days: they count as of the records that there were when they were made.
 """
+_SIXTH = """
+CREATE TABLE lineages (id INTEGER PRIMARY KEY, time TEXT NOT NULL, name TEXT NOT NULL) STRICT;
+CREATE TABLE standing (
+    kind TEXT NOT NULL, key TEXT NOT NULL, role TEXT NOT NULL, relation TEXT NOT NULL, term TEXT NOT NULL,
+    ends TEXT NOT NULL, declared TEXT NOT NULL, statement TEXT NOT NULL, epsilon TEXT NOT NULL, began TEXT NOT NULL,
+    PRIMARY KEY (kind, key, role)
+) STRICT;
+CREATE TABLE standing_claims (
+    kind TEXT NOT NULL, key TEXT NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, lineage TEXT NOT NULL,
+    role TEXT NOT NULL, time TEXT NOT NULL, state TEXT NOT NULL, periods TEXT NOT NULL, locked INTEGER NOT NULL,
+    release BLOB, PRIMARY KEY (kind, key, number)
+) STRICT;
+CREATE TABLE standing_attempts (id INTEGER PRIMARY KEY, time TEXT NOT NULL, role TEXT NOT NULL) STRICT
+"""
+"""Version 6 adds standing questions: what roles have paid for, which periods were measured, and who may measure."""
 _APPEND_ONLY = """
 CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
@@ -79,7 +94,9 @@ def upgrade(connection: sqlite3.Connection, version: int) -> None:
         _run(connection, _THIRD)
     if version < 4:  # a version
         _run(connection, _FOURTH)
-    _run(connection, _FIFTH)
+    if version < 5:  # a version
+        _run(connection, _FIFTH)
+    _run(connection, _SIXTH)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -28,6 +28,7 @@ class SnapshotEngine(DuckDb):
         """
         # The file that DuckDB opens by its name next is this very one: names are never given twice.
         self._opened = _Opened(file, manifest.size, manifest.changed)
+        self.file = file
         try:
             super().__init__(file, config.resources)
         except BaseException:

@@ -282,6 +282,7 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         Form.UNIQUE: "one row each, by a constraint or GROUP BY",
         Form.REWEIGHT: "mass scaling",
         Form.TRUNCATE: "selection",
+        Form.ACCOUNT: "mass scaling by accounts",
     }
     if isinstance(m, KeySearch):
         yield from _search(m, part.rule)

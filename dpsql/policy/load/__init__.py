@@ -113,6 +113,13 @@ def _config(path: Path, access: Access) -> Config | None:
     engine, ledger = engine_of(operation), ledger_of(operation)
     if shape.dataset is None or engine is None or ledger is None:
         return None
+    growing = [table.name for table in tables.values() if table.grows is not None]
+    if growing and not (shape.engine is not None and shape.engine.snapshot):
+        access.wrong(
+            ("engine",),
+            f'answers from the records themselves, and table "{growing[0]}" grows, which needs a copy: '
+            "snapshot: true, or take grows out of the table's file",
+        )
     return Config(
         policy=Policy(
             shape.dataset, tables, roles, budgets, fingerprint(tables), access.schemas.views, _search_path(access)

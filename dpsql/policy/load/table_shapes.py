@@ -5,8 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
+from dpsql.policy.growth import Every, TermLength
 from dpsql.policy.load import scalars
-from dpsql.policy.load.shapes import CountText, Flag, Name, OneOrMore, Positive, Scalar, StrictShape, Table, Typed
+from dpsql.policy.load.shapes import CountText, Days, Flag, Name, OneOrMore, Positive, Scalar, StrictShape, Table, Typed
 from dpsql.policy.table_name import TableName
 
 USUAL = 20
@@ -181,6 +182,32 @@ class ColumnShape(StrictShape):
     """The meaning of the column, for those who ask."""
 
 
+class ClosesShape(StrictShape):
+    """When a period of a growing table is closed."""
+
+    required: ClassVar = ("every", "after")
+
+    every: Every | None = None
+    """The length of a period: day, month or quarter."""
+    after: Days | None = None
+    """How long after its end a period is closed, for rows that come late: 2 days."""
+
+
+class GrowsShape(StrictShape):
+    """How a table grows."""
+
+    required: ClassVar = ("by", "closes", "term")
+
+    by: Name | None = None
+    """The column of the time, a date or a timestamp with bounds, by which a row belongs to a period."""
+    closes: ClosesShape | None = None
+    """When a period is closed."""
+    term: TermLength | None = None
+    """For how long a standing question is paid at once: month, quarter or year."""
+    measured_within: Days | None = None
+    """How long after the last period of a term has closed something of it may still be measured; 30 days unless given."""
+
+
 class TableShape(StrictShape):
     """One table: protected, or public."""
 
@@ -200,6 +227,8 @@ class TableShape(StrictShape):
     """The keys of several columns of other tables: by table, the column of its key by the column of this one."""
     privacy_units: dict[str, UnitShape] | None = None
     """The owners of the rows, by unit kind."""
+    grows: GrowsShape | None = None
+    """How the table grows, if its rows come by the time: questions of closed periods are then paid once a term."""
     columns: Annotated[dict[str, ColumnShape], Field(min_length=1)] | None = None
     """The columns."""
 

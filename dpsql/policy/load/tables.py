@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load.columns import bounds_of, declared_values, misfit, own_step
 from dpsql.policy.load.mistakes import Path, suggestion
 from dpsql.policy.load.references import check_key, joint_references, reference_of
@@ -115,7 +116,61 @@ def _table(file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool
         file=file.name,
         joint_key=shape.key if shape.key is not None and len(shape.key) > 1 else (),
         references=joint_references(file, others, complete=complete),
+        grows=_growth(file),
     )
+
+
+_DIVIDED = {
+    Every.DAY: frozenset(TermLength),
+    Every.MONTH: frozenset(TermLength),
+    Every.QUARTER: frozenset({TermLength.QUARTER, TermLength.YEAR}),
+}
+"""Which terms consist of whole periods."""
+_GRACE = 30
+"""Days in which the last periods of a term may be measured."""
+_MOMENTS = frozenset({SqlType.DATE, SqlType.TIMESTAMP})
+
+
+def _growth(file: SchemaFile) -> Grows | None:
+    """Check how a table grows."""
+    shape, told = file.shape.grows, file.mistakes.touch(file.document, ("grows",))
+    if shape is None:
+        return None
+    if file.shape.public:
+        file.wrong(("grows",), "can't be given for a public table, whose questions cost nothing; take it out")
+        return None
+    right = shape.by is None or _is_time(shape.by, file)
+    closes, term = shape.closes, shape.term
+    if closes is None or closes.every is None or closes.after is None or term is None or shape.by is None:
+        return None
+    if term not in _DIVIDED[closes.every]:
+        file.wrong(
+            ("grows", "term"), f"is a {term}, which no {closes.every} divides; write term: quarter, or every: month"
+        )
+        right = False
+    return (
+        Grows(shape.by, closes.every, closes.after, term, shape.measured_within or _GRACE)
+        if right and not told
+        else None
+    )
+
+
+def _is_time(name: str, file: SchemaFile) -> bool:
+    """Return whether rows can belong to periods by a column; note why not."""
+    path, column = ("grows", "by"), file.columns.get(name)
+    if not file.declares(name):
+        file.wrong(path, f'is "{name}", which is no column{suggestion(name, file.columns)}')
+        return False
+    if column is None or column.type is None:
+        return False
+    if column.type[0] not in _MOMENTS:
+        zone = "; declare it timestamp, which is UTC's clock" if column.type[0] is SqlType.TIMESTAMPTZ else ""
+        file.wrong(path, f'is "{name}" of type {column.type[1]}; it must be a date or a timestamp{zone}')
+        return False
+    if column.bounds is None:
+        file.wrong(path, f'is "{name}", which has no bounds; give it some: bounds: [2020-01-01, 2040-01-01]')
+        return False
+    return True
 
 
 def _check_protection(file: SchemaFile) -> None:

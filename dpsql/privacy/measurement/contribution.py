@@ -22,6 +22,12 @@ No mean is above the largest row, so that any c above the norms of all of the un
 where groups are so many that most of those that a unit is in have a row or two of it (`Bound.scatters`): v is little less
 then, and DuckDB, which need not tell the unit's rows apart by group, takes a third of the time.
 
+*Scaling by an account* (for questions that stand while a table grows): an account says what a unit's rows have weighed in
+earlier measurements of the question, `used`. With n rows in this one each weighs ⌊max(0, C·W − used) / n⌋, at most W, and n
+times that is added. As n·w ≤ max(0, C·W − used), the account never passes C·W, whatever rows came, moved or vanished between
+two measurements, and in whichever order they were made: a unit's weights in all of them together add up to at most C·W. Only
+rows are weighed so, no norms. That the account is kept is the caller's: see `dpsql.standing`.
+
 *Selection* (for keys and distinct values that are released: a weighted unit could touch any number of them): the first C
 rows of each unit. The order is total over everything that the measurement reads, and the same for values that the engine
 takes for one. An order of their texts would put −0 and 0 in different places.
@@ -49,6 +55,16 @@ class Form(Enum):
     UNIQUE = "the engine enforces one row per unit"
     REWEIGHT = "mass scaling"
     TRUNCATE = "selection of rows"
+    ACCOUNT = "mass scaling by what an account has left"
+
+    @property
+    def weighs(self) -> bool:
+        """Return whether rows have weights."""
+        return self is Form.REWEIGHT or self is Form.ACCOUNT
+
+
+ACCOUNT = "dpsql_account"
+"""The table of each unit's account, where rows are scaled by it: `unit`, as a text, and `used`, in whole 1/W of a row."""
 
 
 @quickly_made
@@ -98,7 +114,7 @@ class Bound:
     @property
     def weight(self) -> int:
         """Return W, the weight of a row of a unit that keeps to its bound."""
-        if self.form is not Form.REWEIGHT:
+        if not self.form.weighs:
             return 1
         return min(max(WEIGHT, 1 << (16 * self.rows - 1).bit_length()), HEAVIEST)
 
@@ -126,6 +142,17 @@ class Bound:
         weight = dialect.unit_weight(self.mass * row_norm, rows, heaviest=self.weight)
         columns = ", ".join([f"{unit} AS hu", f"{weight} AS w", *(once or ())])
         return dialect.common_table("h", f"SELECT {columns} {from_where}{' GROUP BY 1' if once is None else ''}")
+
+    def weights_left(self, rows: str, dialect: Dialect) -> str:
+        """Return the CTE `h (hu, n, w)` of the weights that accounts leave the units of `rows`, and how many rows they have.
+
+        A unit without an account is not in it, and does not count.
+        """
+        left = f"greatest({self.mass} - a.used, 0)"
+        weight = f"CAST(least({dialect.integer_quotient(left, 'p.n')}, {self.weight}) AS BIGINT)"
+        numbers = f"SELECT u, count(*) AS n FROM {rows} AS r GROUP BY u"
+        joined = f"({numbers}) AS p JOIN {ACCOUNT} AS a ON a.unit = {unit_text('p.u')}"
+        return dialect.common_table("h", f"SELECT p.u AS hu, p.n AS n, {weight} AS w FROM {joined}")
 
     def two_weights(self, parts: str, dialect: Dialect, *, row_norm: int, once: Sequence[str] | None = None) -> str:
         """Return the CTE `h (hu, w, v)` of what every unit's rows weigh, and what they weigh in sums.
@@ -164,6 +191,11 @@ class Norms:
     def total(self, dialect: Dialect) -> str:
         """Return the sum of many rows' as a 64-bit integer; what is cut off has no weight left."""
         return f"CAST(least({dialect.total(self.text)}, {MOST_NORM}) AS BIGINT)"
+
+
+def unit_text(unit: str) -> str:
+    """Return the text by which an account is kept: different units have different ones, whole numbers and texts alike."""
+    return f"CAST({unit} AS VARCHAR)"
 
 
 def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:

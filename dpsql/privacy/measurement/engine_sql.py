@@ -7,7 +7,7 @@ from typing import Self
 from dpsql.frozen import quickly_made
 from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.measurement import heavy_units, key_columns
-from dpsql.privacy.measurement.contribution import Bound, Form, Norms, selected
+from dpsql.privacy.measurement.contribution import Bound, Form, Norms, selected, unit_text
 from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues, UnitNumbers
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.binning import stepped
@@ -185,6 +185,24 @@ class BoundedScan:
                 return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
             case Form.TRUNCATE:
                 return f"SELECT {outputs} FROM ({self._selected(rows, values)}) AS r{grouping}"
+            case Form.ACCOUNT:
+                return self._by_accounts(rows, sums, *also)
+
+    def _by_accounts(self, rows: str, sums: Sequence[str], *also: str) -> str:
+        """Return the statement of the sums, and below them of what is added to each unit's account.
+
+        They have NULL in all but the last two columns. One statement has both, so that what is added is what was summed.
+        """
+        dialect, by = self.emitter.dialect, [*self._names(), *also]
+        tables = f"{dialect.common_table('r', rows)}, {self.bound.weights_left('r', dialect)}"
+        grouping = f" GROUP BY {', '.join(by)}" if by else ""
+        summed = f"SELECT {self.outputs(sums, *also)}, NULL AS unit, NULL AS added FROM r JOIN h ON u = hu{grouping}"
+        nothing = ", ".join(["NULL"] * (len(by) + len(sums)))
+        return f"WITH {tables} {summed} UNION ALL SELECT {nothing}, {unit_text('hu')}, CAST(w * n AS BIGINT) FROM h"
+
+    def texts_of_units(self) -> str:
+        """Return the SELECT of the texts by which accounts of the rows' units are kept, each once: `unit`."""
+        return f"SELECT DISTINCT {unit_text(self.unit)} AS unit {self.from_where}"
 
     def each_once(self, rows: str, sums: Sequence[str], values: Sequence[str]) -> str:
         """Return the statement that keeps C of each unit's rows, and sums those that differ by the keys."""

@@ -154,9 +154,9 @@ class Sums:
         normed, in_steps = weighs_norms or any(c.by_value for c in columns), self.bound.form is not Form.TRUNCATE
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter, normed=normed)
         values = LatticeValues(emitter, self.bound, self.lattice, self.block_conditions, in_steps=in_steps)
-        weighted = self.bound.form is Form.REWEIGHT
+        weighted = self.bound.form.weighs
         sums = [values.summed(column, weighted=weighted) for column in columns]
-        norm = self._norms(values, columns, alone=weighs_norms) if weighted else None
+        norm = self._norms(values, columns, alone=weighs_norms) if self.bound.form is Form.REWEIGHT else None
         if scan.maybe_heavy:
             plain = (values.summed(column, weighted=True, apart=True) for column in columns)
             every = [HeavySum(p, "v" if c.by_value else "w", s) for p, c, s in zip(plain, columns, sums, strict=True)]
@@ -207,6 +207,11 @@ class Sums:
                 read = [f"{text} AS {name}" for text, name in self._named_values(emitter).items()]
                 return scan.per_unit(scan.rows(read, distinct=True))
 
+    def units_accounted(self, emitter: Emitter) -> str:
+        """Return the SELECT of the texts by which accounts of the rows' units are kept."""
+        used = [*self._used(), *(key.grouped for key in self.groups.keys)]
+        return BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter).texts_of_units()
+
     def settled(self, rows: int) -> "Sums":
         """Return the measurement with the chosen C. A smaller C has less noise, and its lattice is finer in proportion."""
         if self.end is not None:
@@ -231,6 +236,8 @@ class Sums:
     def weighs_norms(self) -> bool:
         """Return whether what is bounded are the norms of a unit's rows: of sums alone, which no row need have in full."""
         alone = all(feature.shape is Shape.SIGNED for feature in self.features)
+        if self.bound.form is Form.ACCOUNT:
+            return False
         return alone and not self.delta and self.sensitivity < MOST_NORM
 
     @property

@@ -161,7 +161,7 @@ def _comment(connection: Connection, table: Table, about: str | None) -> None:
     connection.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, Literal(about)))
     for column in table.columns.values():
         where = relation(table.name, column.name)
-        connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(column.description or None)))
+        connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(table.said_of(column) or None)))
 
 
 def _key(table: Table) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ _FACTS = (
     "pg_catalog.current_setting('dpsql.clamp', true)",
     "pg_catalog.current_setting('dpsql.reuse', true)",
     "pg_catalog.current_setting('dpsql.digits', true)",
+    "pg_catalog.current_setting('dpsql.renew', true)",
     "pg_catalog.current_setting('TimeZone')",
     "pg_catalog.current_setting('search_path')",
     "pg_catalog.array_to_json(pg_catalog.current_schemas(true))",
@@ -58,11 +59,11 @@ _FACTS = (
     "pg_catalog.current_setting('statement_timeout')",
     "pg_catalog.current_setting('client_min_messages')",
 )
-_PATH = slice(7, 9)
+_PATH = slice(8, 10)
 """Where the search path is in them."""
 _ASK_PATH = ran(f"SELECT {', '.join(_FACTS[_PATH])}".encode())
 _ASK_FACTS = ran(f"SELECT {', '.join(_FACTS)}".encode())
-_OWN = 6
+_OWN = 7
 """The first of them are settings of dpsql's own, in the order of `Settings`."""
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
 _NAME = r'(?:[a-z_][a-z0-9_]*|"[^"]*")'
@@ -282,7 +283,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str)
         )
     style, _, order = dates.rpartition(", ")
     tables = tuple(temporary(made, text)) if made else ()
-    epsilon, empty, error, clamp, reuse, digits = (value or None for value in own)
+    epsilon, empty, error, clamp, reuse, digits, renew = (value or None for value in own)
     return Settings(
         epsilon,
         empty,
@@ -290,6 +291,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str)
         clamp,
         reuse,
         digits,
+        renew,
         time_zone=zone,
         search_path=_read_alike(path, json.loads(searched), user),
         date_order=order,

@@ -38,7 +38,7 @@ def test_a_copy_is_one_private_file(ledger: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize("version", [3, 4, 5])
 def test_a_copy_of_an_earlier_version_is_read(ledger: Path, tmp_path: Path, version: int) -> None:
     """It is verified and put back, and stays as it is until it is opened to be written."""
     with SqliteLedger(ledger, lambda: datetime.now(UTC)) as opened:

@@ -1,0 +1,337 @@
+"""Statements over a table that grows, where they are standing questions: paid once a term, and told as far as it is closed.
+
+Each of the statement's measurements has to be one, over one table; else the statement is an ordinary question, and a
+notice says why.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import partial
+
+from dpsql.accounting.composition import compose
+from dpsql.accounting.ledger import ChargeItem
+from dpsql.accounting.privacy_loss import show_up
+from dpsql.accounting.sliding import ReadDays
+from dpsql.accounting.standing import StandingClaim, StandingQuestion, standing_key
+from dpsql.engines.base import Edition
+from dpsql.errors import AccountClosed, BudgetExhausted, EngineNotReady, Unsupported
+from dpsql.gateway.aiming import Drawn
+from dpsql.gateway.dependencies import GatewayDependencies
+from dpsql.gateway.failing import failure_of
+from dpsql.gateway.measuring import account
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.request import Request
+from dpsql.gateway.session_settings import is_renewed
+from dpsql.policy.growth import Grows, Term
+from dpsql.policy.load.fingerprint import fingerprint
+from dpsql.policy.model import Role, Table
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.release import Release
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.standing.measuring import AskedQuestion, StandingMeasuring, lost_periods, measured_cells, to_measure
+from dpsql.standing.questions import Ordinary, StandingPart, recognized
+from dpsql.trial.form import form_of
+
+_MARK = b"standing"
+"""What is stored as the release of a standing question: that it was paid for."""
+Claims = Mapping[str, Sequence[StandingClaim]]
+
+
+@dataclass(frozen=True, slots=True)
+class StandingStatement:
+    """A statement all of whose measurements are standing questions about one term of one table."""
+
+    priced: PricedPlan
+    """As an ordinary question."""
+    questions: Mapping[str, AskedQuestion]
+    """By the measurements' identities."""
+    edition: Edition
+
+    @property
+    def keys(self) -> list[str]:
+        """Return what its questions are charged by."""
+        return [asked.key for asked in self.questions.values()]
+
+    @property
+    def table(self) -> Table:
+        """Return the table that grows."""
+        return self._any.table
+
+    @property
+    def grows(self) -> Grows:
+        """Return how it does."""
+        return self._any.grows
+
+    @property
+    def term(self) -> Term:
+        """Return the term that is asked about."""
+        return self._any.term
+
+    @property
+    def _any(self) -> StandingPart:
+        return next(iter(self.questions.values())).part
+
+    def is_paid(self, claims: Claims) -> bool:
+        """Return whether all of its questions are paid for by the role."""
+        return all(key in claims for key in self.keys)
+
+    def left(self, claims: Claims) -> bool:
+        """Return whether something of it has closed, and is not measured yet."""
+        return any(
+            to_measure(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions.values()
+        )
+
+    def narrowed(self, claims: Claims) -> tuple[PricedPlan, Drawn]:
+        """Return the plan with the groups of what was measured, and its releases."""
+        drawn: dict[str, Draws] = {}
+        scopes = [self._scope(scope, claims, drawn) for scope in self.priced.scopes]
+        plans = tuple(
+            replace(scope_plan, plan=scope.plan)
+            for scope_plan, scope in zip(self.priced.plan.scopes, scopes, strict=True)
+        )
+        return replace(self.priced, plan=replace(self.priced.plan, scopes=plans), scopes=tuple(scopes)), drawn
+
+    def _scope(self, scope: PricedScope, claims: Claims, drawn: dict[str, Draws]) -> PricedScope:
+        asked = [self.questions[part.identity] for part in scope.parts]
+        cells = [measured_cells(claims.get(each.key, ())) for each in asked]
+        shown = [day for day in asked[0].part.periods if all(day in measured for measured in cells)]
+        parts, measurements = list[PricedMeasurement](), list[Sums]()
+        for part, each, measured in zip(scope.parts, asked, cells, strict=True):
+            sums = replace(each.part.asked, groups=each.part.groups(shown))
+            by_place = {
+                place: numbers
+                for day in shown
+                for place, numbers in zip(each.part.cells[day], measured[day], strict=True)
+            }
+            drawn[part.identity] = Draws.of((sums, Release([by_place[place] for place in sorted(by_place)])))
+            parts.append(replace(part, measurement=sums))
+            measurements.append(sums)
+        plan = replace(scope.plan, groups=asked[0].part.groups(shown), parts=tuple(measurements))
+        return PricedScope(plan, tuple(parts))
+
+    def told(self, claims: Claims) -> tuple[date, ...]:
+        """Return which of the periods that are asked for were measured, all parts of each."""
+        measured = [measured_cells(claims.get(asked.key, ())) for asked in self.questions.values()]
+        return tuple(day for day in self._any.periods if all(day in cells for cells in measured))
+
+    def notices(self, claims: Claims) -> list[str]:
+        """Return what is said beside the answer: until when it tells, if that is not all that was asked for."""
+        told, every, grows = set(self.told(claims)), self._any.periods, self.grows
+        lost = {day for asked in self.questions.values() for day in lost_periods(claims.get(asked.key, ()))}
+        said: list[str] = []
+        waiting = [day for day in every if not grows.is_closed(day, self.edition.taken)]
+        if waiting:
+            closes = f"the {grows.every} from then on closes on {grows.closes(waiting[0]):%Y-%m-%d} (UTC)"
+            told_until = f"of table {self.table.name} it tells what came before {waiting[0]}"
+            said.append(f"{told_until}: {closes}, and is told by the copy after that")
+        if lost & set(every):
+            days = ", ".join(map(str, sorted(lost & set(every))))
+            said.append(f"{days}: a measurement failed, and there will be no answer for it")
+        behind = [day for day in every if day not in told and day not in lost and day not in waiting]
+        if behind and told:
+            said.append(f"not measured yet: {len(behind)} {grows.every}s from {behind[0]} on, which is tried again")
+        return said
+
+    def explained(self, claims: Claims) -> str:
+        """Return the line about it in an EXPLAIN."""
+        told, every, grows = self.told(claims), self._any.periods, self.grows
+        paid = f"paid for {self.term}" if self.is_paid(claims) else f"would be paid once, for {self.term}"
+        until = f"released to {told[-1]}" if told else "nothing is released yet"
+        waiting = [day for day in every if not grows.is_closed(day, self.edition.taken)]
+        following = f"; the next {grows.every} closes on {grows.closes(waiting[0]):%Y-%m-%d}" if waiting else ""
+        return f"Standing: {paid}; {until}{following}"
+
+
+class StandingStatements:
+    """Recognizes and answers standing questions; one that was not paid for is an ordinary one, unless it may begin now."""
+
+    def __init__(self, deps: GatewayDependencies, emitter: Emitter) -> None:
+        self._deps, self._emitter = deps, emitter
+        self._grows = any(table.grows is not None for table in deps.policy.tables.values())
+
+    def of(self, priced: PricedPlan, request: Request) -> StandingStatement | Ordinary | None:
+        """Return a statement as standing questions, or why it is none; None of one that reads no growing table."""
+        if not self._grows:
+            return None
+        deps, now = self._deps, self._now()
+        role = deps.policy.roles[request.asker.role]
+        every = [(scope, part) for stage in priced.stages() for scope in stage.scopes for part in scope.parts]
+        found = [(part, recognized(scope.plan, part, role.protects, now)) for scope, part in every]
+        if all(asked is None for _, asked in found):
+            return None
+        why = next((asked for _, asked in found if isinstance(asked, Ordinary)), None) or self._not_here(priced, role)
+        if why is not None:
+            return why
+        parts = {part.identity: asked for part, asked in found if isinstance(asked, StandingPart)}
+        if len(parts) < len({part.identity for part, _ in found}):
+            return Ordinary("it reads other tables, too")
+        if len({(part.table.name, part.term, part.periods) for part in parts.values()}) > 1:
+            return Ordinary("its parts ask for different times")
+        if any(part.measurement.groups != scope.plan.groups for scope, part in every if part.identity in parts):
+            return Ordinary("its groups are put together of others")
+        edition, accounts = deps.engine.edition, deps.accounts
+        if edition is None or accounts is None:
+            return Ordinary("there are no accounts beside the records: it takes a snapshot")
+        statement = StandingStatement(priced, {key: self._asked(part, role) for key, part in parts.items()}, edition)
+        if now.date() >= statement.term.end and not statement.is_paid(self.claims(statement, request)):
+            return Ordinary(
+                f"the {statement.term.length} {statement.term} has ended before anybody of the role asked it"
+            )
+        return statement
+
+    def _not_here(self, priced: PricedPlan, role: Role) -> Ordinary | None:
+        """Return why no standing question can be asked in this way, whatever it is about."""
+        if priced.aim is not None:
+            return Ordinary("an error is aimed at; SET dpsql.epsilon says what it pays")
+        if priced.inner:
+            return Ordinary("it has an inner query that is measured by itself")
+        budget = self._deps.policy.budgets[role.protects]
+        if role.budget.concentrated is not None or budget.concentrated is not None:
+            return Ordinary("charges are added up by zCDP")
+        return None
+
+    def _asked(self, part: StandingPart, role: Role) -> AskedQuestion:
+        deps, table = self._deps, part.table
+        stored = deps.engine.columns(table.name).get(part.asked.bound.unit.name, "")
+        identity = part.identity(deps.ledger.identity, role.protects, self._declared(table, role), stored)
+        return AskedQuestion(part, identity, standing_key(identity))
+
+    def _declared(self, table: Table, role: Role) -> str:
+        """Return a hash of what was declared, with which all standing questions of the table end.
+
+        The bounds of the time are not in it: what is measured are whole periods, in whatever bounds.
+        """
+        assert table.grows is not None
+        by = table.columns[table.grows.by]
+        unbounded = replace(table, columns={**table.columns, by.name: replace(by, bounds=None)})
+        declared = fingerprint({table.name: unbounded})
+        parts = (declared, repr(table.grows), repr(role.where.get(table.name)))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def claims(self, statement: StandingStatement, request: Request) -> Claims:
+        """Return what is known of its questions, as far as the role has paid for them."""
+        payer = account(self._deps.policy, request.asker)
+        return self._deps.ledger.standing_claims(payer, statement.keys, request.cancellation)
+
+    def is_done(self, statement: StandingStatement, claims: Claims) -> bool:
+        """Return whether nothing is to be paid or measured now."""
+        over = self._now() >= statement.grows.last_moment(statement.term)
+        return over or not statement.left(claims)
+
+    def see_that_it_has_not_ended(self, statement: StandingStatement, request: Request) -> None:
+        """Return if the role has no like question that has ended within its term, or says that it pays again.
+
+        Raises:
+            Unsupported: it has, and has not said so.
+        """
+        role, now = self._deps.policy.roles[request.asker.role], self._now()
+        if is_renewed(request.settings):
+            return
+        name, term, declared = statement.table.name, str(statement.term), self._declared(statement.table, role)
+        paid = self._deps.ledger.standing_questions(account(self._deps.policy, request.asker), request.cancellation)
+        ended = [q for q in paid if (q.table, q.term) == (name, term) and q.declared != declared and q.until > now]
+        if ended:
+            raise Unsupported(
+                f"standing questions about table {name} have ended within {term}: what is declared of it has changed "
+                "since they were paid for",
+                because="standing-ended",
+                hint="SET dpsql.renew = 'on' pays for this one again, for the whole term. What was measured under the "
+                "earlier declaration is told no more, and stays spent.",
+            )
+
+    def measure(self, statement: StandingStatement, request: Request) -> list[str]:
+        """Pay for a statement, and measure what of it has closed; return what is said of that.
+
+        Raises:
+            DpsqlError: what was paid and measured until then stays so.
+        """
+        deps = self._deps
+        assert deps.accounts is not None
+        measuring = StandingMeasuring(
+            deps.ledger,
+            deps.accounts,
+            self._emitter,
+            deps.entropy,
+            deps.timeout,
+            statement.edition.taken,
+            partial(self._serves, statement.edition),
+            self._now,
+            failure_of,
+        )
+        said: list[str] = []
+        payer = account(deps.policy, request.asker)
+        try:
+            measuring.measure(
+                payer,
+                list(statement.questions.values()),
+                request.question.text,
+                lambda: said.extend(self._paid(statement, request)),
+                request.cancellation,
+            )
+        except (EngineNotReady, AccountClosed, BudgetExhausted) as error:
+            claims = self.claims(statement, request)
+            if not statement.is_paid(claims) or not statement.told(claims):
+                raise
+            said.append(f"nothing more of it is measured now: {error.message}")
+        return said
+
+    def _serves(self, edition: Edition) -> None:
+        edition.see_that_it_serves()
+        if not self._deps.engine.is_current():
+            raise EngineNotReady
+
+    def _paid(self, statement: StandingStatement, request: Request) -> list[str]:
+        """Charge what the role has not paid for yet; return what is said of it."""
+        deps, payer = self._deps, account(self._deps.policy, request.asker)
+        claims = self.claims(statement, request)
+        # Two measurements that differ in how they spell the period are one question.
+        by_key = {asked.key: key for key, asked in statement.questions.items() if asked.key not in claims}
+        if not by_key:
+            return []
+        last = statement.grows.last_moment(statement.term)
+        read = ReadDays(statement.edition.read.first, last.date())
+        parts = {part.identity: part for part in statement.priced.measurements}
+        items = [
+            ChargeItem(
+                charged,
+                parts[key].cost,
+                f"standing question for {statement.term}: {parts[key].note}",
+                partial(form_of, parts[key].measurement, parts[key].sql),
+                read,
+            )
+            for charged, key in by_key.items()
+        ]
+        with deps.ledger.open_statement(payer, request.question.text, items, cancellation=request.cancellation) as paid:
+            request.receipt.note((item.key for item in items), paid.charge.cost)
+            if paid.failed is not None:
+                raise paid.failed.error()
+            for item in items:
+                if item.key not in paid.stored:
+                    paid.store(item.key, _MARK)
+                deps.ledger.note_standing(payer, self._listed(statement, item, request, last))
+            nearing = paid.nearing
+        cost = show_up(compose([item.cost for item in items]).epsilon)
+        later = f"each {statement.grows.every} is measured when it has closed, free"
+        return [f"standing question: ε = {cost} was paid once for {statement.term}; {later}", *nearing]
+
+    def _listed(
+        self, statement: StandingStatement, item: ChargeItem, request: Request, until: datetime
+    ) -> StandingQuestion:
+        role = self._deps.policy.roles[request.asker.role]
+        return StandingQuestion(
+            item.key,
+            statement.table.name,
+            str(statement.term),
+            until,
+            self._declared(statement.table, role),
+            request.question.text,
+            item.cost.epsilon,
+            self._now(),
+        )
+
+    def _now(self) -> datetime:
+        return self._deps.clock().astimezone(UTC)

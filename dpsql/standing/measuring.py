@@ -1,0 +1,229 @@
+"""Measuring what of a standing question has closed, and is not measured yet: once, with the accounts of its units.
+
+    the store is taken ► its lineage begins ► the engine takes the statements ► paid ► claimed ► measured, and the
+    accounts durable ► noise ► the release durable
+
+Promise: a release is stored only for a claim that is this store's and this lineage's still, after the accounts that
+belong to it were durable. From the moment the engine is asked nothing may depend on data but the release: what fails
+locks the question, and says that it failed, and whether accounts were written is seen by whether its periods can be
+measured later.
+"""
+
+import json
+import logging
+import threading
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+from uuid import uuid4
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.failures import Failure
+from dpsql.accounting.ledger import Ledger
+from dpsql.accounting.standing import Denied, Standing, StandingClaim, State, Wanted
+from dpsql.engines.snapshot.accounts import AccountedSums, AccountStore, HeldAccounts
+from dpsql.errors import AccountClosed, EngineNotReady, InternalError, LedgerBusy
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.release.exact import exact_sums
+from dpsql.privacy.release.release import release_sums
+from dpsql.question import Cancellation
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.standing.questions import StandingPart
+
+_LOG = logging.getLogger("dpsql.standing")
+Cells = Mapping[date, Sequence[Sequence[int]]]
+"""By the first day of a period the numbers of its groups, in order."""
+_TIMES = 3
+"""How often it is tried to store a release whose accounts are written."""
+
+
+class _Lineages:
+    """The identities of this process as a writer, by store and ledger: a process begins with one, and keeps it."""
+
+    def __init__(self) -> None:
+        self._begun: dict[tuple[str, str], str] = {}
+        self._lock = threading.Lock()
+
+    def of(self, store: AccountStore, accounts: HeldAccounts, ledger: Ledger) -> str:
+        """Return the process's identity, which is in the store and in the ledger.
+
+        Raises:
+            EngineNotReady: the store has another one meanwhile.
+        """
+        key = (str(store.directory.absolute()), ledger.identity)
+        with self._lock:
+            if key not in self._begun:
+                name = uuid4().hex
+                ledger.begin_lineage(name)
+                accounts.begin_lineage(name)
+                self._begun[key] = name
+            if accounts.lineage != self._begun[key]:
+                _LOG.error("the accounts in %s are another server's, or were put back: restart dpsql", store.directory)
+                raise EngineNotReady
+            return self._begun[key]
+
+
+_LINEAGES = _Lineages()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A standing question that is asked, and what it is called."""
+
+    part: StandingPart
+    identity: str
+    key: str
+    """Its charge's."""
+
+
+def measured_cells(claims: Sequence[StandingClaim]) -> dict[date, Sequence[Sequence[int]]]:
+    """Return what was released of a question."""
+    cells: dict[date, Sequence[Sequence[int]]] = {}
+    for claim in claims:
+        if claim.state is State.KEPT:
+            stored = json.loads(zlib.decompress(claim.release))
+            cells |= {date.fromisoformat(period): numbers for period, numbers in stored.items()}
+    return cells
+
+
+def lost_periods(claims: Sequence[StandingClaim]) -> frozenset[date]:
+    """Return the periods that were measured in vain, and never are again: their accounts were written."""
+    return frozenset(period for claim in claims if claim.state is State.LOST for period in claim.periods)
+
+
+def to_measure(asked: AskedQuestion, claims: Sequence[StandingClaim], copied: datetime) -> tuple[date, ...]:
+    """Return the periods that are asked for, were closed when the copy was begun, and are not measured yet."""
+    known = {*measured_cells(claims), *lost_periods(claims)}
+    return tuple(
+        period for period in asked.part.periods if period not in known and asked.part.grows.is_closed(period, copied)
+    )
+
+
+class StoresSay(Protocol):
+    """How a failure is told of: as the caller's errors are."""
+
+    def __call__(self, error: Exception, cancellation: Cancellation) -> Failure | None:
+        """Return how a measurement failed; None if somebody has stopped it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingMeasuring:
+    """The means by which standing questions are measured."""
+
+    ledger: Ledger
+    store: AccountStore
+    emitter: Emitter
+    entropy: Entropy
+    timeout: float
+    copied: datetime
+    """When the copy was begun that is measured."""
+    serves: Callable[[], None]
+    """Raises if nothing is to be measured on the copy."""
+    now: Callable[[], datetime]
+    """The time, in UTC."""
+    failure_of: StoresSay
+
+    def measure(
+        self,
+        account: Account,
+        questions: Sequence[AskedQuestion],
+        text: str,
+        pay: Callable[[], None],
+        cancellation: Cancellation,
+    ) -> None:
+        """Pay for questions, and measure what of them has closed and is not measured; their releases are in the ledger then.
+
+        Raises:
+            DpsqlError: what was paid and measured until then stays so.
+        """
+        self.serves()
+        with self.store.held(cancellation) as accounts:
+            lineage = _LINEAGES.of(self.store, accounts, self.ledger)
+            accounts.drop_what_is_over(self.now())
+            claims = self.ledger.standing_claims(account, [asked.key for asked in questions], cancellation)
+            for asked in questions:
+                periods = to_measure(asked, claims.get(asked.key, ()), self.copied)
+                if periods:
+                    until = asked.part.grows.last_moment(asked.part.term)
+                    accounts.see_that_it_runs(self._statements(asked.part.for_periods(periods), until))
+            pay()
+            for asked in questions:
+                self._measured(account, asked, text, accounts, lineage, cancellation)
+
+    def _statements(self, sums: Sums, until: datetime) -> AccountedSums:
+        return AccountedSums(sums.units_accounted(self.emitter), sums.sql(self.emitter), sums.bound.mass, until)
+
+    def _measured(
+        self,
+        account: Account,
+        asked: AskedQuestion,
+        text: str,
+        accounts: HeldAccounts,
+        lineage: str,
+        cancellation: Cancellation,
+    ) -> None:
+        claims = self.ledger.standing_claims(account, [asked.key], cancellation).get(asked.key, ())
+        periods = to_measure(asked, claims, self.copied)
+        if not periods:
+            return
+        sums, stands = asked.part.for_periods(periods), accounts.stands(asked.identity)
+        until = asked.part.grows.last_moment(asked.part.term)
+        statements = self._statements(sums, until)
+        claim = self.ledger.claim(account, Wanted(asked.key, uuid4().hex, lineage, stands, periods, until))
+        if isinstance(claim, Denied):
+            raise denied(claim, account.role.name)
+        try:
+            rows = accounts.measure(asked.identity, claim, statements, timeout=self.timeout, cancellation=cancellation)
+            release = _stored(asked.part, periods, release_sums(sums, exact_sums(sums, rows), self.entropy).numbers)
+        except Exception as error:  # of any kind: a row may be the cause of each
+            failure = self.failure_of(error, cancellation)
+            written = _is_written(accounts, asked.identity, claim)
+            self.ledger.end_claim(account, asked.key, claim, text, failure, written=written)
+            if failure is None:
+                raise
+            raise failure.how.error() from None
+        if not self._kept(account, asked.key, claim, lineage, release):
+            _LOG.error("another server has begun to measure: what was measured here is told to nobody")
+            raise EngineNotReady
+
+    def _kept(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:
+        """Store a release whose accounts are written: where the ledger is busy, it is tried again."""
+        for _ in range(_TIMES - 1):
+            try:
+                return self.ledger.keep_claim(account, key, claim, lineage, release)
+            except LedgerBusy:
+                continue
+        return self.ledger.keep_claim(account, key, claim, lineage, release)
+
+
+def denied(why: Denied, role: str) -> AccountClosed | EngineNotReady:
+    """Return what is heard of a claim that is not given; the operator's log has why."""
+    if why is Denied.LOCKED:
+        return AccountClosed(
+            "this standing question is locked, because a measurement of it failed",
+            because="standing-locked",
+            hint=f"The owner of the data opens it with: dpsql unlock {role}. What was measured before stays.",
+        )
+    _LOG.error("a standing question is not measured: %s", why)
+    return EngineNotReady()
+
+
+def _is_written(accounts: HeldAccounts, identity: str, claim: Standing) -> bool:
+    """Return whether a measurement's accounts were written, or nobody knows."""
+    try:
+        return accounts.stands(identity) == claim
+    except EngineNotReady:
+        return True
+
+
+def _stored(part: StandingPart, periods: Sequence[date], numbers: Sequence[Sequence[int]]) -> bytes:
+    """Return the form in which a release is stored: by period, each group's numbers in order."""
+    days = sorted(periods)
+    by_place = dict(zip(sorted(place for day in days for place in part.cells[day]), numbers, strict=True))
+    cells = {day.isoformat(): [list(by_place[place]) for place in part.cells[day]] for day in days}
+    if sum(map(len, cells.values())) != len(numbers):
+        raise InternalError
+    return zlib.compress(json.dumps(cells).encode())

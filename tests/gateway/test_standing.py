@@ -1,0 +1,469 @@
+"""Standing questions through the gateway: over real copies, by a clock that is set by hand, with next to no noise."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.engines.snapshot import accounts
+from dpsql.engines.snapshot.accounts import AccountStore
+from dpsql.engines.snapshot.engine import SnapshotEngine
+from dpsql.engines.snapshot.open import open_snapshot
+from dpsql.engines.snapshot.writing import write_snapshot
+from dpsql.errors import AccountClosed, EngineFailed, EngineNotReady, Unsupported
+from dpsql.gateway.dependencies import GatewayDependencies
+from dpsql.gateway.gateway import Gateway
+from dpsql.policy.load import load
+from dpsql.policy.model import Period
+from dpsql.question import Asker, Cancellation, Settings
+from dpsql.stage_times import StageTimes
+from dpsql.standing import measuring
+from tests.support.fix_world import Client, World, fetched, replied, running
+from tests.support.memory import Memory
+
+_CONFIG = """\
+dataset: ward
+engine: {kind: duckdb, database: records.duckdb, snapshot: true}
+schemas: schemas
+listen: {host: 127.0.0.1, port: 5439}
+ledger: sqlite:///ledger.db
+budget: {patient: {epsilon: 1e9}}
+roles:
+  owner: {protects: patient, budget: {epsilon: 1e9}, per_query: {epsilon: 1e6}}
+  other: {protects: patient, budget: {epsilon: 1e9}, per_query: {epsilon: 1e6}}
+  level: {protects: patient, budget: {epsilon: 1e9}, per_query: {epsilon: 1e6, noise: low}}
+users: {}
+"""
+_TABLE = """\
+table: visits
+privacy_units: {patient: {column: patient, max_rows: 5}}
+grows: {by: admitted_at, closes: {every: day, after: 1 day}, term: month, measured_within: 10 days}
+columns:
+  patient: {type: text}
+  admitted_at: {type: timestamp, bounds: [2020-01-01, 2040-01-01]}
+  ward: {type: text, values: [a, b]}
+  cost: {type: double precision, bounds: [0, 100]}
+"""
+_USERS = {"ana": "owner", "bob": "other", "lea": "level"}
+DAILY = (
+    "SELECT admitted_at::date AS day, count(*) FROM visits "
+    "WHERE admitted_at >= '2026-03-01' AND admitted_at < '2026-04-01' GROUP BY 1 ORDER BY 1"
+)
+Visit = tuple[str, int, str, float]
+"""Whose a row is, on which day of March 2026, in which ward, and its cost."""
+
+
+@dataclass
+class Ward:
+    """A data set whose records, copies and clock a test sets."""
+
+    directory: Path
+    world: World
+    until: ExitStack
+    now: datetime = datetime(2026, 3, 4, 12, tzinfo=UTC)
+    engine: SnapshotEngine | None = None
+    ledger: SqliteLedger = field(init=False)
+    said: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Write the configuration, and open the ledger."""
+        (self.directory / "schemas").mkdir()
+        (self.directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+        self.declare(_TABLE)
+        self.ledger = self.until.enter_context(SqliteLedger(self.directory / "ledger.db", lambda: self.now))
+
+    def declare(self, text: str) -> None:
+        """Let the table's file say this."""
+        (self.directory / "schemas" / "visits.yaml").write_text(text, encoding="utf-8")
+        self.config = load(self.directory / "config.yaml", {})
+
+    def copy(self, visits: Sequence[Visit], at: datetime | None = None) -> None:
+        """Let a new copy, as of a time, have just these rows."""
+        self.now = at or self.now
+        (self.directory / "records.duckdb").unlink(missing_ok=True)
+        with duckdb.connect(self.directory / "records.duckdb") as connection:
+            connection.execute(
+                "CREATE TABLE visits (patient VARCHAR, admitted_at TIMESTAMP, ward VARCHAR, cost DOUBLE)"
+            )
+            rows = [(who, datetime(2026, 2, 28) + timedelta(day, 36_000), *rest) for who, day, *rest in visits]  # noqa: DTZ001
+            if rows:
+                connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
+        write_snapshot(self.config, lambda _: None, Cancellation())
+        self.engine = open_snapshot(self.config)
+        self.until.callback(self.engine.close)
+        assert self.engine.edition is not None
+        self.engine.edition = replace(self.engine.edition, taken=self.now, finished=self.now)
+        self.ledger.begin(self.engine.edition.epoch)
+
+    @property
+    def place(self) -> Path:
+        """Return where the accounts are."""
+        assert self.config.snapshot is not None
+        return self.config.snapshot.accounts
+
+    def client(self, user: str = "ana") -> Client:
+        """Return a client of a gateway to the newest copy."""
+        assert self.engine is not None
+        assert self.config.snapshot is not None
+        store = AccountStore(self.place, self.engine.file, self.config.snapshot.resources)
+        policy = self.config.policy
+        parts = (
+            policy,
+            self.engine,
+            self.ledger,
+            self.world.oracle,
+            self.world.public.declared,
+            self.world.public.rows,
+        )
+        gateway = Gateway(
+            GatewayDependencies(
+                *parts, os.urandom, Period.NEVER, 60.0, tuple, StageTimes(), None, store, lambda: self.now
+            )
+        )
+        session, owner = self.world.connect(user, "ward"), self.world.connect("dpsql_owner", "ward")
+        self.until.callback(session.close)
+        self.until.callback(owner.close)
+        return Client(gateway, self.ledger, session, owner, Asker(user, _USERS[user]))
+
+    def ask(self, sql: str = DAILY, user: str = "ana", settings: Settings = Settings()) -> list[tuple[object, ...]]:
+        """Return the rows of an answer; what was said beside it is in `said`."""
+        client = self.client(user)
+        question = client.gateway.examine(sql, client.asker)
+        assert question is not None
+        reply = replied(client.gateway, client.request(question, settings))
+        self.said = reply.notices
+        return list(fetched(client.connection, reply.text).rows)
+
+    def told(self, sql: str = DAILY, user: str = "ana") -> dict[int, object]:
+        """Return the last column of an answer, by the day of March."""
+        rows = self.ask(sql, user)
+        return {row[0].day: row[-1] for row in rows if isinstance(row[0], date)}
+
+    @property
+    def charges(self) -> int:
+        """Return how many measurements were charged."""
+        return len(self.ledger.entries(None, 1000))
+
+
+@pytest.fixture(scope="module")
+def ward_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The shadow of the ward."""
+    directory = tmp_path_factory.mktemp("ward")
+    (directory / "schemas").mkdir()
+    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+    (directory / "schemas" / "visits.yaml").write_text(_TABLE, encoding="utf-8")
+    policy = load(directory / "config.yaml", {}).policy
+    with running(policy, _USERS, Memory(policy, public={})) as world:
+        yield world
+
+
+@pytest.fixture
+def ward(ward_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ward]:
+    """Give a data set whose first copy has three days, of which two are closed."""
+    monkeypatch.setattr(measuring, "_LINEAGES", measuring._Lineages())
+    with ExitStack() as until:
+        made = Ward(tmp_path, ward_world, until)
+        made.copy(FIRST)
+        yield made
+
+
+FIRST: list[Visit] = [("p", 1, "a", 10.0), ("q", 1, "b", 20.0), ("p", 2, "a", 30.0), ("r", 3, "a", 40.0)]
+MORE: list[Visit] = [*FIRST, ("s", 3, "b", 50.0), ("p", 4, "a", 60.0), ("p", 4, "b", 60.0)]
+FOURTH = datetime(2026, 3, 6, 12, tzinfo=UTC)
+
+
+def _counts(told: dict[int, object]) -> dict[int, object]:
+    return {day: number for day, number in told.items() if number}
+
+
+def test_each_day_is_measured_when_it_has_closed(ward: Ward) -> None:
+    """For one charge in the term; what was told stays, whatever becomes of the records, and in later epochs."""
+    assert ward.told() == {1: 2, 2: 1}
+    assert any("was paid once for 2026-03" in said for said in ward.said)
+    assert any("what came before 2026-03-03" in said and "closes on 2026-03-05" in said for said in ward.said)
+    ward.copy([visit for visit in MORE if visit[1] > 2], FOURTH)
+    assert ward.told() == {1: 2, 2: 1, 3: 2, 4: 2}
+    assert ward.told() == {1: 2, 2: 1, 3: 2, 4: 2}
+    assert ward.charges == 1
+
+
+def test_what_differs_in_its_days_alone_is_one_question(ward: Ward) -> None:
+    """However it spells the day; what computes something else is another."""
+    ward.ask()
+    some = DAILY.replace("admitted_at::date", "date_trunc('day', admitted_at)").replace("2026-03-01", "2026-03-02")
+    assert [row[1] for row in ward.ask(some)] == [1]
+    assert [row[1] for row in ward.ask(some.replace("2026-04-01", "2026-03-03"))] == [1]
+    assert [row[1] for row in ward.ask(DAILY.replace(" AND admitted_at < '2026-04-01'", ""))] == [2, 1]
+    assert ward.charges == 1
+    ward.ask(DAILY.replace("count(*)", "sum(cost)"))
+    ward.ask(DAILY.replace("GROUP", "AND ward = 'a' GROUP"))
+    ward.ask(DAILY, settings=Settings(epsilon="1000"))
+    assert ward.charges == 4
+
+
+def test_keys_sums_and_work_on_answers(ward: Ward) -> None:
+    """Cells are those of days and keys; what PostgreSQL computes of an answer is free."""
+    by_ward = DAILY.replace("AS day,", "AS day, ward,").replace("BY 1 ORDER BY 1", "BY 1, 2 ORDER BY 1, 2")
+    assert [row[1:] for row in ward.ask(by_ward)] == [("a", 1), ("b", 1), ("a", 1), ("b", 0)]
+    ward.copy([("p", 1, "a", 10.0), ("q", 1, "b", 20.0), ("p", 2, "a", 20.0), ("q", 2, "a", 10.0)])
+    mean = DAILY.replace("count(*)", "sum(cost), avg(cost), count(*)")
+    assert [[round(float(str(cell))) for cell in row[1:]] for row in ward.ask(mean)] == [[30, 15, 2], [30, 15, 2]]
+    running_total = f"SELECT day, sum(n) OVER (ORDER BY day) FROM ({mean.replace('count(*)', 'count(*) AS n')}) AS t"
+    assert [row[1] for row in ward.ask(running_total)] == [2, 4]
+    assert ward.charges == 2
+
+
+def test_a_unit_weighs_no_more_than_c_in_a_term(ward: Ward) -> None:
+    """In days that are measured together, later, and from rows that came late or moved."""
+    ward.copy([("p", 1, "a", 1.0)] * 3 + [("q", 2, "a", 1.0)])
+    assert ward.told() == {1: 3, 2: 1}
+    ward.copy([("p", 1, "a", 1.0)] * 3 + [("p", 3, "a", 1.0)] * 4 + [("q", 3, "a", 1.0)], FOURTH)
+    assert ward.told() == {1: 3, 2: 1, 3: 3, 4: 0}
+    ward.copy([("p", 5, "a", 1.0)] * 9, FOURTH + timedelta(days=1))
+    assert ward.told() == {1: 3, 2: 1, 3: 3, 4: 0, 5: 0}
+
+
+def test_days_before_the_first_asked_use_up_nothing(ward: Ward) -> None:
+    """Until somebody asks for them: then they have what is left."""
+    ward.copy([("p", 1, "a", 1.0)] * 4 + [("p", 2, "a", 1.0)] * 4)
+    assert ward.told(DAILY.replace("03-01", "03-02")) == {2: 4}
+    assert ward.told() == {1: 1, 2: 4}
+
+
+def test_another_role_pays_its_own_account(ward: Ward) -> None:
+    """And sees the same numbers; days that it is the first to ask for are measured for both."""
+    ward.ask(DAILY.replace("03-01", "03-02"))
+    assert ward.told(user="bob") == {1: 2, 2: 1}
+    assert ward.told() == {1: 2, 2: 1}
+    assert [entry.measured for entry in ward.ledger.entries(None, 10)] == [False, True]
+
+
+def test_nothing_is_paid_for_what_has_not_closed(ward: Ward) -> None:
+    """An answer without rows says until when to wait."""
+    assert ward.ask(DAILY.replace("2026-03-01", "2026-03-03")) == []
+    assert any("closes on 2026-03-05" in said for said in ward.said)
+    assert ward.charges == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELECT count(*) FROM visits", "not grouped by the day"),
+        (DAILY.replace("admitted_at::date", "date_trunc('month', admitted_at)"), "not grouped by the day"),
+        (DAILY.replace("count(*)", "count(DISTINCT patient)"), "distinct counts"),
+        (DAILY.replace("count(*)", "max(cost)"), "quantiles, extremes"),
+        (DAILY.replace("count(*)", "count(*) FILTER (WHERE admitted_at > '2026-03-02')"), "what it computes reads"),
+        (DAILY.replace("'2026-03-01'", "'2026-03-01 12:00'"), "do not begin and end with a day"),
+        (DAILY.replace("'2026-03-01'", "'2026-02-01'"), "more than one month"),
+        (DAILY.replace("'2026-03-01'", "'2026-02-01'").replace("04-01", "03-01"), "has ended before"),
+        (DAILY.replace(">= '2026-03-01' AND", "<> '2026-03-01' AND"), "a condition reads"),
+        (DAILY.replace("admitted_at >= '2026-03-01' AND", ""), "from when on"),
+        (DAILY.replace("2026-03-01", "2026-05-01").replace("04-01", "05-03"), "has not begun"),
+        (
+            f"SELECT a.day, b.m FROM ({DAILY}) AS a, (SELECT max(cost) AS m FROM visits) AS b",
+            "quantiles, extremes",
+        ),
+    ],
+)
+def test_what_is_no_standing_question_is_an_ordinary_one(ward: Ward, sql: str, why: str) -> None:
+    """As without `grows`, and a notice says why."""
+    ward.ask(sql)
+    assert any(said.startswith("this is no standing question") and why in said for said in ward.said), ward.said
+    assert all(not entry.key.startswith("standing") for entry in ward.ledger.entries(None, 10))
+    explained = [str(row[0]) for row in ward.ask(f"EXPLAIN {sql}")]
+    assert any(line.startswith("Standing: no, ") and why in line for line in explained)
+
+
+def test_a_role_with_a_target_pays_an_amount(ward: Ward) -> None:
+    """Which it sets; no error is aimed at."""
+    ward.ask(user="lea")
+    assert any("SET dpsql.epsilon" in said for said in ward.said)
+    assert ward.ask(user="lea", settings=Settings(epsilon="1000000")) != []
+    assert any("was paid once" in said for said in ward.said)
+
+
+def test_explain_says_how_far_it_is(ward: Ward) -> None:
+    """Before it is paid for, and after."""
+    before = [str(row[0]) for row in ward.ask(f"EXPLAIN {DAILY}")]
+    assert (
+        "Standing: would be paid once, for 2026-03; nothing is released yet; the next day closes on 2026-03-05"
+        in before
+    )
+    ward.ask()
+    after = [str(row[0]) for row in ward.ask(f"EXPLAIN {DAILY}")]
+    assert "Standing: paid for 2026-03; released to 2026-03-02; the next day closes on 2026-03-05" in after
+    assert ward.charges == 1
+
+
+def test_in_the_grace_only_what_was_begun_goes_on(ward: Ward) -> None:
+    """Until the last moment of measuring; then what was told stays."""
+    ward.ask()
+    ward.copy(MORE, datetime(2026, 4, 8, tzinfo=UTC))
+    begun = ward.told()
+    assert _counts(begun) == {1: 2, 2: 1, 3: 2, 4: 2}
+    assert len(begun) == 31
+    ward.ask(DAILY.replace("count(*)", "sum(cost)"))
+    assert any("has ended before anybody" in said for said in ward.said)
+    some = DAILY.replace("03-01", "03-02")
+    ward.ask(some, "bob")
+    assert any("has ended before anybody" in said for said in ward.said)
+    ward.copy(MORE, datetime(2026, 5, 1, tzinfo=UTC))
+    assert ward.told() == begun
+
+
+def test_after_the_last_moment_nothing_is_measured(ward: Ward) -> None:
+    """What was not measured by then never is."""
+    ward.ask()
+    ward.copy(MORE, datetime(2026, 4, 12, tzinfo=UTC))
+    assert ward.told() == {1: 2, 2: 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("max_rows: 5", "max_rows: 6"),
+        ("[a, b]", "[a, b, c]"),
+        ("after: 1 day", "after: 2 days"),
+        ("term: month", "term: year"),
+    ],
+)
+def test_a_changed_declaration_is_paid_again_only_on_request(ward: Ward, change: tuple[str, str]) -> None:
+    """What was spent stays spent, and is told no more."""
+    ward.ask()
+    ward.declare(_TABLE.replace(*change))
+    ward.copy(MORE, datetime(2026, 3, 9, tzinfo=UTC))
+    if change[0] == "term: month":
+        assert ward.ask() != []  # of another term
+        return
+    with pytest.raises(Unsupported) as caught:
+        ward.ask()
+    assert "dpsql.renew" in (caught.value.hint or "")
+    assert ward.charges == 1
+    assert ward.ask(settings=Settings(renew="on")) != []
+    assert ward.charges == 2
+    assert ward.told() == {1: 2, 2: 1, 3: 2, 4: 2, 5: 0, 6: 0} or change[0] == "after: 1 day" or ward.told()
+
+
+def test_other_bounds_of_the_time_are_no_other_question(ward: Ward) -> None:
+    """They are moved on by owners as the years go by."""
+    ward.ask()
+    ward.declare(_TABLE.replace("2040-01-01", "2045-01-01"))
+    ward.copy(MORE, FOURTH)
+    assert ward.told() == {1: 2, 2: 1, 3: 2, 4: 2}
+    assert ward.charges == 1
+
+
+def _begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process have begun just now."""
+    monkeypatch.setattr(measuring, "_LINEAGES", measuring._Lineages())
+
+
+def test_a_store_that_was_put_back_measures_nothing(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was told is told on; a new question begins in it."""
+    ward.ask()
+    shutil.copytree(ward.place, ward.directory / "backup")
+    ward.copy(MORE, FOURTH)
+    assert len(ward.told()) == 4
+    shutil.rmtree(ward.place)
+    shutil.move(ward.directory / "backup", ward.place)
+    ward.copy(MORE, FOURTH + timedelta(days=1))
+    _begin_anew(monkeypatch)
+    assert len(ward.told()) == 4
+    assert any("nothing more of it is measured now" in said for said in ward.said)
+    assert ward.told(DAILY.replace("count(*)", "sum(cost)"))
+
+
+def test_a_lost_store_ends_the_question(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accounts that begin at nothing are not those that the ledger means."""
+    ward.ask()
+    shutil.rmtree(ward.place)
+    _begin_anew(monkeypatch)
+    ward.copy(MORE, FOURTH)
+    assert ward.told() == {1: 2, 2: 1}
+
+
+def test_a_second_server_takes_over(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It measures from then on; the first one tells what is stored."""
+    ward.ask()
+    first = measuring._LINEAGES
+    _begin_anew(monkeypatch)
+    ward.copy(MORE, FOURTH)
+    assert len(ward.told()) == 4
+    monkeypatch.setattr(measuring, "_LINEAGES", first)
+    ward.copy(MORE, FOURTH + timedelta(days=1))
+    assert len(ward.told()) == 4
+    with pytest.raises(EngineNotReady):
+        ward.ask(DAILY.replace("count(*)", "sum(cost)"))
+    assert ward.charges == 1
+
+
+def test_a_failure_locks_the_question(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the account is opened; then the same days are measured, since no account was written."""
+
+    def fails(*_: object) -> None:
+        raise duckdb.Error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(accounts.HeldAccounts, "_add", fails)
+        with pytest.raises(EngineFailed):
+            ward.ask()
+    with pytest.raises(AccountClosed, match="locked"):
+        ward.ask()
+    ward.ledger.unlock("owner")
+    assert ward.told() == {1: 2, 2: 1}
+    assert ward.charges == 1
+
+
+@pytest.mark.parametrize("where", ["exact_sums", "_kept"])
+def test_a_kill_after_the_accounts_loses_its_days(ward: Ward, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """They are never measured again; once it is unlocked later days are."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        target: object = measuring if where == "exact_sums" else measuring.StandingMeasuring
+        patched.setattr(target, where, killed)
+        with pytest.raises(KeyboardInterrupt):
+            ward.ask()
+    _begin_anew(monkeypatch)
+    with pytest.raises(AccountClosed, match="locked"):
+        ward.ask()
+    ward.ledger.unlock("owner")
+    ward.copy(MORE, FOURTH)
+    assert ward.told() == {3: 2, 4: 2}
+    assert any("2026-03-01, 2026-03-02: a measurement failed" in said for said in ward.said)
+    assert ward.charges == 1
+
+
+def test_a_kill_before_the_accounts_loses_nothing(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim is given again to who stands before it."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(accounts.HeldAccounts, "_add", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ward.ask()
+    _begin_anew(monkeypatch)
+    assert ward.told() == {1: 2, 2: 1}
+    assert ward.charges == 1
+
+
+def test_without_grows_nothing_is_otherwise(ward: Ward) -> None:
+    """The same statement is measured anew on each copy."""
+    ward.declare("".join(line for line in _TABLE.splitlines(keepends=True) if not line.startswith("grows")))
+    ward.copy(FIRST)
+    assert _counts(ward.told()) == {1: 2, 2: 1, 3: 1}
+    ward.copy(MORE, FOURTH)
+    assert _counts(ward.told()) == {1: 2, 2: 1, 3: 2, 4: 2}
+    assert ward.charges == 2
+    assert not ward.place.exists()
