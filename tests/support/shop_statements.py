@@ -66,7 +66,7 @@ OUTER = (
 TOLD_APART = (
     (
         "SELECT status, count(*), sum(most) FROM (SELECT buyer, status, own, max(total) AS most FROM "
-        "(SELECT buyer, status, total, gen_random_uuid() AS own FROM orders) AS o GROUP BY buyer, status, own) AS s GROUP BY status"
+        "(SELECT buyer, status, total, gen_random_uuid() AS own FROM orders) AS o GROUP BY 1, 2, own) AS s GROUP BY 1"
     ),
 )
 """By a random number of each row."""

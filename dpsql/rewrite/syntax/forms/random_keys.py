@@ -2,8 +2,8 @@
 
 SELECT rider, gen_random_uuid() AS row FROM trips  →  SELECT rider, trip_id AS row FROM trips
 
-Semantic layers write it for conversions, and partition by it. Claim: no two rows have the same of either, and a statement that
-has the call once can do nothing with it but tell its rows apart, since nothing else has such a value: it is grouped and
+Semantic layers write it for conversions, and partition by it. Claim: no two rows have the same of either, and a statement
+that has the call once can do nothing with it but tell its rows apart, since nothing else has such a value: it is grouped and
 partitioned by, and never compared or shown.
 """
 
@@ -55,7 +55,7 @@ def _named(whole: exp.Expr, name: str) -> list[exp.Column]:
 
 
 def _tells_apart(column: exp.Column) -> bool:
-    """Return whether a column is passed on, grouped or partitioned by, under its own name and not from the outermost query."""
+    """Return whether a column is passed on, grouped or partitioned by, under its name and below the outermost query."""
     parent = column.parent
     if isinstance(parent, exp.Alias) and fold(parent.args["alias"]) != fold(column.this):
         return False
