@@ -67,3 +67,11 @@ SELECT corr(DISTINCT fare, tip) FROM trips;
 -- sums of texts
 --> postgres 42883
 SELECT sum(DISTINCT note) FROM rides;
+
+-- the values that there are, as a list
+--> answered, 1 measurement
+SELECT string_agg(DISTINCT payment_type, ',') FROM trips WHERE passenger_count > 1;
+
+-- lists of groups
+--> answered, 1 measurement
+SELECT payment_type, array_agg(DISTINCT passenger_count) FROM trips WHERE fare > 20 GROUP BY payment_type ORDER BY payment_type;
