@@ -61,11 +61,21 @@ def add_periods_up(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     ]
     parts = [part for condition in conditions for part in conjuncts_of(condition)]
     period = _period(parts, rows)
-    if period is None or not grouping_of(select).plain or not all(rows.adds_up(call) for call in calls):
+    if period is None or (isinstance(rows.written_out(period), Column) and not _has_table(items, ctes, policy)):
+        return  # what constants are compared with is measured in the stretches between them
+    if not grouping_of(select).plain or not all(rows.adds_up(call) for call in calls):
         return
     if any(rows.any_of(key) for key in grouping_of(select).keys) or not _only_in_calls(select, calls, rows):
         return
     _read_periods(select, rows, parts, period, calls)
+
+
+def _has_table(items: Sequence[exp.Expr], ctes: Ctes, policy: Policy) -> bool:
+    """Return whether a public table is read, and not constants alone."""
+    tables = [
+        item for item in items if isinstance(item, exp.Table) and (item.args.get("db") or fold(item.this) not in ctes)
+    ]
+    return any((table := policy.tables.get(fold(item.this))) is not None and table.public for item in tables)
 
 
 def _is_inner(join: exp.Join) -> bool:
