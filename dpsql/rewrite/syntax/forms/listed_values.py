@@ -24,7 +24,9 @@ from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 
-_CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "kind"})
+_CLAUSES = frozenset(
+    {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "kind"}
+)
 _LISTS = frozenset({"string_agg", "array_agg"})
 
 
@@ -111,5 +113,9 @@ def count_rows(select: exp.Select) -> None:
         bare = call.this if isinstance(call, exp.Filter) else call
         if function_name(bare) == "count" and len(bare.expressions) == 1:
             whole = bare.expressions[0]
-            if isinstance(whole, exp.Column) and isinstance(whole.this, exp.Star) and fold(whole.args.get("table")) in there:
+            if (
+                isinstance(whole, exp.Column)
+                and isinstance(whole.this, exp.Star)
+                and fold(whole.args.get("table")) in there
+            ):
                 bare.set("expressions", [exp.Star()])
