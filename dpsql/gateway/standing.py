@@ -240,8 +240,8 @@ class StandingStatements:
         again = any(q.statement == text and q.epsilon in costs for q in of_term)
         if again or any(q.declared != declared for q in of_term):
             raise Unsupported(
-                f"standing questions about table {name} have ended within {term}: what is declared or stored of it has changed "
-                "since they were paid for",
+                f"standing questions about table {name} have ended within {term}: what is declared or stored of it has "
+                "changed since they were paid for",
                 because="standing-ended",
                 hint="SET dpsql.renew = 'on' pays for this one again, for the whole term. What was measured under the "
                 "earlier declaration is told no more, and stays spent.",
