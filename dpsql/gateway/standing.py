@@ -233,11 +233,15 @@ class StandingStatements:
             return
         name, term, declared = statement.table.name, str(statement.term), self._declared(statement.table, role)
         paid = self._deps.ledger.standing_questions(account(self._deps.policy, request.asker), request.cancellation)
-        ended = [q for q in paid if (q.table, q.term) == (name, term) and q.declared != declared and q.until > now]
-        if ended:
+        of_term = [q for q in paid if (q.table, q.term) == (name, term) and q.until > now]
+        # The very statement was paid for as other questions: what it measures has changed by something else.
+        text = None if request.arguments else request.question.text
+        costs = {part.cost.epsilon for part in statement.priced.measurements}
+        again = any(q.statement == text and q.epsilon in costs for q in of_term)
+        if again or any(q.declared != declared for q in of_term):
             raise Unsupported(
-                f"standing questions about table {name} have ended within {term}: what is declared of it has changed "
-                "since they were paid for",
+                f"standing questions about table {name} have ended within {term}: what is declared or stored of it has "
+                "changed since they were paid for",
                 because="standing-ended",
                 hint="SET dpsql.renew = 'on' pays for this one again, for the whole term. What was measured under the "
                 "earlier declaration is told no more, and stays spent.",

@@ -25,6 +25,7 @@ from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, Settings
 from dpsql.stage_times import StageTimes
 from dpsql.standing import measuring
+from dpsql.standing.questions import StandingPart
 from tests.support.fix_world import Client, World, fetched, replied, running
 from tests.support.memory import Memory
 
@@ -349,6 +350,20 @@ def test_a_changed_declaration_is_paid_again_only_on_request(ward: Ward, change:
     assert ward.ask(settings=Settings(renew="on")) != []
     assert ward.charges == 2
     assert ward.told() == {1: 2, 2: 1, 3: 2, 4: 2, 5: 0, 6: 0} or change[0] == "after: 1 day" or ward.told()
+
+
+def test_a_statement_is_not_paid_twice_in_silence(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever has made it another question: the type of a stored column, or how it is measured best."""
+    ward.ask()
+    identity = StandingPart.identity
+    monkeypatch.setattr(StandingPart, "identity", lambda part, *whose: identity(part, "other", *whose))
+    with pytest.raises(Unsupported, match="have ended within 2026-03"):
+        ward.ask()
+    assert ward.told(DAILY.replace("03-01", "03-02")) == {2: 1}
+    assert ward.charges == 2
+    ward.ask(DAILY.replace("count(*)", "sum(cost)"))
+    assert ward.ask(settings=Settings(renew="on")) != []
+    assert ward.charges == 3
 
 
 def test_other_bounds_of_the_time_are_no_other_question(ward: Ward) -> None:
