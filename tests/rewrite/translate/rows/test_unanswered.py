@@ -19,7 +19,7 @@ DISTINCT = (
     "median(DISTINCT fare)",
 )
 SINGLE = (
-    "string_agg(DISTINCT paid, ',')", "string_agg(paid, ',' ORDER BY fare)", "array_agg(DISTINCT fare)", "json_agg(fare)",
+    "string_agg(paid, ',')", "string_agg(paid, ',' ORDER BY fare)", "array_agg(fare)", "json_agg(fare)",
     "jsonb_agg(DISTINCT fare)", "json_object_agg(paid, fare)", "range_agg(numrange(0, 1))", "bit_and(seats)",
     "bit_or(DISTINCT seats)", "any_value(fare)",
 )  # fmt: skip
