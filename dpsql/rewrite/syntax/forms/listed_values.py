@@ -103,9 +103,10 @@ def _read_values(
 
 def count_rows(select: exp.Select) -> None:
     """Write count(*) for counts of a table's rows as a whole, where none of them is missing."""
-    joins = select.args.get("joins") or []
+    first = select.args["from_"].this if select.args.get("from_") is not None else None
+    joins = [*(first.args.get("joins") or [] if first is not None else []), *(select.args.get("joins") or [])]
     outer = [join for join in joins if str(join.args.get("side") or "").upper() not in {"", "LEFT"}]
-    if outer or select.args.get("from_") is None:
+    if outer or first is None:
         return
     missing = {item_name(join.this) for join in joins if join.args.get("side")}
     there = {item_name(item) for item in from_items(select) if isinstance(item, exp.Table)} - missing

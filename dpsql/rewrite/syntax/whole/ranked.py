@@ -30,7 +30,7 @@ def ranked_rows(select: exp.Select) -> int | None:
 
     None where all are shown, however they are ordered; 0 where the number is not known, or groups are counted.
     """
-    if is_counted(select):
+    if is_counted(select) and not _is_added_up(select):
         return 0
     by_keys = _keys(select)
     found = [rows for query in _readers(select) if (rows := _first(query, select, by_keys)) is not None]
@@ -47,10 +47,15 @@ def is_counted(select: exp.Select) -> bool:
     )
 
 
+def _is_added_up(select: exp.Select) -> bool:
+    """Return whether what groups have is only added up: nothing is lost then from the sum of those that are shown."""
+    around = [query for query in _readers(select) if query is not select and isinstance(query, exp.Select)]
+    calls = [call for query in around for call in aggregates_of(query)]
+    return bool(aggregates_of(select)) and bool(calls) and all(function_name(call) == "sum" for call in calls)
+
+
 def _aggregates(query: exp.Select) -> bool:
     calls = aggregates_of(query)
-    if calls and all(function_name(call) == "sum" for call in calls):
-        return False
     number = all(function_name(call) == "count" and not holds(call, exp.Column) for call in calls)
     return bool(query.args.get("group")) or not number
 
