@@ -30,7 +30,7 @@ ANSWERED = [
     ("SHOW dpsql.epsilon", [("",)]),
 ]
 REFUSED = [
-    ("SELECT string_agg(DISTINCT payment_type, ',') FROM trips", "0A000", "shows values of single rows"),
+    ("SELECT string_agg(payment_type, ',') FROM trips", "0A000", "shows values of single rows"),
     ("SET dpsql.empty_groups = 'nonsense'", "22023", "must be auto, show or hide"),
     ("SET dpsql.noise = 'low'", "42704", "unrecognized configuration parameter"),
     ("SELECT sum(NULL::int) FROM trips", "0A000", "NULL has no values"),

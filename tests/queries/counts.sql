@@ -68,7 +68,3 @@ SELECT paid, count(*), sum(seats) FROM rides GROUP BY paid;
 --> as cleo
 --> within 0.001
 SELECT count(*), sum(fare) FROM trips WHERE fare > 20;
-
--- rows as a whole
---> answered, 1 measurement
-SELECT payment_type, count(t), count(t.*) FILTER (WHERE fare > 20) FROM trips AS t LEFT JOIN zones ON zone_id = pickup_zone GROUP BY 1;

@@ -63,6 +63,13 @@ OUTER = (
     ),
 )
 """With rows that find none."""
+PARTNERS = (
+    (
+        "SELECT count(*) FROM orders JOIN (SELECT buyer, of_order AS k FROM orders "
+        "LEFT JOIN items ON of_order = order_id GROUP BY 1, 2) AS s ON k = order_id"
+    ),
+)
+"""Of groups that are joined by a column of the partner."""
 TOLD_APART = (
     (
         "SELECT status, count(*), sum(most) FROM (SELECT buyer, status, own, max(total) AS most FROM "
@@ -240,6 +247,7 @@ ANSWERED = (
     *THROUGH,
     *JOINED,
     *OUTER,
+    *PARTNERS,
     *TOLD_APART,
     *EXISTENCE,
     *PUBLIC_EXISTENCE,
@@ -305,8 +313,8 @@ REFUSED = (
     ),
     (
         (
-            "SELECT count(*) FROM orders JOIN (SELECT buyer, of_order AS k FROM orders "
-            "LEFT JOIN items ON of_order = order_id GROUP BY 1, 2) AS s ON k = order_id"
+            "SELECT count(*) FROM (SELECT buyer, of_order AS k FROM orders "
+            "LEFT JOIN items ON of_order = order_id GROUP BY 1, 2) AS s JOIN orders ON k = order_id"
         ),
         "join-on-unit",
     ),

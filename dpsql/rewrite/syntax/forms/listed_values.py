@@ -1,11 +1,9 @@
-"""Lists of the values that there are, and counts of whole rows, in words that are followed.
+"""Lists of the values that there are: each is in its group once.
 
 SELECT paid, string_agg(DISTINCT zone, ',') FROM trips GROUP BY paid
 →  SELECT v.k1, string_agg(DISTINCT v.x, ',') FROM (SELECT DISTINCT paid AS k1, zone AS x FROM trips) AS v GROUP BY v.k1
-SELECT count(t) FROM trips AS t  →  SELECT count(*) FROM trips AS t
 
-Claim: each value is in its group once, in the list as in the query below, which is an answer like any other; a row of a table
-that is not joined from outside is never NULL as a whole.
+Claim: each value is in its group once, in the list as in the query below, which is an answer like any other.
 """
 
 from collections.abc import Sequence
@@ -16,10 +14,9 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.group_values import with_values
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_inside
-from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggregates
-from dpsql.rewrite.syntax.named.columns import Ctes, from_items, item_name, tables_in_from
+from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.named.columns import Ctes, tables_in_from
 from dpsql.rewrite.syntax.named.grouping import grouping_of
-from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
@@ -99,24 +96,3 @@ def _read_values(
         select.set(key, None)
     table = exp.Subquery(this=below, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     select.set("from_", exp.From(this=table))
-
-
-def count_rows(select: exp.Select) -> None:
-    """Write count(*) for counts of a table's rows as a whole, where none of them is missing."""
-    first = select.args["from_"].this if select.args.get("from_") is not None else None
-    joins = [*(first.args.get("joins") or [] if first is not None else []), *(select.args.get("joins") or [])]
-    outer = [join for join in joins if str(join.args.get("side") or "").upper() not in {"", "LEFT"}]
-    if outer or first is None:
-        return
-    missing = {item_name(join.this) for join in joins if join.args.get("side")}
-    there = {item_name(item) for item in from_items(select) if isinstance(item, exp.Table)} - missing
-    for call in (call for output in select.expressions for call in top_aggregates(output)):
-        bare = call.this if isinstance(call, exp.Filter) else call
-        if function_name(bare) == "count" and len(bare.expressions) == 1:
-            whole = bare.expressions[0]
-            if (
-                isinstance(whole, exp.Column)
-                and isinstance(whole.this, exp.Star)
-                and fold(whole.args.get("table")) in there
-            ):
-                bare.set("expressions", [exp.Star()])

@@ -15,7 +15,7 @@ from dpsql.rewrite.syntax.forms.flat_left_joins import flatten_left_joins
 from dpsql.rewrite.syntax.forms.group_windows import ask_for_groups
 from dpsql.rewrite.syntax.forms.laterals import without_laterals
 from dpsql.rewrite.syntax.forms.levels import put_levels_apart
-from dpsql.rewrite.syntax.forms.listed_values import count_rows, list_values
+from dpsql.rewrite.syntax.forms.listed_values import list_values
 from dpsql.rewrite.syntax.forms.other_windows import say_by_other_windows
 from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows, require_partners
 from dpsql.rewrite.syntax.forms.public_left import as_answers
@@ -34,7 +34,6 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
             make_distinct(query, ctes, policy)
         case exp.Select():
             _put_below(query)
-            count_rows(query)
             list_values(query, ctes, policy)
             number_by_key(query, ctes, policy)
             flatten_left_joins(query, ctes, policy)
