@@ -33,7 +33,8 @@ def test_inspector_lists_what_there_is(here: Site) -> None:
     listed = _inspected(here, "--method", "tools/list")["tools"]
     assert [tool["name"] for tool in listed] == ["describe", "plan", "ask", "budget"]
     listed = _inspected(here, "--method", "resources/list")["resources"]
-    assert [resource["uri"] for resource in listed] == ["dpsql://sql", "dpsql://errors"]
+    pages = ["answers", "sql", "sql/tables", "sql/expressions", "sql/prices", "errors"]
+    assert [resource["uri"] for resource in listed] == [f"dpsql://{page}" for page in pages]
 
 
 def test_inspector_asks_and_is_refused(here: Site) -> None:
