@@ -35,6 +35,10 @@ class TemporaryTable:
     columns: tuple[tuple[str, str], ...]
     key: tuple[str, ...] = ()
     """The columns of its primary key: grouped by these, it is grouped by all."""
+    stores: bool = True
+    """Whether it stores its rows: a view does not."""
+    rows: tuple[tuple[str | None, ...], ...] | None = None
+    """The texts of its rows, where these are few and it may stand as a list beside private rows."""
 
 
 @dataclass(frozen=True, slots=True)

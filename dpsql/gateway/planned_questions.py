@@ -99,7 +99,8 @@ class PlannedQuestions:
     @nesting_refused()
     def _bound(self, request: Request) -> tuple[AnalyzedStatement | None, bool]:
         text = request.question.text
-        return analyze(text, self._deps.policy, self._reader(request)), is_moving(tokens_of(text) or ())
+        lists = request.settings.temporary
+        return analyze(text, self._deps.policy, self._reader(request), lists), is_moving(tokens_of(text) or ())
 
     def _reader(self, request: Request) -> BoundReader:
         shadow = self._deps.evaluator(request.settings, request.asker.user)

@@ -45,6 +45,8 @@ WITHHELD = (
     "SELECT paid, count(*) FROM rides GROUP BY paid ORDER BY avg(tip)",
     "SELECT paid, count(*), rank() OVER (ORDER BY avg(tip)) FROM rides GROUP BY paid",
     "SELECT count(DISTINCT driver) FROM rides",
+    "SELECT count(r) FROM rides AS r",
+    "SELECT count(r.*) FILTER (WHERE fare > 2) FROM rides AS r",
     "SELECT sum(CASE WHEN shared THEN 1 ELSE 0 END) FROM rides",
     "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY price) FROM rides",
     "SELECT dpsql.margin(avg(tip)) FROM rides",

@@ -80,8 +80,8 @@ FROM generate_series('2019-03-05'::timestamp, '2019-03-12', '1 day') AS d;
 
 -- a day that may be missing decides nothing where something else holds
 --> refused 0A000: belongs to a query around this one
-SELECT d, (SELECT count(*) FROM trips WHERE pickup_ts::date = d::date + 1 OR passenger_count > 3)
-FROM generate_series('2019-03-05'::timestamp, '2019-03-12', '1 day') AS d;
+SELECT d, (SELECT count(*) FROM trips WHERE pickup_ts::date = d + 1 OR passenger_count > 3)
+FROM (VALUES (date '2019-03-05'), (NULL)) AS v (d);
 
 -- days without rides, of whose fares nothing is missing
 --> answered, 1 measurement
@@ -98,3 +98,23 @@ FROM generate_series('2019-02-20'::timestamp, '2019-03-10', '1 day') AS d LEFT J
 --> refused 0A000: write the protected table on the left
 SELECT d, sum(coalesce(fare, 1)) FROM generate_series('2019-02-20'::timestamp, '2019-03-10', '1 day') AS d
 LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
+
+-- LATERAL: the first groups beside public rows
+--> answered, 1 measurement
+SELECT z.zone, l.paid, l.n FROM zones z CROSS JOIN LATERAL (SELECT payment_type AS paid, count(*) AS n FROM trips t WHERE t.pickup_zone = z.zone_id GROUP BY payment_type ORDER BY count(*) DESC, payment_type LIMIT 1) AS l;
+
+-- LATERAL: the first groups of each day of a series
+--> answered, 1 measurement
+SELECT d, l.zone FROM generate_series('2019-03-01'::timestamp, '2019-03-04', '1 day') AS d LEFT JOIN LATERAL (SELECT pickup_zone AS zone FROM trips WHERE pickup_ts::date = d GROUP BY 1 ORDER BY sum(fare) DESC, 1 LIMIT 2) AS l ON true;
+
+-- one value: the first group of each
+--> answered, 1 measurement
+SELECT z.zone, (SELECT t.payment_type FROM trips t WHERE t.pickup_zone = z.zone_id GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1) AS paid FROM zones z;
+
+-- LATERAL: behind a comma, with a join behind it
+--> answered, 1 measurement
+SELECT z.zone, sum(l.twice) FROM trips t, LATERAL (SELECT 2 * t.fare AS twice, t.pickup_zone AS zone) AS l JOIN zones z ON z.zone_id = l.zone GROUP BY 1;
+
+-- compared with a series or not at all
+--> answered, 1 measurement
+SELECT d::date, (SELECT count(*) FROM trips WHERE pickup_ts < d OR fare > 40) AS n FROM generate_series('2019-03-01'::timestamp, '2019-03-03', '1 day') AS d;

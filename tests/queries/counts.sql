@@ -68,3 +68,11 @@ SELECT paid, count(*), sum(seats) FROM rides GROUP BY paid;
 --> as cleo
 --> within 0.001
 SELECT count(*), sum(fare) FROM trips WHERE fare > 20;
+
+-- rows as wholes, of which a missing one is NULL
+--> answered, 1 measurement
+SELECT count(t), count(t.*) FILTER (WHERE fare > 20), count(z) FROM trips t LEFT JOIN zones z ON z.zone_id = t.pickup_zone AND z.zone_id > 2;
+
+-- rows as wholes beside public ones
+--> answered, 1 measurement
+SELECT z.zone, count(t) FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id GROUP BY 1;

@@ -75,3 +75,11 @@ SELECT string_agg(DISTINCT payment_type, ',') FROM trips WHERE passenger_count >
 -- lists of groups
 --> answered, 1 measurement
 SELECT payment_type, array_agg(DISTINCT passenger_count) FROM trips WHERE fare > 20 GROUP BY payment_type ORDER BY payment_type;
+
+-- lists: in an order, beside another aggregate
+--> answered, 2 measurements
+SELECT payment_type, array_agg(DISTINCT pickup_zone ORDER BY pickup_zone DESC) AS zones, count(*) + 1 AS n FROM trips WHERE pickup_zone IS NOT NULL GROUP BY 1 HAVING count(*) > 3 ORDER BY n DESC;
+
+-- lists: of two columns
+--> answered, 2 measurements
+SELECT string_agg(DISTINCT payment_type, ', ') || '.' AS paid, array_agg(DISTINCT pickup_zone) FROM trips;

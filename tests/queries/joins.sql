@@ -226,3 +226,15 @@ SELECT s.n, count(*) FROM trips t JOIN (
 SELECT d, count(*), sum(t.one), sum(t.seats) FROM generate_series('2019-03-01'::timestamp, '2019-03-31', '1 day') AS d
 CROSS JOIN (SELECT pickup_ts::date AS day, 1 AS one, passenger_count AS seats FROM trips WHERE payment_type = 'cash') AS t
 WHERE t.day <= d GROUP BY 1 HAVING count(*) > 5;
+
+-- USING: what it makes one, by a name
+--> answered, 1 measurement
+SELECT j.pickup_zone, count(*) FROM trips JOIN (SELECT zone_id AS pickup_zone FROM zones WHERE zone_id > 1) AS z USING (pickup_zone) AS j WHERE j.pickup_zone < 5 GROUP BY 1;
+
+-- USING: public rows on the left
+--> answered, 1 measurement
+SELECT pickup_zone, count(trip_id) FROM (SELECT zone_id AS pickup_zone FROM zones) AS z LEFT JOIN trips USING (pickup_zone) GROUP BY 1;
+
+-- constants with their places
+--> answered, 1 measurement
+SELECT u.n, u.p, count(*) FROM trips JOIN unnest(ARRAY['cash', 'credit card']) WITH ORDINALITY AS u (p, n) ON u.p = payment_type GROUP BY 1, 2;

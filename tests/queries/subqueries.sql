@@ -155,3 +155,11 @@ WITH r (who, n) AS (SELECT passenger_id, count(*) FROM trips GROUP BY 1) SELECT 
 -- a CTE that names some of its columns
 --> answered, 1 measurement
 WITH a (x) AS (SELECT passenger_count, payment_type FROM trips) SELECT x, payment_type, count(*) FROM a GROUP BY 1, 2;
+
+-- rows of several values that are not among others
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE (r.rider, r.seats) NOT IN (SELECT rider, seats FROM rides WHERE seats > 3);
+
+-- rows of several values that are not among others, which may be missing
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE (r.tip, r.rider) NOT IN (SELECT tip, rider FROM rides WHERE tip > 20);

@@ -227,7 +227,7 @@ SELECT to_char(pickup_ts, 'HH12 AM') AS h, count(*) FROM trips GROUP BY 1;
 
 -- what comes again each week, written out
 --> answered, 1 measurement
-SELECT to_char(picked, 'Dy HH24') AS h, count(*), avg(fare) FROM rides GROUP BY 1;
+SELECT to_char(picked, 'Dy HH24') AS h, count(*), sum(fare) FROM rides GROUP BY 1;
 
 -- two texts of one time
 --> answered, 1 measurement

@@ -3,6 +3,7 @@
 One PostgreSQL serves all tests; the database `clamped` in it is the reference evaluator's.
 """
 
+import json
 import os
 import random
 import shutil
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
+import psycopg.sql
 import pytest
 
 from dpsql.accounting.ledger import Ledger
@@ -36,6 +38,7 @@ from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.stage_times import StageTimes
 from dpsql.trial.trial import StatementTrial
+from dpsql.wire.intercept import own_lists
 from dpsql.wire.intercept.interceptor import temporary
 from tests.support import clusters
 from tests.support.memory import Memory
@@ -135,7 +138,11 @@ class Client:
             self.describe(probe)
         ((told,),) = self.connection.execute("SELECT pg_dpsql.temporary()").fetchall()
         if told:
-            settings = replace(settings, temporary=tuple(temporary(told, question.text)))
+            tables = tuple(temporary(told, question.text))
+            asks = own_lists.asking(tables)
+            lists = self.connection.execute(psycopg.sql.SQL(asks)).fetchone() if asks else ()
+            rows = [None if each is None else json.dumps(each) for each in lists or ()]
+            settings = replace(settings, temporary=own_lists.with_rows(tables, rows))
         return Request(question, arguments, in_session(settings), self.asker, Cancellation())
 
     def describe(self, probe: str) -> tuple[ColumnDescription, ...]:

@@ -2,7 +2,7 @@
 
 FROM days d, (trips t JOIN zones z ON t.zone = z.id) WHERE …
 →  FROM days d CROSS JOIN trips t JOIN zones z ON t.zone = z.id WHERE …
-FROM people p JOIN (trips t LEFT JOIN zones z USING (id)) ON p.id = t.rider
+FROM people p JOIN (trips t LEFT JOIN zones z ON t.id = z.id) ON p.id = t.rider
 →  FROM people p CROSS JOIN trips t LEFT JOIN zones z ON t.id = z.id WHERE p.id = t.rider
 
 Claim: the rows are the same. The conditions in brackets are of what is joined there alone, so that each row before is joined
@@ -29,7 +29,7 @@ def _is_bracketed(item: exp.Expr) -> bool:
     """Return whether an element of FROM is joins in brackets, without a name of their own."""
     return (
         isinstance(item, exp.Subquery)
-        and isinstance(item.this, (exp.Table, exp.Subquery))
+        and isinstance(item.this, (exp.Table, exp.Subquery, exp.Lateral))
         and not item.args.get("alias")
     )
 
@@ -44,7 +44,7 @@ def _in_line(select: exp.Select, joins: list[exp.Join]) -> list[exp.Join]:
             not inside
             or fixed
             or any(inner.side in _MAKING or inner.method for inner in inside)
-            or not _on(first, inside)
+            or any(inner.args.get("using") for inner in inside)
         ):
             in_line.append(join)
             continue
@@ -62,18 +62,3 @@ def _opened(item: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
         item = item.this
         joins = [*(item.args.get("joins") or []), *joins]
     return item, joins
-
-
-def _on(first: exp.Expr, inside: list[exp.Join]) -> bool:
-    """Write the USING of the first join as the equations that it is; return whether no other has any."""
-    using, second = inside[0].args.get("using"), inside[0].this
-    if any(join.args.get("using") for join in inside[1:]) or (using and _is_bracketed(second)):
-        return False
-    if using:
-        sides = [
-            [exp.column(name.copy(), table=item.alias_or_name, quoted=True) for item in (first, second)]
-            for name in using
-        ]
-        inside[0].set("on", exp.and_(*(exp.EQ(this=a, expression=b) for a, b in sides), copy=False))
-        inside[0].set("using", None)
-    return True

@@ -23,6 +23,7 @@ from dpsql.rewrite.bind.negations import with_negations_within
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
 from dpsql.rewrite.bind.plain import in_plain_words
 from dpsql.rewrite.bind.schemas import with_kept_names
+from dpsql.rewrite.bind.using import in_equations
 from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.syntax.read.generator import Prefixed
 from dpsql.rewrite.syntax.read.parser_tokens import PREFIXES
@@ -65,6 +66,7 @@ class BoundReader:
             called = PREFIXES[prefixed.args["operator"]]
             prefixed.replace(exp.Anonymous(this=called, expressions=[prefixed.this]))
         with_kept_names(tree)
+        in_equations(tree)
         with_joins_in_line(tree)
         with_negations_within(tree)
         with_own_names(tree)

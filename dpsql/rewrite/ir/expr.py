@@ -210,3 +210,10 @@ def both(*exprs: Expr) -> Expr:
     if not parts:
         return TRUE
     return parts[0] if len(parts) == 1 else Apply("and", parts, SqlType.BOOLEAN)
+
+
+def negation(condition: Expr) -> Expr:
+    """Return the opposite of a condition: NOT (NOT x)  →  x."""
+    if isinstance(condition, Apply) and condition.op == "not":
+        return condition.args[0]
+    return Apply("not", (condition,), SqlType.BOOLEAN)

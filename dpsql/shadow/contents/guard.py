@@ -273,7 +273,7 @@ BEGIN
         FROM pg_catalog.pg_attribute WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped), (
       SELECT pg_catalog.json_agg(attname ORDER BY attnum) FROM pg_catalog.pg_index
         JOIN pg_catalog.pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey)
-       WHERE indrelid = pg_class.oid AND indisprimary AND indimmediate)) ORDER BY relname)
+       WHERE indrelid = pg_class.oid AND indisprimary AND indimmediate), relkind = 'r') ORDER BY relname)
     FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'p'));
 END $$;
 """

@@ -8,7 +8,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Set
 from dpsql.rewrite.syntax.read.parse import Wrap, place
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
+from dpsql.wire.intercept import own_lists
 from dpsql.wire.intercept.audited import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import kept, seconds
@@ -120,6 +121,7 @@ class Interceptor:
         if asked.path is not None:
             facts = (*facts[: _PATH.start], *asked.path, *facts[_PATH.stop :])
         settings, arguments = _settings(facts, codec, asked.text, self._asker.user), facts[len(_FACTS) :]
+        settings = await self._with_lists(backend, settings, codec)
         described, *inner = (body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n"))
         columns = await self._types.columns(backend, described, codec) if described else ()
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
@@ -228,6 +230,16 @@ class Interceptor:
         wanted += forget_probe()
         wanted += _facts_and(asked) if asked.oids else _ASK_FACTS
         return await backend.ask(*wanted)
+
+    async def _with_lists(self, backend: Backend, settings: Settings, codec: str) -> Settings:
+        """Return the settings with the rows of those temporary tables that are lists."""
+        asks = own_lists.asking(settings.temporary)
+        if not asks:
+            return settings
+        replies = await backend.ask(*ran(asks.encode(codec)))
+        row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
+        lists = [None if rows is None else rows.decode(codec) for rows in row]
+        return replace(settings, temporary=own_lists.with_rows(settings.temporary, lists))
 
     async def _on_worker(self, request: Request, trial: Trial, columns: tuple[ColumnDescription, ...]) -> Reply | None:
         """Let the gateway answer on a thread, and try what will be paid for before it is; None if nothing is left to do.
@@ -347,9 +359,9 @@ def _require_read_alike(strings: str, nulls: str, equals: str, abbreviations: st
 def temporary(told: str, text: str) -> Iterator[TemporaryTable]:
     """Yield those of a session's temporary tables that a statement may name."""
     written = text.lower()
-    for name, columns, key in json.loads(told):
+    for name, columns, key, stores in json.loads(told):
         if '"' in name or 'u&"' in written or name.lower() in written:
-            yield TemporaryTable(name, tuple((column, type_) for column, type_ in columns), tuple(key or ()))
+            yield TemporaryTable(name, tuple((column, type_) for column, type_ in columns), tuple(key or ()), stores)
 
 
 def failed_probe(asked: Execution, refused: ShadowRefusedError) -> str | None:

@@ -9,11 +9,11 @@ IN_LINE = {
     "SELECT 1 AS n FROM d, (t JOIN z ON t.a = z.a) WHERE d.x < t.x": (
         "SELECT 1 AS n FROM d CROSS JOIN t JOIN z ON t.a = z.a WHERE d.x < t.x"
     ),
-    "SELECT 1 AS n FROM p JOIN (t LEFT JOIN z USING (a, b)) ON p.x = t.x": (
-        'SELECT 1 AS n FROM p CROSS JOIN t LEFT JOIN z ON "t".a = "z".a AND "t".b = "z".b WHERE p.x = t.x'
+    "SELECT 1 AS n FROM p JOIN (t LEFT JOIN z ON t.a = z.a) ON p.x = t.x": (
+        "SELECT 1 AS n FROM p CROSS JOIN t LEFT JOIN z ON t.a = z.a WHERE p.x = t.x"
     ),
-    "SELECT 1 AS n FROM d, ((t JOIN z USING (a)) JOIN y ON y.b = z.b), (e LEFT JOIN f ON e.a = f.a)": (
-        'SELECT 1 AS n FROM d CROSS JOIN t JOIN z ON "t".a = "z".a JOIN y ON y.b = z.b CROSS JOIN e LEFT JOIN f ON e.a = f.a'
+    "SELECT 1 AS n FROM d, ((t JOIN z ON t.a = z.a) JOIN y ON y.b = z.b), (e LEFT JOIN f ON e.a = f.a)": (
+        "SELECT 1 AS n FROM d CROSS JOIN t JOIN z ON t.a = z.a JOIN y ON y.b = z.b CROSS JOIN e LEFT JOIN f ON e.a = f.a"
     ),
     "SELECT 1 AS n FROM d, (b JOIN (t JOIN z ON t.a = z.a) ON b.x = t.x) WHERE d.y OR t.y": (
         "SELECT 1 AS n FROM d CROSS JOIN b CROSS JOIN t JOIN z ON t.a = z.a WHERE (d.y OR t.y) AND b.x = t.x"
@@ -28,6 +28,7 @@ KEPT = [
     "SELECT 1 AS n FROM d JOIN (t JOIN z ON t.a = z.a) ON d.x = t.x FULL JOIN y ON y.a = t.a",
     "SELECT 1 AS n FROM d JOIN (t JOIN z ON t.a = z.a) USING (x)",
     "SELECT 1 AS n FROM d, (t JOIN z ON t.a = z.a JOIN y USING (b))",
+    "SELECT 1 AS n FROM d, (t FULL JOIN z USING (a))",
     "SELECT 1 AS n FROM d, (t JOIN z ON t.a = z.a) AS q",
     "SELECT 1 AS n FROM d, (SELECT t.a FROM t) AS q",
 ]

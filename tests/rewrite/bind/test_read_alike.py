@@ -71,7 +71,6 @@ NOT_READ = [
     ("select json_object('a': a) from t", "JSON_OBJECT"),
     ("select json_arrayagg(a null on null) from t", "JSON_ARRAY"),
     ("select concat_ws(',', variadic array['a','b'])", "VARIADIC"),
-    ("select * from t join u using (a) as j", "the alias of USING"),
     ("select substring(b similar 'x' escape '#') from t", "SIMILAR in substring"),
     ("select substring(b from 'x#\"y#\"' for '#') from t", "this statement"),
     ("select box '((0,0),(1,1))' ?# box '((0,0),(1,1))'", "this statement"),

@@ -13,7 +13,9 @@ from dpsql.rewrite.functions.table import NUMBERS, TABLE, describe, integral
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, IntervalValue, Ref, Results, TimeField, Unit
 
 ROOM = Path(__file__).parents[3] / "dpsql"
-EXEMPT = {("rewrite/ir/expr.py", f"expr.op == '{op}'") for op in ("and", "or")}
+EXEMPT = {
+    ("rewrite/ir/expr.py", f"{of}.op == '{op}'") for of, op in (("expr", "and"), ("expr", "or"), ("condition", "not"))
+}
 """These are taken apart below the functions, because relations are made of them."""
 BIGINT, DOUBLE, NUMERIC = SqlType.BIGINT, SqlType.DOUBLE, SqlType.NUMERIC
 SEATS = Ref(0, "t", "seats", Column("seats", BIGINT, "bigint"))

@@ -50,6 +50,8 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr) -> None:
     parts = list(conjuncts_of(where.this)) if where is not None else []
     names = {fold(column.this) for column in outside}
     strict = {fold(column.this) for part in parts for column in _deciding(part) if any(column is o for o in outside)}
+    if _is_series(item):
+        strict = names
     inside = {id(column) for part in parts for column in every(part, exp.Column)}
     if not names or names != strict or not all(around.has(o) and id(o) in inside for o in outside):
         return
@@ -74,6 +76,11 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr) -> None:
     named = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
     inner.set("joins", [exp.Join(this=first, kind="CROSS"), *(inner.args.get("joins") or ())])
     inner.set("from_", exp.From(this=exp.Subquery(this=table, alias=named)))
+
+
+def _is_series(item: exp.Expr) -> bool:
+    """Return whether an element of FROM is a series, whose values are never NULL."""
+    return isinstance(item, exp.Table) and function_name(item.this) == "generate_series"
 
 
 def _deciding(condition: exp.Expr) -> list[exp.Column]:

@@ -100,7 +100,7 @@ class _Select:
         inner: exp.Expr = query
         while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
             inner = inner.this
-        if isinstance(inner, exp.Select) and inner.args.get("limit") and self.of_rows:
+        if isinstance(inner, exp.Select) and inner.args.get("limit") and (self.of_rows or inner.args.get("group")):
             return self._first(inner, query, holder)
         if not isinstance(inner, exp.Select) or any(v for k, v in inner.args.items() if k not in _CLAUSES):
             return None

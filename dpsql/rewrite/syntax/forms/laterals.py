@@ -5,6 +5,9 @@ FROM riders r, LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.ride
 FROM riders r JOIN LATERAL (SELECT fare FROM rides s WHERE s.rider = r.rider ORDER BY picked LIMIT 1) AS l ON TRUE
 →  FROM riders r JOIN (SELECT s.rider AS k, fare, row_number() OVER (PARTITION BY s.rider ORDER BY picked) AS n FROM rides s)
    AS l ON l.k = r.rider AND l.n <= 1
+FROM zones z, LATERAL (SELECT paid, count(*) AS n FROM rides s WHERE s.zone = z.id GROUP BY paid ORDER BY 2 DESC LIMIT 1) AS l
+→  FROM zones z JOIN (SELECT paid, count(*) AS n, s.zone AS k, row_number() OVER (PARTITION BY s.zone ORDER BY count(*) DESC)
+   AS p FROM rides s GROUP BY paid, s.zone) AS l ON l.k = z.id AND l.p <= 1
 
 An aggregate without GROUP BY has one row in any case, so that each of its columns is one value of the row beside it.
 Claim: PostgreSQL means the same by both, but for the order of rows that tie. The measurement is that of the longer
@@ -97,7 +100,7 @@ def _columns(select: exp.Select, join: exp.Join) -> list[exp.Column] | None:
 
 
 def first_beside(select: exp.Select, inner: exp.Select, alias: str, ctes: Ctes, policy: Policy) -> exp.Expr | None:
-    """Join the first of a row's own rows, of which a subquery has one value; return what has come into FROM, if it can be.
+    """Join the first of a row's own rows or groups, of which a subquery has one value; return what has come into FROM.
 
     (SELECT fare FROM rides s WHERE s.rider = r.rider ORDER BY picked LIMIT 1)
     →  l.fare of LEFT JOIN LATERAL (SELECT fare … LIMIT 1) AS l ON true
@@ -106,7 +109,7 @@ def first_beside(select: exp.Select, inner: exp.Select, alias: str, ctes: Ctes, 
     if (
         not (isinstance(limit, exp.Literal) and limit.name == "1")
         or len(inner.expressions) != 1
-        or aggregates_of(inner)
+        or (aggregates_of(inner) and not inner.args.get("group"))
     ):
         return None
     named = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
@@ -127,7 +130,7 @@ def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, 
     limit, order = inner.args.get("limit"), inner.args.get("order")
     most = limit.expression if limit is not None else None
     numbered = isinstance(most, exp.Literal) and not most.is_string
-    if limit is not None and (not numbered or order is None or inner.args.get("group")):
+    if limit is not None and (not numbered or order is None):
         return
     parts = taken_apart(inner, select, ctes, policy)
     if parts is None or not parts.pairs or (order is not None and Offered.of(inner).outer(order)):

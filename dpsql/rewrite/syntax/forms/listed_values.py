@@ -3,7 +3,13 @@
 SELECT paid, string_agg(DISTINCT zone, ',') FROM trips GROUP BY paid
 →  SELECT v.k1, string_agg(DISTINCT v.x, ',') FROM (SELECT DISTINCT paid AS k1, zone AS x FROM trips) AS v GROUP BY v.k1
 
-Claim: each value is in its group once, in the list as in the query below, which is an answer like any other.
+SELECT paid, string_agg(DISTINCT zone, ','), count(*) FROM trips GROUP BY paid
+→  SELECT g.k1, l.v1, g.v1 FROM (SELECT paid AS k1, count(*) AS v1 FROM trips GROUP BY paid) AS g
+   LEFT JOIN (SELECT paid AS k1, string_agg(DISTINCT zone, ',') AS v1 FROM trips GROUP BY paid) AS l
+   ON l.k1 IS NOT DISTINCT FROM g.k1
+
+Claim: each value is in its group once, in the list as in the query below, which is an answer like any other. A list is
+ordered by what it is of, for PostgreSQL takes nothing else with DISTINCT.
 """
 
 from collections.abc import Sequence
@@ -11,6 +17,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.answers import columns_of, grouping_alone, read_instead, subquery, with_answers
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.group_values import with_values
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_inside
@@ -28,42 +35,44 @@ _LISTS = frozenset({"string_agg", "array_agg"})
 
 
 def list_values(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
-    """Let a SELECT whose only aggregates are lists of the distinct values of one expression read those values."""
+    """Let lists of the distinct values of an expression read those values, beside a SELECT's other aggregates."""
     calls = aggregates_of(select)
-    values = [_listed(call) for call in calls]
-    if not calls or None in values or any(value and key not in _CLAUSES for key, value in select.args.items()):
-        return
-    if len({render(value) for value in values if value is not None}) != 1 or not reads_rows(select, ctes, policy):
+    values = {render(call): value for call in calls if (value := _listed(call)) is not None}
+    if not values or any(value and key not in _CLAUSES for key, value in select.args.items()):
         return
     group = select.args.get("group")
     if next(queries_inside(select), None) is not None or (group is not None and not grouping_of(select).plain):
         return
     keys = grouping_of(select).keys if group is not None else ()
-    alias = fresh("values", tables_in_from(select))
-    texts = {render(key): exp.column(f"key {place}", alias, quoted=True) for place, key in enumerate(keys, start=1)}
-    value = values[0]
-    assert value is not None
-    if render(value) in texts or not _are_of(select, calls, texts):
+    if any(render(value) in map(render, keys) for value in values.values()) or not reads_rows(select, ctes, policy):
         return
-    _read_values(select, keys, value, alias, texts | {render(value): exp.column("value", alias, quoted=True)})
+    if not _are_of(select, calls, keys):
+        return
+    others = [call for call in calls if render(call) not in values]
+    of_each = {
+        render(value): [call for call in calls if values.get(render(call)) == value] for value in values.values()
+    }
+    if others or len(of_each) > 1:
+        _read_beside(select, keys, ([others] if others else []) + [*of_each.values()])
+    else:
+        _read_values(select, keys, next(iter(values.values())))
 
 
 def _listed(call: exp.Expr) -> exp.Expr | None:
-    """Return what a list is of, if it has each value once and is ordered by nothing else."""
+    """Return what a list is of, if it has each value once."""
     if not isinstance(call, exp.Anonymous) or function_name(call) not in _LISTS or not call.expressions:
         return None
-    first, *others = call.expressions
-    constant = all(isinstance(part.this if isinstance(part, exp.Cast) else part, exp.Literal) for part in others)
-    if not isinstance(first, exp.Distinct) or not constant:
+    first = call.expressions[0].this if isinstance(call.expressions[0], exp.Order) else call.expressions[0]
+    if not isinstance(first, exp.Distinct):
         return None
-    value, *further = first.expressions
+    value, *further = [*first.expressions, *call.expressions[1:]]
     separators = all(isinstance(part.this if isinstance(part, exp.Cast) else part, exp.Literal) for part in further)
     return value if separators else None
 
 
-def _are_of(select: exp.Select, calls: Sequence[exp.Expr], texts: dict[str, exp.Column]) -> bool:
-    """Return whether columns are shown, chosen and ordered by in lists and keys alone."""
-    known = {*texts, *map(render, calls)}
+def _are_of(select: exp.Select, calls: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> bool:
+    """Return whether columns are shown, chosen and ordered by in aggregates and keys alone."""
+    known = {*map(render, keys), *map(render, calls)}
     pending = [*select.expressions, *(select.args[key] for key in ("having", "order") if select.args.get(key))]
     while pending:
         node = pending.pop()
@@ -75,9 +84,33 @@ def _are_of(select: exp.Select, calls: Sequence[exp.Expr], texts: dict[str, exp.
     return True
 
 
-def _read_values(
-    select: exp.Select, keys: Sequence[exp.Expr], value: exp.Expr, alias: str, columns: dict[str, exp.Column]
-) -> None:
+def _read_beside(select: exp.Select, keys: Sequence[exp.Expr], parts: Sequence[Sequence[exp.Expr]]) -> None:
+    """Let a SELECT read several groupings by the same keys, of which the first says which groups there are."""
+    first, *others = names = [f"part {place}" for place, _ in enumerate(parts, start=1)]
+    own = columns_of(len(keys), "key", first)
+    values = dict(zip(map(render, keys), own, strict=True))
+    for name, calls in zip(names, parts, strict=True):
+        values |= dict(zip(map(render, calls), columns_of(len(calls), "value", name), strict=True))
+    tables = [
+        subquery(grouping_alone(select, keys, calls, having=False), name)
+        for name, calls in zip(names, parts, strict=True)
+    ]
+    joins = []
+    for name, table in zip(others, tables[1:], strict=True):
+        pairs = zip(columns_of(len(keys), "key", name), own, strict=True)
+        same: list[exp.Expr] = [exp.NullSafeEQ(this=a, expression=b.copy()) for a, b in pairs]
+        joins.append(exp.Join(this=table, side="LEFT", on=exp.and_(*(same or [exp.true()]), copy=False)))
+    having = select.args.get("having")
+    read_instead(select, values, tables[0], joins)
+    if having is not None:
+        select.set("where", exp.Where(this=with_answers(having.this, values)))
+
+
+def _read_values(select: exp.Select, keys: Sequence[exp.Expr], value: exp.Expr) -> None:
+    """Let a SELECT whose only aggregates are lists of a value read the distinct values of each group."""
+    alias = fresh("values", tables_in_from(select))
+    columns = {render(key): exp.column(f"key {place}", alias, quoted=True) for place, key in enumerate(keys, start=1)}
+    columns[render(value)] = exp.column("value", alias, quoted=True)
     named = [exp.alias_(key.copy(), f"key {place}", quoted=True) for place, key in enumerate(keys, start=1)]
     below = exp.Select(
         expressions=[*named, exp.alias_(value.copy(), "value", quoted=True)], distinct=exp.Distinct(),

@@ -13,11 +13,20 @@ it adds 0: sum(coalesce(t.fare, 0)) is 0 of such rows alone. Claim: the inner qu
 other; PostgreSQL does the rest with the release.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.answers import (
+    columns_of,
+    grouping_alone,
+    named,
+    numbered,
+    read_instead,
+    subquery,
+    with_answers,
+)
 from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
 from dpsql.rewrite.syntax.forms.determined import determined
 from dpsql.rewrite.syntax.forms.missing_rows import value_of_missing
@@ -27,7 +36,6 @@ from dpsql.rewrite.syntax.named.columns import Ctes, from_items
 from dpsql.rewrite.syntax.named.grouping import grouping_of
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.made_names import fresh
-from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
@@ -102,25 +110,25 @@ def _put_beside(
     Each aggregate comes with whether it is 0 of public rows that find none, and not NULL.
     """
     where = select.args.get("where")
-    table = _inner(select, keys, [call for call, _ in calls], having=False)
+    table = grouping_alone(select, keys, [call for call, _ in calls], having=False)
     table.args["joins"][-1].set("side", None)
     table.args["joins"][-1].set("kind", None)
-    rows = exp.Select(expressions=_named(keys), from_=select.args["from_"].copy(), distinct=exp.Distinct())
+    rows = exp.Select(expressions=named(keys), from_=select.args["from_"].copy(), distinct=exp.Distinct())
     rows.set("joins", [earlier.copy() for earlier in joins[:-1]])
     rows.set("where", where.copy() if where is not None else None)
     on = [
         exp.NullSafeEQ(this=exp.column(name, "counted", quoted=True), expression=exp.column(name, "rows", quoted=True))
-        for name in _names(len(keys), "key")
+        for name in numbered(len(keys), "key")
     ]
-    values = dict(zip(map(render, keys), _columns(len(keys), "key", "rows"), strict=True))
-    for (call, is_zero), column in zip(calls, _columns(len(calls), "value", "counted"), strict=True):
+    values = dict(zip(map(render, keys), columns_of(len(keys), "key", "rows"), strict=True))
+    for (call, is_zero), column in zip(calls, columns_of(len(calls), "value", "counted"), strict=True):
         zero = [column, exp.Literal.number(0)]
         values[render(call)] = exp.Anonymous(this="coalesce", expressions=zero) if is_zero else column
-    join = exp.Join(this=_subquery(table, "counted"), side="LEFT", on=exp.and_(*on, copy=False))
+    join = exp.Join(this=subquery(table, "counted"), side="LEFT", on=exp.and_(*on, copy=False))
     having = select.args.get("having")
-    _over(select, values, _subquery(rows, "rows"), [join])
+    read_instead(select, values, subquery(rows, "rows"), [join])
     if having is not None:
-        select.set("where", exp.Where(this=_with(having.this, values)))
+        select.set("where", exp.Where(this=with_answers(having.this, values)))
 
 
 def _of_missing(call: exp.Expr, ours: Offered) -> str | None:
@@ -155,13 +163,13 @@ def _below_subqueries(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     if any(True for part in inside for _ in queries_below(part)) or not _tied(select, by):
         return
     alias = fresh("groups", {fold(read.this) for read in every(select, exp.Table)})
-    keys = _columns(len(by), "key", alias)
+    keys = columns_of(len(by), "key", alias)
     values = dict(zip(map(render, by), keys, strict=True))
-    values |= dict(zip(map(render, calls), _columns(len(calls), "value", alias), strict=True))
-    table = _inner(select, by, calls, having=True)
+    values |= dict(zip(map(render, calls), columns_of(len(calls), "value", alias), strict=True))
+    table = grouping_alone(select, by, calls, having=True)
     for column, index in _tied(select, by):
         column.replace(keys[index].copy())
-    _over(select, values, _subquery(table, alias), [])
+    read_instead(select, values, subquery(table, alias), [])
 
 
 def _tied(select: exp.Select, keys: Sequence[exp.Expr]) -> Sequence[tuple[exp.Column, int]]:
@@ -186,63 +194,3 @@ def _tied(select: exp.Select, keys: Sequence[exp.Expr]) -> Sequence[tuple[exp.Co
 def _is(column: exp.Column, key: exp.Expr) -> bool:
     same_table = fold(key.args.get("table")) == fold(column.args.get("table"))
     return isinstance(key, exp.Column) and fold(key.this) == fold(column.this) and same_table
-
-
-def _inner(select: exp.Select, keys: Sequence[exp.Expr], calls: Sequence[exp.Expr], *, having: bool) -> exp.Select:
-    """Return the grouping alone, which puts out its keys and aggregates by names."""
-    clauses = ("from_", "joins", "where", *(("having",) if having else ()))
-    table = exp.Select(expressions=[*_named(keys), *_named(calls, "value")])
-    for clause in clauses:
-        value = select.args.get(clause)
-        table.set(clause, [part.copy() for part in value] if isinstance(value, list) else value and value.copy())
-    table.set("group", exp.Group(expressions=[key.copy() for key in keys]))
-    return table
-
-
-def _over(select: exp.Select, values: Mapping[str, exp.Expr], source: exp.Expr, joins: list[exp.Join]) -> None:
-    """Let a SELECT read the keys and aggregates of an answer, and be named as before."""
-    outputs = [
-        exp.Alias(this=_with(output.unalias(), values), alias=exp.to_identifier(output_name(output), quoted=True))
-        for output in select.expressions
-    ]
-    order = select.args.get("order")
-    for part in order.expressions if order is not None else ():
-        node = part.this if isinstance(part, exp.Ordered) else part
-        node.replace(_with(node, values))
-    select.set("expressions", outputs)
-    select.set("from_", exp.From(this=source))
-    select.set("joins", joins)
-    for clause in ("where", "group", "having"):
-        select.set(clause, None)
-
-
-def _with(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
-    """Return a copy of an expression with what stands for its keys and aggregates; subqueries stay as they are."""
-    value = values.get(render(node))
-    if value is not None:
-        return value.copy()
-    made: exp.Expr = node.copy()
-    if not isinstance(node, exp.Query):
-        for child in list(made.iter_expressions()):
-            child.replace(_with(child, values))
-    return made
-
-
-def _names(count: int, what: str) -> list[str]:
-    return [f"{what} {i + 1}" for i in range(count)]
-
-
-def _named(nodes: Sequence[exp.Expr], what: str = "key") -> list[exp.Expr]:
-    names = _names(len(nodes), what)
-    return [
-        exp.Alias(this=node.copy(), alias=exp.to_identifier(n, quoted=True))
-        for node, n in zip(nodes, names, strict=True)
-    ]
-
-
-def _columns(count: int, what: str, table: str) -> list[exp.Expr]:
-    return [exp.column(name, table, quoted=True) for name in _names(count, what)]
-
-
-def _subquery(query: exp.Expr, alias: str) -> exp.Subquery:
-    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))

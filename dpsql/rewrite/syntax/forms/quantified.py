@@ -3,7 +3,8 @@
 WHERE fare > ANY (SELECT s.fare FROM rides s WHERE s.rider = r.rider)
 →  WHERE EXISTS (SELECT 1 FROM rides s WHERE s.rider = r.rider AND r.fare > s.fare)
 WHERE fare > ALL (SELECT s.fare …)           →  WHERE NOT EXISTS (SELECT 1 … AND (r.fare > s.fare) IS NOT TRUE)
-WHERE (rider, day) NOT IN (SELECT x, y …)    →  WHERE NOT EXISTS (SELECT 1 … AND (rider = x AND day = y) IS NOT FALSE)
+WHERE (rider, day) NOT IN (SELECT x, y …)
+→  WHERE NOT EXISTS (SELECT 1 … AND (rider = x) IS NOT FALSE AND (day = y) IS NOT FALSE)
 
 Claim, by SQL's three truths: `x θ ANY (q)` is true where it is for a row of q, and false where it is false for each; `x θ ALL
 (q)` is true where it is for each, and false where it is false for a row. A condition is true or is not; what is said under an
@@ -77,18 +78,15 @@ def _made(node: exp.Expr, private: _Reads, *, negated: bool) -> exp.Expr | None:
         return None  # it would mean another column there
     kind = exp.EQ if isinstance(node, exp.In) else type(node)
     rights = [output.unalias() for output in query.expressions]
-    compared: exp.Expr = exp.and_(
-        *(kind(this=left.copy(), expression=right.copy()) for left, right in zip(lefts, rights, strict=True)),
-        copy=False,
-    )
-    truth = exp.Paren(this=compared)
+    parts = [kind(this=left.copy(), expression=right.copy()) for left, right in zip(lefts, rights, strict=True)]
+    truth = exp.Paren(this=exp.and_(*parts, copy=False))
     match all_rows, negated:
         case False, False:
             wanted: exp.Expr = truth
         case True, False:
             wanted = exp.Not(this=exp.Is(this=truth, expression=exp.true()))
         case False, True:
-            wanted = exp.Not(this=exp.Is(this=truth, expression=exp.false()))
+            wanted = exp.and_(*map(_is_not_false, parts), copy=False)  # as AND is false where one of its sides is
         case _:
             wanted = exp.Not(this=truth)
     inner = query.copy()
@@ -96,6 +94,10 @@ def _made(node: exp.Expr, private: _Reads, *, negated: bool) -> exp.Expr | None:
     inner.set("expressions", [exp.Literal.number(1)])
     exists = exp.Exists(this=inner.where(wanted, copy=False))
     return exp.Not(this=exists) if all_rows else exists
+
+
+def _is_not_false(condition: exp.Expr) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=exp.Paren(this=condition), expression=exp.false()))
 
 
 def _compared(node: exp.Expr) -> tuple[list[exp.Expr], exp.Expr | None, bool]:

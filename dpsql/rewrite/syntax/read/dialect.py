@@ -8,7 +8,7 @@ what is private is looked up by name in `functions.py`.
 import platform
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib.abc import SourceLoader
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import ConfigError, DpsqlError, Unsupported
 from dpsql.lexer.tokens import tokens
-from dpsql.rewrite.syntax.read.generator import ClientGenerator, Prefixed
+from dpsql.rewrite.syntax.read.generator import JOINED_AS, ClientGenerator, Prefixed
 from dpsql.rewrite.syntax.read.parser_tokens import Vocabulary
 
 if not isinstance(sqlglot.generator.__spec__.loader, SourceLoader):  # classes of ours can't extend compiled ones
@@ -94,6 +94,27 @@ class Client(Postgres):
                 return super()._parse_disjunction()
             atom = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
             return super()._parse_disjunction() if atom is None else atom
+
+        def _parse_join(
+            self,
+            skip_join_token: bool = False,
+            parse_bracket: bool = False,
+            alias_tokens: Collection[TokenType] | None = None,
+        ) -> exp.Join | None:
+            """Return a join; the name that USING gives to its columns is kept beside it."""
+            join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+            if join is not None and join.args.get("using") and self._match(TokenType.ALIAS):
+                join.set(JOINED_AS, self._parse_id_var())
+            return join
+
+        def _parse_wrapped_select(self, table: bool = False) -> exp.Expr | None:
+            """Return what stands in brackets; PostgreSQL writes so what is joined to LATERAL behind a comma."""
+            if not table or self._curr.token_type is not TokenType.LATERAL:
+                return super()._parse_wrapped_select(table)
+            lateral = self._parse_lateral()
+            if lateral is not None:
+                lateral.set("joins", list(self._parse_joins()))
+            return lateral
 
         def _parse_prefix(self) -> exp.Expr:
             """Return what an operator before a sum takes, which binds less than what is in one: @ fare - tip."""

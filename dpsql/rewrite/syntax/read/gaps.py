@@ -18,7 +18,6 @@ _CALLED: Mapping[str, tuple[str, str]] = {
 _WORDS: Mapping[str, tuple[str, str]] = {
     "normalized": ("IS NORMALIZED", "x = normalize(x)"),
     "similar": ("SIMILAR in substring", "substring(x FROM 'a regular expression')"),
-    "using": ("the alias of USING", "the tables' own names"),
     "variadic": ("VARIADIC", "the elements one by one"),
 }
 """Functions of JSON, and other words, with what to call them and what to write instead."""

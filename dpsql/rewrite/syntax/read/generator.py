@@ -16,6 +16,8 @@ _NEGATED = {exp.Is: "IS NOT", exp.RegexpLike: "!~", exp.RegexpILike: "!~*"}
 """Comparisons that are negated by another word, and not by NOT before them."""
 _OF_VALUES = "_values"
 """The parser's name for VALUES that stand for a query."""
+JOINED_AS = "joined_as"
+"""The part of a join in which the name stands that USING gives to its columns."""
 _PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 
 
@@ -67,6 +69,16 @@ class ClientGenerator(PostgresGenerator):
             return super().column_sql(expression)
         name = self.sql(expression.this)
         return f"{self.sql(table)}.{name}" if table else name
+
+    def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+        """Write a join, and the name that USING gives to its columns."""
+        named = expression.args.get(JOINED_AS)
+        return super().join_sql(expression, join_op) + (f" AS {self.sql(named)}" if named is not None else "")
+
+    def lateral_sql(self, expression: exp.Lateral) -> str:
+        """Write LATERAL, and what is joined to it in brackets."""
+        joins = expression.args.get("joins") or ()
+        return super().lateral_sql(expression) + "".join(f" {self.sql(join).lstrip()}" for join in joins)
 
     def not_sql(self, expression: exp.Not) -> str:
         """Write a negation; where the operator has a word of its own for it, by that."""

@@ -15,6 +15,7 @@ from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import Token, tokens
 from dpsql.policy.model import Policy
 from dpsql.policy.table_name import bare_names
+from dpsql.question import TemporaryTable
 from dpsql.rewrite.syntax.forms.simplify import simplify
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.gaps import not_understood
@@ -90,8 +91,12 @@ def asked_statement(text: str) -> AskedStatement | None:
     return AskedStatement(text, (text[placed[1] : placed[2]],) if placed and unseen else ())
 
 
-def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | None:
+def analyze(
+    text: str, policy: Policy, read: ReadQuery, lists: Sequence[TemporaryTable] = ()
+) -> AnalyzedStatement | None:
     """Return the questions about protected tables; None when the statement is the shadow's own business.
+
+    `lists` are the session's temporary tables.
 
     Raises:
         TooComplex: it is not known yet, because that took too long.
@@ -101,7 +106,7 @@ def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | N
     try:
         statement = None if len(text) > _LONGEST else _statement(text, protected, policy, read)
         if statement is not None:
-            return _understood(statement, policy)
+            return _understood(statement, policy, lists)
     except (TooComplex, InternalError):
         raise  # what this moment refuses, or who else asks, says nothing of the statement: nobody may remember it
     except DpsqlError as error:
@@ -130,7 +135,7 @@ def _is_query(text: str) -> bool:
     return verb in _QUERIES and (verb != "COPY" or of_query)
 
 
-def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
+def _understood(statement: Statement, policy: Policy, lists: Sequence[TemporaryTable]) -> AnalyzedStatement | None:
     every, preview = [], preview_of(statement, policy)
     told_tables = dict[str, str]()
     read = {table.name for query in statement.queries for table in every_node(query.tree, exp.Table)}
@@ -139,7 +144,7 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
             told_tables |= put_known_rows(query.tree, policy)
             nodes = expand_views(query.tree, policy)
             simplify(nodes)
-            every.append(find(query.tree, policy, nodes))
+            every.append(find(query.tree, policy, nodes, lists))
         except DpsqlError as error:
             for query_read in statement.queries:
                 take_apart(every_node(query_read.tree, exp.Expr))

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
+from dpsql.question import TemporaryTable
 from dpsql.rewrite.syntax.forms.any_rows import asks_for_one
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
@@ -33,6 +34,7 @@ from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.found_scopes import FoundScopes, Kind, Scope
+from dpsql.rewrite.syntax.whole.own_lists import put_lists
 from dpsql.rewrite.syntax.whole.quantile_groups import cut_at_quantiles
 
 
@@ -49,8 +51,10 @@ def declared(table: exp.Table, policy: Policy) -> Table | None:
     return policy.tables.get(fold(table.this))
 
 
-def find(tree: exp.Query, policy: Policy, nodes: Sequence[exp.Expr] = ()) -> FoundScopes:
-    """Return the scopes of the query; `nodes` are all of its tree, if they are known.
+def find(
+    tree: exp.Query, policy: Policy, nodes: Sequence[exp.Expr] = (), lists: Sequence[TemporaryTable] = ()
+) -> FoundScopes:
+    """Return the scopes of the query; `nodes` are all of its tree, if they are known, `lists` the session's own tables.
 
     Raises:
         Unsupported: private rows stand where they can't be followed.
@@ -59,7 +63,7 @@ def find(tree: exp.Query, policy: Policy, nodes: Sequence[exp.Expr] = ()) -> Fou
     inner: list[InnerAnswer] = []
     single = sum(1 for node in nodes if isinstance(node, exp.Query)) == 1
     alone = () if not single or (isinstance(tree, exp.Select) and asks_for_one(tree)) else tuple(nodes)
-    kind = _Finder(policy, scopes, inner, tree, alone).query(tree, {})
+    kind = _Finder(policy, scopes, inner, tree, alone, lists).query(tree, {})
     if not inner:
         return FoundScopes(kind, tuple(scopes), alone=alone)
     within = {id(node) for answer in inner for node in answer.inside()}
@@ -75,6 +79,7 @@ class _Finder:
     root: exp.Query
     alone: Sequence[exp.Expr]
     """The nodes of the root, if it is known that it has no other query in it."""
+    lists: Sequence[TemporaryTable]
 
     def query(self, node: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         with_ = node.args.get("with_")
@@ -177,6 +182,8 @@ class _Finder:
         kinds = [kind for _, kind in items]
         if Kind.ROWS not in kinds:
             return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
+        if self.lists:
+            items = self._with_lists(node, items, ctes)
         put_groups_in_place(node)
         aggregates = aggregates_of(node)
         below = queries_among_rows(node, aggregates) if answers else ()
@@ -201,6 +208,16 @@ class _Finder:
         if rows and is_full_join(node) and as_two_parts(node, {name: cte for name, (_, cte) in ctes.items()}):
             items = [(item, self._item(item, ctes)) for item in from_items(node)]
         return items
+
+    def _with_lists(
+        self, node: exp.Select, items: Sequence[tuple[exp.Expr, Kind]], ctes: Mapping[str, tuple[Kind, exp.CTE]]
+    ) -> list[tuple[exp.Expr, Kind]]:
+        """Put the session's own tables that stand among private rows there as constants; return what FROM has then."""
+        public = [cte for kind, cte in ctes.values() if kind is Kind.PUBLIC]
+        beside = [item for item, kind in items if kind is Kind.PUBLIC]
+        put_lists([*public, *beside, *queries_inside(node)], self.lists, frozenset(ctes))
+        kinds = {id(item): kind for item, kind in items}
+        return [(item, kinds.get(id(item), Kind.PUBLIC)) for item in from_items(node)]
 
     def _grouped(
         self, node: exp.Select, aggregates: tuple[exp.Expr, ...], answers: set[int], visible: Mapping[str, exp.CTE]

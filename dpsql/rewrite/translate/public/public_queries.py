@@ -119,7 +119,8 @@ def not_beside(item: exp.Expr) -> Unsupported:
     return Unsupported(
         f"private rows can be joined with public tables, VALUES, series and queries over these, not with {text}",
         because="join-public-tables",
-        hint="Aggregate first, in a subquery, and join the answer.",
+        hint="Aggregate first, in a subquery, and join the answer. A temporary table of yours is a list with at most "
+        "1,000 rows and 50 columns of numbers, texts, times and booleans.",
     )
 
 

@@ -113,9 +113,10 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
             only(node, "this", "alias")
             return f"({spelled_query(s, node.this)}){_called(node)}"
         case exp.Table(this=exp.Anonymous() as call):
-            only(node, "this", "alias")
+            only(node, "this", "alias", "ordinality")
             if str(call.this).lower() == "unnest":
-                return f"unnest({s.list(call.expressions)}){_called(node)}"
+                numbered = " WITH ORDINALITY" if node.args.get("ordinality") else ""
+                return f"unnest({s.list(call.expressions)}){numbered}{_called(node)}"
             return _series(s, node, call)
         case exp.Table():
             only(node, "this", "db", "alias")
@@ -132,7 +133,8 @@ def _row(s: Speller, node: exp.Expr) -> str:
 
 def _series(s: Speller, node: exp.Expr, call: exp.Anonymous) -> str:
     """Return a series as a query that makes its rows one by one: FROM would write all of them down before the first."""
-    if str(call.this).lower() != "generate_series" or not 2 <= len(call.expressions) <= 3:
+    plain = str(call.this).lower() == "generate_series" and not node.args.get("ordinality")
+    if not plain or not 2 <= len(call.expressions) <= 3:
         raise UnspeakableError
     alias = node.args.get("alias")
     name = "generate_series" if alias is None else fold(alias.this)

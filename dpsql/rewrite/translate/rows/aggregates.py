@@ -13,7 +13,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.syntax.named.aggregate_names import (
     LOGICAL,
     OF_AGGREGATES,
@@ -23,6 +23,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     StatisticName,
     function_name,
 )
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.translate.rows.computed import Formula, Of, check_size, formula, is_computed, refused_margin
 from dpsql.rewrite.translate.rows.unanswered import PLACES, not_known, of_a_place, of_distinct, of_single_rows
 from dpsql.rewrite.translate.values.comparisons import as_whole, checked
@@ -167,12 +168,33 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
         return _distinct(t, name, args[0])
     if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
         return Moment("count", ())
+    if name == "count" and len(args) == 1 and isinstance(args[0], exp.Column) and isinstance(args[0].this, exp.Star):
+        return Moment("count", _of_rows(t, args[0]))
     exprs = tuple(_argument(t, arg) for arg in args)
     if name == "grouping":
         return GroupingCall(exprs)
     if len(exprs) != (2 if name in OF_TWO else 1):
         raise not_known(node)
     return _of_values(t, name, exprs)
+
+
+def _of_rows(t: Translator, whole: exp.Column) -> tuple[Expr, ...]:
+    """Return what tells whether there is a row of a table, `count(t)`: nothing where there always is one.
+
+    A row is not NULL even where all its columns are. PostgreSQL lets count whole rows who may name all their columns.
+    """
+    columns = t.names.row(whole)
+    if not any(ref.optional for column in columns for ref in refs(column)):
+        return ()
+    always = (column for column in columns if isinstance(column, Ref) and not column.column.nullable)
+    there = next(always, None)
+    if there is None:
+        raise Unsupported(
+            f"count({fold(whole.args.get('table'))}) needs a column that is never NULL",
+            because="count-of-rows",
+            hint="Write count(x), with the column x by which the tables are joined.",
+        )
+    return (there,)
 
 
 def _argument(t: Translator, node: exp.Expr) -> Expr:

@@ -13,7 +13,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.table import unwidened
-from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both
+from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both, negation
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
 from dpsql.rewrite.translate.public.constants import coerce
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
@@ -174,11 +174,13 @@ def _is(t: Translator, node: exp.Expr) -> Expr:
     arg = t.expression(node.this)
     if isinstance(what, exp.Null):
         result: Expr = Apply("is_null", (arg,), BOOL)
+    elif isinstance(what, exp.Boolean) and not t.facts_of(arg).nullable:
+        result = arg if what.this else negation(arg)
     elif isinstance(what, exp.Boolean):
         result = Apply("is_true" if what.this else "is_false", (arg,), BOOL)
     else:
         raise refused(node, because="is-null-true-false")
-    return Apply("not", (result,), BOOL) if node.args.get("negate") else result
+    return negation(result) if node.args.get("negate") else result
 
 
 def _distinct_from(t: Translator, node: exp.Expr) -> Expr:
@@ -257,7 +259,7 @@ def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expr) -> Expr:
 LOGIC_HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.And: _logic("and"),
     exp.Or: _logic("or"),
-    exp.Not: _logic("not"),
+    exp.Not: lambda t, node: negation(boolean(t, node.this)),
     exp.Is: _is,
     exp.NullSafeEQ: _distinct_from,
     exp.NullSafeNEQ: _distinct_from,

@@ -57,6 +57,17 @@ class Names:
             )
         return self.named(place[name])
 
+    def row(self, whole: exp.Column) -> tuple[Expr, ...]:
+        """Return the columns of a row as a whole, `t.*`; the role may name all of them.
+
+        Raises:
+            DpsqlError: it may not, or nothing here has that name.
+        """
+        place = self.tables.get(fold(whole.args.get("table")))
+        if place is None:
+            raise Unsupported(f'"{whole.sql()}" is not a row of a protected table here', because="column-not-found")
+        return tuple(map(self.named, place.values()))
+
     def named(self, expr: Expr) -> Expr:
         """Return what a name stands for, if the role may name all that it is made of.
 
