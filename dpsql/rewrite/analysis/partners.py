@@ -27,7 +27,8 @@ Row = Mapping[Ref, Value | None]
 """The facts about a public row."""
 _FAR = math.inf
 """Beyond all numbers that are compared."""
-_Place = tuple[Fraction | float, bool]
+_Number = int | Fraction
+_Place = tuple[_Number | float, bool]
 """A number, or what comes right behind it."""
 
 
@@ -82,17 +83,18 @@ def _stretches(
             continue
         new = _Stretches([(-_FAR, False)] * len(rows), [(_FAR, False)] * len(rows))
         stretches = by_expr.setdefault((other, None if mine.type.is_number else mine.type), new)
+        read = refs(mine)
         for place, row in enumerate(rows):
-            _narrow(stretches, place, op, mine, row)
+            if any(ref not in row for ref in read):
+                continue
+            if any(row[ref] is None for ref in read):
+                stretches.never.add(place)  # no comparison with NULL holds
+            else:
+                _narrow(stretches, place, op, mine, row)
     return by_expr
 
 
 def _narrow(stretches: _Stretches, place: int, op: str, mine: Expr, row: Row) -> None:
-    if not set(refs(mine)) <= set(row):
-        return
-    if any(row[ref] is None for ref in refs(mine)):
-        stretches.never.add(place)  # no comparison with NULL holds
-        return
     low, high = _value(mine, row)
     if op in ("lt", "le") and low is not None:
         stretches.starts[place] = max(stretches.starts[place], (low, op == "lt" and low == high))
@@ -100,11 +102,11 @@ def _narrow(stretches: _Stretches, place: int, op: str, mine: Expr, row: Row) ->
         stretches.ends[place] = min(stretches.ends[place], (high, op == "ge" or low != high))
 
 
-def _value(expr: Expr, row: Row) -> tuple[Fraction | None, Fraction | None]:
-    """Return between which numbers the value of an expression is, as far as is known."""
-    if evaluable(expr):
-        value = evaluate(expr, row)
-        number = None if value is None or isinstance(value, str) else Fraction(value)
+def _value(expr: Expr, row: Row) -> tuple[_Number | None, _Number | None]:
+    """Return between which numbers the value of an expression is, as far as is known; no column of it is NULL."""
+    if isinstance(expr, Ref) or evaluable(expr):
+        value = row[expr] if isinstance(expr, Ref) else evaluate(expr, row)
+        number = None if value is None or isinstance(value, str) else value
         return number, number
     if isinstance(expr, Apply) and isinstance(expr.option, IntervalValue) and len(expr.args) == 1:
         low, high = _value(expr.args[0], row)
@@ -116,10 +118,10 @@ def _value(expr: Expr, row: Row) -> tuple[Fraction | None, Fraction | None]:
     return (None, None) if interval is None else (Fraction(interval.low), Fraction(interval.high))
 
 
-def _moved(moment: Fraction | None, span: IntervalValue) -> Fraction | None:
+def _moved(moment: _Number | None, span: IntervalValue) -> _Number | None:
     """Return a time moved by a span; None where that is beyond the calendar, or nothing is known."""
     try:
-        return None if moment is None else Fraction(shift(int(moment), span))
+        return None if moment is None else shift(int(moment), span)
     except (OverflowError, ValueError):
         return None
 

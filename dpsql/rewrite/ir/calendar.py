@@ -67,6 +67,8 @@ def step(unit: str, micros: int) -> int:
 
 def shift(micros: int, span: IntervalValue) -> int:
     """Return timestamp + interval as PostgreSQL adds them: months first (clipped to the month's end), then days."""
+    if not span.months and MOMENTS[0] <= micros <= MOMENTS[1]:
+        return micros + span.days * DAY + span.micros
     moment = to_datetime(micros)
     months = moment.year * 12 + moment.month - 1 + span.months
     year, month = divmod(months, 12)

@@ -68,6 +68,11 @@ class Tracker:
 
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""
+        relation, t = self._of_select(select, ctes)
+        return fanned_out(relation, self.declared), t
+
+    def _of_select(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
+        """Return the rows of a SELECT, before it is known how many of a public table each of them meets."""
         relation, names = self._from(select, ctes)
         t = translator(names, self.constants, self.facts_of, partial(self._public, ctes))
         relation, t = with_inner_answers(relation, select, self.answers, t)
@@ -78,7 +83,7 @@ class Tracker:
             relation, change = moved
             inner = {node: change(expr) for node, expr in t.inner.items()}
             t = replace(t, names=t.names.changed(change), inner=inner)
-        return fanned_out(relation, self.declared), t
+        return relation, t
 
     def facts_of(self, expr: Expr) -> Facts:
         """Return the facts about an expression by the declarations alone; rows without a unit are not there."""
@@ -202,7 +207,7 @@ class Tracker:
         return Names(tables, require=partial(require_column, self.role))
 
     def _query(self, query: exp.Expr, ctes: Mapping[str, exp.CTE]) -> Relation:
-        """Return a pass-through query as a relation."""
+        """Return a pass-through query as a relation; one that reads it knows all conditions of what each row meets."""
         while isinstance(query, exp.Subquery):
             query = query.this
         own = query.args.get("with_")
@@ -211,18 +216,18 @@ class Tracker:
         if isinstance(query, exp.Union) and not query.args.get("distinct"):
             parts = (query.this, query.expression)
             widths = [len(list(output_columns(part, visible, self.policy))) for part in parts]
-            return united([self._query(part, visible) for part in parts], widths, around)
+            return united([fanned_out(self._query(part, visible), self.declared) for part in parts], widths, around)
         if not isinstance(query, exp.Select):
             raise Unsupported(
                 "private rows can only pass through SELECT … FROM … WHERE …",
                 because="rows-pass-through",
                 hint="Aggregate each query by itself, and put the answers together.",
             )
-        relation, t = self.scope(query, visible)
+        relation, t = self._of_select(query, visible)
         if is_grouped(query):
-            return per_unit(relation, t, query, around)
+            return per_unit(fanned_out(relation, self.declared), t, query, around)
         if windows_of(query):
-            return windowed(relation, t, query, around)
+            return windowed(fanned_out(relation, self.declared), t, query, around)
         return replace(relation, columns=_outputs(query, t))
 
     def _join(
