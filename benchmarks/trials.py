@@ -1,4 +1,4 @@
-"""What a trial takes: golden statements of every kind and those over the shop, on made-up people, for each engine.
+"""What a trial takes: golden statements of every kind and those over the shop, on synthetic people, for each engine.
 
 Run `python -m benchmarks.trials`. Each statement is tried as one of a form that was never seen; how long it takes to make the
 databases, which is once for a server that has something to try, stands apart.

@@ -24,7 +24,7 @@
     ├── ShuttingDown      57P01  dpsql stops, or reads another configuration
     ├── EngineAway        08001  the engine can't be reached: fixed text, nothing is charged
     ├── EngineNotReady    57P03  it does not take the measurement: fixed text, nothing is charged
-    ├── TrialFailed       58000  a statement does not hold on made-up people what it claims; nothing is charged
+    ├── TrialFailed       58000  a statement does not hold on synthetic people what it claims; nothing is charged
     ├── LedgerFull        53100  the ledger's disk is full: fixed text
     ├── LedgerBusy        55P03  another process keeps the ledger locked: fixed text
     ├── LedgerFailed      58030  the ledger can't be read or written: fixed text
@@ -233,8 +233,8 @@ class EngineAway(
 class EngineNotReady(
     _FixedError,
     sqlstate="57P03",
-    text="the engine can't take the measurement as things are; nothing was charged",
-    advice="Try again in a moment. If it stays so, tell the operator of dpsql; its log says what to do.",
+    text="the engine does not accept the measurement, perhaps because its tables have changed; nothing was charged",
+    advice="Try again in a moment. If it stays so, ask the operator to run dpsql reload; dpsql's log has the cause.",
 ):
     """The engine refuses a statement, or holds other data than were opened; no data was read."""
 
@@ -249,7 +249,7 @@ class EngineLost(
 
 
 class TrialFailed(DpsqlError, sqlstate="58000"):
-    """A statement did not hold on made-up people what it claims; no record was read, and nothing charged."""
+    """A statement did not hold on synthetic people what it claims; no record was read, and nothing charged."""
 
 
 class EngineFailed(

@@ -35,7 +35,7 @@ _PEERS = {"SmartNoise SQL": "smartnoise", "Qrlew": "qrlew"}
 
 _ABOUT = """\
 `auto` is what `dpsql init` writes, and needs a look at how many rows each unit has. Here dpsql chooses how many rows count,
-and the others, which do not choose, are told 20. Milliseconds are those of a whole question by the clock, at the median
+and the others, which do not choose, are given 20. Milliseconds are those of a whole question by the clock, at the median
 of {turns}; the systems took turns. **Bold** is a peer that is faster than dpsql over the same records. Memory is the most
 that the system's own process had at any time; neither PostgreSQL's nor the shadow's is counted. Measured {taken} by
 `python -m benchmarks.peers.chosen`."""

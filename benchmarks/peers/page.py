@@ -19,14 +19,14 @@ _INTRODUCTION = """\
 # dpsql beside SmartNoise SQL and Qrlew
 
 Written by `make bench-peers`. Three systems answer the same 22 questions (`benchmarks/peers/questions.sql`) about the
-same made-up records, from a seed: taxi trips, orders of customers, a register of 920 patients. Each question may cost
-ε = {epsilon:g} and δ = {delta:g} in all, for all its measurements. All are told the same bounds and domains, and
+same synthetic records, from a seed: taxi trips, orders of customers, a register of 920 patients. Each question may cost
+ε = {epsilon:g} and δ = {delta:g} in all, for all its measurements. All are given the same bounds and domains, and
 that at most 20 trips of one passenger count, at most 20 orders of one customer, one row of a patient.
 dpsql and SmartNoise SQL spend no δ here, because all keys are declared; Qrlew's noise is Gaussian and needs it.
 
 - **Error** is the median over all runs, on both engines, of the relative error to the exact answer. Of an answer with
   groups it is the median over the groups with rows. A group that is not shown is 100 % off, as 0 is. Errors of 100 % and
-  more tell nothing, and are not compared with each other.
+  more say nothing, and are not compared with each other.
 - **ms** is the median time of a whole question, parsing and rewriting included; *exact* is the plain query on the
   same engine. dpsql is asked twice: where it reads the records themselves, and with `engine.snapshot`, where it has
   copied the declared columns before. Its errors are those of both.
@@ -37,8 +37,8 @@ dpsql and SmartNoise SQL spend no δ here, because all keys are declared; Qrlew'
 - SmartNoise SQL takes ε for each statistic: these are chosen so that their sum is the question's ε. It runs on
   PostgreSQL only. Domains are declared to be public (`censor_dims: False`), the register has `row_privacy`.
 - Qrlew divides ε itself. It takes the number of rows for public and cuts counts off there. Told the exact number, it
-  would answer `COUNT(*)` with that number every other time. So it is told ten times the order of magnitude, which all
-  systems are told.
+  would answer `COUNT(*)` with that number every other time. So it is given ten times the order of magnitude, which all
+  systems are given.
 
 """
 

@@ -47,7 +47,7 @@ def rates(seconds: float) -> Sequence[Rate]:
     found = []
     for processes in PROCESSES:
         with dpsql_site(processes) as site:
-            asyncio.run(_answers(site, 8, 1.0, new=True))  # the first of its form is tried on made-up people
+            asyncio.run(_answers(site, 8, 1.0, new=True))  # the first of its form is tried on synthetic people
             found += [_rate(site, number, processes, seconds) for number in SESSIONS]
     return found
 

@@ -69,8 +69,8 @@ _ABOVE = """\
 - *Two processes.* 1.7 times as many answers as one were aimed at, on two cores. One process has more than one core busy
   already: DuckDB's threads, and the PostgreSQL without records, work beside it. A new answer takes 36 ms of both cores,
   the client included, so that two can give 55 a second at most, and gave 54. Each planned again all that the other had
-  answered, since its next question might be read off it: 24.3 + 4.9 ms where one took 19.4 + 2.8 (2026-11-29, 8 sessions, in
-  turn). Now only what may tell something is planned again: 17.8 + 2.7 beside 18.9 + 2.8.
+  answered, since its next question might be computed from it: 24.3 + 4.9 ms where one took 19.4 + 2.8 (2026-11-29, 8
+  sessions, in turn). Now only what may tell something is planned again: 17.8 + 2.7 beside 18.9 + 2.8.
 - *Starting.* Half of `dpsql query` is for importing what answers, and a quarter of that for making data classes. Before
   this was looked at `dpsql query` took 5.5 to 5.8 s of the processor and `dpsql serve` 2.7 to 3.5 (2026-11-28, at a load
   of 10). Everything was imported twice for a query, a PostgreSQL was made, and the rows of heavy units were read before

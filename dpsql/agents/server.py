@@ -46,7 +46,8 @@ _Error = Annotated[
     float | str | None, Field(description="The relative error to aim at, as 0.05: it pays what that takes, at most ε.")
 ]
 _Reuse = Annotated[
-    Literal["off", "exact", "all"] | None, Field(description="'off' measures what else is read off earlier answers.")
+    Literal["off", "exact", "all"] | None,
+    Field(description="'off' asks afresh what else is computed from earlier answers."),
 ]
 _EmptyGroups = Annotated[
     Literal["auto", "show", "hide"] | None, Field(description="Whether groups that may be empty are shown.")

@@ -193,7 +193,7 @@ async def tell_answer(
         answer = await _asked(session, text, wider, most) if is_query else await _done(session, text)
         told = [*session.news, *session.notices]
         if len(answer["rows"]) < most and answer["rows_left_out"]:
-            told.append(f"rows were left out: those that are told have {LONGEST_ANSWER:,} characters at most")
+            told.append(f"rows were left out: a reply has {LONGEST_ANSWER:,} characters at most")
         charged = await session.rows(_CHARGED, (before,))
         left = await _budget(session)
     ours = {each[:_WHOLE] for each in (text, *(statement.text for statement in wider))}

@@ -1,1 +1,1 @@
-"""An audit by guessing: what answers give away about a made-up person, beside what was paid for them."""
+"""An audit by guessing: what answers give away about a synthetic person, beside what was paid for them."""

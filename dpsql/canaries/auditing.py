@@ -1,4 +1,4 @@
-"""The audit: servers with and without a made-up person are asked the same, and it is guessed which of them answered.
+"""The audit: servers with and without a synthetic person are asked the same, and it is guessed which of them answered.
 
 A round asks all questions in an epoch of its own, as a client does, of the one server or the other, as a coin falls. Some
 rounds are known, to learn from; of the others it is guessed, question by question and from all answers together.
@@ -37,12 +37,12 @@ PEOPLE = (
     "as many rows as count and more, all different",
     "four times as many, beyond the lower bounds",
 )
-"""The made-up people who are there or not: two of each database."""
+"""The synthetic people who are there or not: two of each database."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedQuestion:
-    """The ε that guesses prove of one question, about one made-up person."""
+    """The ε that guesses prove of one question, about one synthetic person."""
 
     person: str
     question: str
@@ -61,7 +61,7 @@ class AuditedQuestion:
 def audited(
     config: Config, role: Role, public: PublicRows, minutes: float, tell: Callable[[str], None]
 ) -> Iterator[AuditedQuestion]:
-    """Yield what is proved of each question, for several made-up people, within some minutes.
+    """Yield what is proved of each question, for several synthetic people, within some minutes.
 
     Raises:
         ConfigError: a server can't be started.

@@ -1,4 +1,4 @@
-"""Made-up people in an engine of the kind that a configuration names: a file, a PostgreSQL or a Spark of our own."""
+"""Synthetic people in an engine of the kind that a configuration names: a file, a PostgreSQL or a Spark of our own."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ server.stop()
 
 @dataclass(frozen=True, slots=True)
 class MadeUpPeople:
-    """A made-up database of a policy's shape, without one unit if that is given."""
+    """A synthetic database of a policy's shape, without one unit if that is given."""
 
     policy: Policy
     public: PublicRows
@@ -71,7 +71,7 @@ class MadeUpPeople:
 
 @contextmanager
 def made_up_source(people: MadeUpPeople, like: EngineConfig, directory: Path) -> Iterator[EngineConfig]:
-    """Give an engine of the same kind that holds made-up people, for as long as the block runs.
+    """Give an engine of the same kind that holds synthetic people, for as long as the block runs.
 
     Raises:
         ConfigError: there is none on this machine.
@@ -162,7 +162,7 @@ def sail(**options: str) -> Iterator[str]:
     """
     if find_spec("pysail") is None:
         raise ConfigError(
-            "made-up people of a Spark engine need a server of their own, and Sail is not installed",
+            "synthetic people of a Spark engine need a server of their own, and Sail is not installed",
             hint="pip install pysail",
         )
     pipe = subprocess.PIPE
@@ -179,5 +179,5 @@ def sail(**options: str) -> Iterator[str]:
         with closing(server.stdin):
             port = server.stdout.readline().strip()
             if not port:
-                raise ConfigError("Sail, which is to serve made-up people, does not start")
+                raise ConfigError("Sail, which is to serve synthetic people, does not start")
             yield f"sc://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""A server of its own over made-up people: with one of them, or without."""
+"""A server of its own over synthetic people: with one of them, or without."""
 
 import asyncio
 import secrets
@@ -58,7 +58,7 @@ class Side:
 def served_people(
     config: Config, role: Role, public: PublicRows, records: MadeUpRecords, without: int | None, directory: Path
 ) -> Iterator[Side]:
-    """Serve made-up people to a role that has all the budget it needs, in a directory; `without` one unit, if that is given.
+    """Serve synthetic people to a role that has all the budget it needs, in a directory; `without` one unit, if given.
 
     Raises:
         ConfigError: the server can't be started.

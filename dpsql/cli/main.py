@@ -29,12 +29,12 @@ COMMANDS: Mapping[str, Mapping[str, CommandEntry]] = {
     "Try it": {
         "demo": CommandEntry(
             "demo:demo",
-            "Serve made-up taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted.",
+            "Serve synthetic taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted.",
             "dpsql demo",
         ),
         "explore": CommandEntry(
             "explore:explore",
-            "Show what ε does, in five steps: made-up and public rows in one HTML file, which asks no network for anything.",
+            "Show what ε does, in five steps: synthetic and public rows in one HTML file, which needs no network.",
             "dpsql explore --output explore.html",
         ),
         "plot": CommandEntry(
@@ -112,7 +112,7 @@ COMMANDS: Mapping[str, Mapping[str, CommandEntry]] = {
         ),
         "audit-privacy": CommandEntry(
             "audit_privacy:audit_privacy",
-            "Guess from whole answers whether a made-up person was there, and say which ε they prove, beside what was paid.",
+            "Attack by membership inference on synthetic people, and say which ε it proves, beside the ε that was paid.",
             "dpsql audit-privacy --minutes 10",
         ),
         "unlock": CommandEntry(

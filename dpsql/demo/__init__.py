@@ -1,1 +1,1 @@
-"""The demo: made-up taxi trips in the shape of real ones, and a configuration that serves them."""
+"""The demo: synthetic taxi trips in the shape of real ones, and a configuration that serves them."""

@@ -1,4 +1,4 @@
-"""One run of the demo: the packaged configuration with fresh passwords, a fresh ledger and made-up data."""
+"""One run of the demo: the packaged configuration with fresh passwords, a fresh ledger and synthetic data."""
 
 import os
 import secrets

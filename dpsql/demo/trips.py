@@ -1,4 +1,4 @@
-"""A million made-up taxi trips with the distributions of real ones: New York, March 2019, as the TLC publishes them."""
+"""A million synthetic taxi trips with the distributions of real ones: New York, March 2019, as the TLC publishes them."""
 
 import csv
 from dataclasses import dataclass

@@ -62,10 +62,14 @@ def see_that_it_is_admitted(product: tuple[str, str], *, unverified: bool) -> No
     engine, version = product
     admitted, listed = is_admitted(product), versions(engine)
     if unverified:
-        verdict = "is admitted, and needs no such setting" if admitted else f"is not admitted, as {listed} would be"
+        verdict = (
+            "is a tested version, and needs no such setting"
+            if admitted
+            else f"is not among the tested versions, {listed}"
+        )
         _LOG.warning("engine.unverified is set: %s %s %s", engine, version, verdict)
     elif not admitted:
         raise ConfigError(
-            f"engine: {engine} {version} is not admitted: nobody has tried if its optimizer keeps statements right",
-            hint=f"Admitted: {engine} {listed}. engine: {{…, unverified: true}} lets any version pass, at your own risk.",
+            f"engine: {engine} {version} is not among the tested versions: its optimizer may change what is measured",
+            hint=f"Tested: {engine} {listed}. engine: {{…, unverified: true}} lets any version pass, at your own risk.",
         )

@@ -297,7 +297,7 @@ class Gateway(PlannedQuestions):
         return paid.releases, paid.statement.nearing
 
     def _trial(self, request: Request) -> BegunTrial | None:
-        """Return the trial of a statement on made-up people, which begins; None where nothing is tried."""
+        """Return the trial of a statement on synthetic people, which begins; None where nothing is tried."""
         if self._deps.trial is None:
             return None
         return BegunTrial(self._deps.trial, self._deps.policy.roles[request.asker.role].protects, request.cancellation)
@@ -314,7 +314,7 @@ class Gateway(PlannedQuestions):
         """Try what of a statement has a new form.
 
         Raises:
-            TrialFailed: it does not hold on made-up people what it claims.
+            TrialFailed: it does not hold on synthetic people what it claims.
         """
         with self._deps.times.timed("trial"):
             trial.see(priced.measurements)
@@ -323,7 +323,7 @@ class Gateway(PlannedQuestions):
     def _run_through(self, trial: BegunTrial | None, priced: PricedPlan, request: Request) -> str | None:
         """Run through a new plan on what its trial has made up, when that has passed; return the statement over it.
 
-        None of a plan that was run through before, of one that reads no answer, and where made-up people can't be answered.
+        None of a plan that was run through before, of one that reads no answer, and where synthetic people can't be answered.
 
         Raises:
             TrialFailed: its release fails.

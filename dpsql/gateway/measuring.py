@@ -160,7 +160,7 @@ class PaidPlan:
         try:
             self.stored[key] = self.statement.store(key, release, self.beside(part))
         except (LedgerFull, LedgerBusy, LedgerFailed):
-            _LOG.error("a release could not be stored: it is told once, and will be charged again")
+            _LOG.error("a release could not be stored: it is given once, and will be charged again")
             self.untold.add(key)
             self.stored[key] = release
 
@@ -238,7 +238,9 @@ class Measuring:
         try:
             return self.ledger.keep_readings(account(self.policy, request.asker), readings, request.cancellation)
         except (LedgerFull, LedgerBusy, LedgerFailed):
-            _LOG.error("what an answer was read off could not be stored: it may be another one when it is asked again")
+            _LOG.error(
+                "what an answer was computed from could not be stored: it may be another one when it is asked again"
+            )
             return readings
 
     def keys_of_draws(self, part: PricedMeasurement, draws: Draws, request: Request, epoch: int) -> tuple[str, ...]:

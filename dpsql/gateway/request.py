@@ -108,7 +108,7 @@ class Unpaid:
     tried: bool = False
     """Whether `stand_ins` are to be tried, for any client's encoding."""
     trial: Work[None] | None = None
-    """Tries it on made-up people, before it is paid for; None where that is done already."""
+    """Tries it on synthetic people, before it is paid for; None where that is done already."""
     through: Work[str | None] | None = None
     """Runs through it on what the trial has made up, which comes last: returns the statement over that, if there is one."""
 

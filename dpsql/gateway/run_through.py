@@ -33,7 +33,7 @@ _MANY = 10**6
 """By which the sums of groups that are selected are multiplied, so that some are shown."""
 
 MadeUpRows = Callable[[PricedMeasurement], Sequence[EngineRow]]
-"""Returns the engine's rows of a measurement, over made-up people."""
+"""Returns the engine's rows of a measurement, over synthetic people."""
 
 
 def no_rows(part: PricedMeasurement) -> Sequence[EngineRow]:
@@ -86,7 +86,7 @@ def _many(cell: int | str | None) -> int | str | None:
 
 
 def run_through(priced: PricedPlan, rows_of: MadeUpRows, reading: Reading) -> str | None:
-    """Return the statement over what is released of made-up people; None where these can't be answered.
+    """Return the statement over what is released of synthetic people; None where these can't be answered.
 
     Raises:
         TrialFailed: noise, release or read-out fails.
@@ -113,5 +113,5 @@ def run_through(priced: PricedPlan, rows_of: MadeUpRows, reading: Reading) -> st
 
 def _failed(error: Exception) -> DpsqlError:
     number = f"{Random().getrandbits(_NUMBER):08x}"  # noqa: S311 # the number of a line in a log
-    _LOG.error("trial %s: the release fails on made-up sums", number, exc_info=error)
+    _LOG.error("trial %s: the release fails on synthetic sums", number, exc_info=error)
     return failed_trial(number)

@@ -157,7 +157,7 @@ def session_reuse(settings: Settings, role: Role) -> Reuse:
         raise InvalidSetting(
             f'dpsql.reuse is "{settings.reuse}", it must be off, exact or all',
             because="reuse-setting",
-            hint="Available values: off, exact, all. With 'off' all is measured that was not asked in these words.",
+            hint="Available values: off, exact, all. With 'off' all is asked afresh that was not asked in these words.",
         ) from None
 
 

@@ -126,8 +126,8 @@ class StandingStatement:
         waiting = [day for day in every if not grows.is_closed(day, self.edition.taken)]
         if waiting:
             closes = f"the {grows.every} from then on closes on {grows.closes(waiting[0]):%Y-%m-%d} (UTC)"
-            told_until = f"of table {self.table.name} it tells what came before {waiting[0]}"
-            said.append(f"{told_until}: {closes}, and is told by the copy after that")
+            told_until = f"of table {self.table.name} it has what came before {waiting[0]}"
+            said.append(f"{told_until}: {closes}, and is in the copy after that")
         if lost & set(every):
             days = ", ".join(map(str, sorted(lost & set(every))))
             said.append(f"{days}: a measurement failed, and there will be no answer for it")
@@ -244,7 +244,7 @@ class StandingStatements:
                 "changed since they were paid for",
                 because="standing-ended",
                 hint="SET dpsql.renew = 'on' pays for this one again, for the whole term. What was measured under the "
-                "earlier declaration is told no more, and stays spent.",
+                "earlier declaration is no longer released, and stays spent.",
             )
 
     def measure(self, statement: StandingStatement, request: Request) -> list[str]:

@@ -90,6 +90,6 @@ class Reader:
     def _next(self) -> Token:
         self._left -= 1
         if self._left < 0:
-            raise Unsupported("the statement is too long to tell what it does", because="statement-too-long")
+            raise Unsupported("the statement is too long to see what it does", because="statement-too-long")
         end = len(self._text)
         return next(self._tokens, Token(Sort.OTHER, "", end, end))

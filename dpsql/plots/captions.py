@@ -40,7 +40,7 @@ def notes(answer: PlottedAnswer, layout: Layout, grid: ValueGrid | None) -> list
     """Return what a reader of a picture has to know of its rows."""
     lines = []
     if layout.margin is not None:
-        lines.append("error bars hold about 95 %, cut off where the statistic can't be")
+        lines.append("error bars are 95 % confidence intervals, cut off at the statistic's range")
     if missing := unanswered(answer, layout):
         lines.append(f"{missing:,} of {len(answer.rows):,} groups have no answer (NULL) and are not drawn")
     if None in answer.column(layout.x):
@@ -61,4 +61,4 @@ def box_notes(answer: PlottedAnswer) -> list[str]:
 
 def smoothing_note(share: float = SMOOTHING) -> str:
     """Return how a curve was smoothed."""
-    return f"smoothed by a kernel of {100 * share:g} % of the range, at least half a bucket"
+    return f"smoothed by a Gaussian kernel, bandwidth {100 * share:g} % of the range and at least half a bucket"

@@ -141,7 +141,7 @@ def density_curve(
 
 
 def density_lines(private: Density, raw: Density | None = None, *, title: str = "", x_title: str = "") -> go.Figure:
-    """Return the private density in red and, for made-up data, the raw one as a dashed blue line."""
+    """Return the private density in red and, for synthetic data, the raw one as a dashed blue line."""
     figure = go.Figure()
     if private.band is not None:
         upper = [y + half for y, half in zip(private.y, private.band, strict=True)]

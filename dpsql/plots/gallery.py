@@ -1,4 +1,4 @@
-"""The figures of the noise levels on the made-up registry: `python -m dpsql.plots.gallery DIRECTORY`.
+"""The figures of the noise levels on the synthetic registry: `python -m dpsql.plots.gallery DIRECTORY`.
 
 The figures that Imtiaz et al. 2021 draw with noise on every record is drawn here with noise on the counts, which is
 what the guarantee needs: one report a patient (C = 1), ε from the level by public numbers, noise from the product's
@@ -35,7 +35,7 @@ GRID = 1024
 """Sums are counted in units of 1/1024 of the declared range, as the gateway does."""
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NORMAL = 1.96
-_BARS = "error bars hold about 95 %, cut off where the statistic can't be"
+_BARS = "error bars are 95 % confidence intervals, cut off at the statistic's range"
 _ROLES = {NoiseLevel.LOW: "owner", NoiseLevel.MEDIUM: "collaborator", NoiseLevel.HIGH: "third party"}
 """The usual role of each level."""
 
@@ -119,7 +119,7 @@ def prostatitis_by_median_age(reports: Sequence[Report], entropy: Entropy) -> Pi
             rows.append((kind, *_quantiles(counts)))
         panels[level] = box(PlottedAnswer(("prostatitis", "p5", "p25", "p50", "p75", "p95"), tuple(rows)))
     figure = _side_by_side(panels, "Prostatitis by median age<br><sub>noise level</sub>", "prostatitis", "age")
-    asked = f"quantiles of age by {len(PROSTATITIS)} categories, read off the COUNT of {AGE_BUCKETS} age groups in each"
+    asked = f"quantiles of age by {len(PROSTATITIS)} categories, computed from the COUNT of {AGE_BUCKETS} age groups in each"
     note = "the box holds the middle half, the whiskers 90 %"
     return Picture(figure, _caption(asked, OutputKind.COUNT, AGE_BUCKETS * len(PROSTATITIS), charged, note))
 
@@ -190,7 +190,7 @@ def _caption(asked: str, output: OutputKind, groups: int, charged: dict[NoiseLev
         scale = f"noise scale {float(1 / epsilon):.3g} reports"
         levels.append(f"{level} noise: ε = {float(epsilon):.3g}, {scale}, about {100 * error:.2g} % {share_of(output)}")
     roles = " and ".join(f"{_ROLES[level]} ({level} noise)" for level in charged)
-    source = Provenance(f"made-up registry of {REPORTS} reports", (), asked, "; ".join(levels), roles)
+    source = Provenance(f"synthetic registry of {REPORTS} reports", (), asked, "; ".join(levels), roles)
     return caption(source, notes)
 
 

@@ -13,13 +13,13 @@ def audit_picture(questions: Sequence[tuple[str, str, float, float]]) -> Picture
     names = [f"{question} ({person})" for person, question, _, _ in questions]
     paid, proved = [row[2] for row in questions], [row[3] for row in questions]
     figure = go.Figure()
-    figure.add_bar(x=proved, y=names, orientation="h", name="proved by guesses (95 %)", marker_color=RAW)
+    figure.add_bar(x=proved, y=names, orientation="h", name="proved by inference (95 %)", marker_color=RAW)
     mark = {"symbol": "line-ns", "size": 14, "line": {"width": 3, "color": PRIVATE}}
     figure.add_scatter(x=paid, y=names, mode="markers", name="paid", marker=mark)
     figure.update_layout(height=160 + 28 * len(names), showlegend=True)
     figure.update_yaxes(autorange="reversed")
     return Picture(
         dressed(figure, "", "ε", "", category=False),
-        "Data: made-up people of the policy's shape, in DuckDB; statistic: a lower bound of ε by how often it was guessed "
-        "right whether one of them was there, with 95 %. A bar beyond its mark would be a breach.",
+        "Data: synthetic people of the policy's shape, in DuckDB; statistic: a lower bound of the privacy loss ε by "
+        "membership inference, at 95 % confidence. A bar beyond its mark would be a breach.",
     )

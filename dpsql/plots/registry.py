@@ -1,4 +1,4 @@
-"""A made-up registry of 920 radiology reports: nobody's data, with the columns and shape of a published one.
+"""A synthetic registry of 920 radiology reports: nobody's data, with the columns and shape of a published one.
 
 The columns are those of Table 2 in Imtiaz et al. 2021 (PyDPLib), whose real reports are private. Ages peak between 50
 and 80, higher PI-RADS scores come with higher ages, and the category shares are plausible inventions.

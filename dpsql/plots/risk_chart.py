@@ -32,7 +32,7 @@ def study_figure(study: Study) -> go.Figure:
 
 
 def rule_figure(promises: Promises) -> go.Figure:
-    """Return what can be believed at worst by total ε, the acceptable risks, and the total that meets all of them."""
+    """Return worst-case inference by total ε, the acceptable risks, and the total that meets all of them."""
     total = promises.largest()
     epsilons = _grid(5 * float(total))
     beliefs = [belief_after(Fraction(epsilon), promises.people) for epsilon in epsilons]
@@ -44,9 +44,9 @@ def rule_figure(promises: Promises) -> go.Figure:
             "attribute inference": [belief.value for belief in beliefs],
         },
         requirements={
-            "naming": float(promises.naming),
-            "membership": float(promises.membership),
-            "value": float(promises.value),
+            "re-identification": float(promises.naming),
+            "membership inference": float(promises.membership),
+            "attribute inference": float(promises.value),
         },
         marks={"total": float(total)},
         title=f"Worst case for {promises.people:,} people",

@@ -1,6 +1,6 @@
 """The explorer's built-in distributions: made-up samples, and one that is public, whose raw counts may be shown.
 
-Each has a declared range that does not come from the sample. The made-up taxi columns imitate New York's trips: most are
+Each has a declared range that does not come from the sample. The synthetic taxi columns imitate New York's trips: most are
 short, flat fares to the airport stand out, and tips come in round percentages. The real ones are 6,433 trips of March 2019,
 open data of New York's Taxi & Limousine Commission as the seaborn project samples them: `real_trips.json` has their counts.
 """
@@ -20,7 +20,11 @@ SIZE = 2_000
 SIZES = (200, 500, 1_000, SIZE, 5_000, 10_000, 30_000, 100_000)
 """How many rows may be chosen: the first ones of the same rows."""
 SAMPLE_BUCKETS = 100
-MADE_UP, MADE_UP_TRIPS, REAL_TRIPS = "Textbook (made up)", "Taxi trips (made up)", "Taxi trips (New York, March 2019)"
+MADE_UP, MADE_UP_TRIPS, REAL_TRIPS = (
+    "Textbook (synthetic)",
+    "Taxi trips (synthetic)",
+    "Taxi trips (New York, March 2019)",
+)
 _SEED = 2013
 _REAL = Path(__file__).with_name("real_trips.json")
 

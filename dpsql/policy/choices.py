@@ -21,7 +21,7 @@ class Digits(StrEnum):
 
 
 class Reuse(StrEnum):
-    """The questions that are read off answers which the role has paid for, instead of measuring them."""
+    """The questions that are computed from answers which the role has paid for, instead of measuring them."""
 
     OFF = "off"
     """The same measurement alone."""
@@ -39,7 +39,7 @@ class Preview(StrEnum):
 
 
 class TrialMode(StrEnum):
-    """The statements that run on made-up people before they run on records."""
+    """The statements that run on synthetic data before they run on records."""
 
     ALWAYS = "always"
     """Each, whenever it is measured."""

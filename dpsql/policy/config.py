@@ -226,7 +226,7 @@ class Config:
     unverified: bool = False
     """Whether the engine may be of a version that nobody has tried."""
     trial: TrialMode = TrialMode.FORMS
-    """The statements that run on made-up people before they run on records."""
+    """The statements that run on synthetic data before they run on records."""
     play: bool = False
     """Whether this is the demo, whose budgets are for play and promise nothing to anybody."""
     notes: Sequence[str] = ()

@@ -186,7 +186,7 @@ class StandingMeasuring:
                 raise
             raise failure.how.error() from None
         if not self._kept(account, asked.key, claim, lineage, release):
-            _LOG.error("another server has begun to measure: what was measured here is told to nobody")
+            _LOG.error("another server has begun to measure: what was measured here is released to nobody")
             raise EngineNotReady
 
     def _kept(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:

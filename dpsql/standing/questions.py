@@ -145,7 +145,7 @@ def recognized(
     if not isinstance(measured, Sums):
         tables = [source.table for source in measured.relation.sources] if hasattr(measured, "relation") else []
         grows = any(table.grows is not None for table in tables)
-        return Ordinary("quantiles, extremes and keys that are found are measured anew") if grows else None
+        return Ordinary("quantiles, extremes and selected keys are measured anew") if grows else None
     if all(source.table.grows is None for source in measured.relation.sources):
         return None
     return _of_sums(plan, part, measured, kind, now)
@@ -161,7 +161,7 @@ def _of_sums(
     if owner is None or owner.through is not None or (bound.unit.source, bound.unit.name) != (0, owner.column):
         return Ordinary("its rows are not the table's, one by one")
     if measured.distinct is not CountOf.ROWS or measured.delta or measured.end is not None or part.read:
-        return Ordinary("distinct counts, and keys that are found, are measured anew")
+        return Ordinary("distinct counts and selected keys are measured anew")
     if owner.up_to is not None or bound.up_to is not None:
         return Ordinary(
             f"max_rows of table {table.name} is chosen for each statement; a standing question needs a number"

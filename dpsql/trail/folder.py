@@ -175,7 +175,7 @@ class TrailFolder:
     def _from_the_files(self, files: Sequence[Path]) -> Head:
         if not files:
             return Head(BEGINNING.number, BEGINNING.hash)
-        _LOG.warning("the audit trail's head is gone: its last file tells where it ends")
+        _LOG.warning("the audit trail's head is gone: its last file says where it ends")
         last = Head(BEGINNING.number, BEGINNING.hash, files[-1].name)
         for line in files[-1].read_bytes().splitlines(keepends=True):
             last_line = read_line(line.removesuffix(b"\n"))

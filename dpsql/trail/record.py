@@ -73,7 +73,7 @@ class AuditRecord:
     releases: tuple[str, ...] = ()
     """The keys of the releases that it was answered from, or has paid for."""
     trial: str | None = None
-    """The verdict of the trial on made-up people on its measurements."""
+    """The verdict of the trial on synthetic people on its measurements."""
     about: str | None = None
     """The version, data set and policy of a start; how many more lines there were."""
 

@@ -1,4 +1,4 @@
-"""The results of a measurement in made-up databases, and the mistakes that they show: some of them are asked at once."""
+"""The results of a measurement in synthetic databases, and the mistakes that they show: some of them are asked at once."""
 
 import time
 from collections import deque
@@ -60,7 +60,7 @@ class TimeLimit:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of asking for a measurement in made-up databases."""
+    """What came of asking for a measurement in synthetic databases."""
 
     place: TrialPlace
     wrong: str | None

@@ -19,7 +19,7 @@ class Tried:
     new: int = 0
     """How many of them were tried now."""
     databases: int = 0
-    """In how many made-up databases."""
+    """In how many synthetic databases."""
     seconds: float = 0.0
     proved: int = 0
     """Of how many measurements the price was proved by a second reading, where it was looked for."""
@@ -66,7 +66,7 @@ class BegunTrial:
         self._seconds += time.monotonic() - since
 
     def rows_of(self, part: PricedMeasurement) -> Sequence[EngineRow]:
-        """Return what the engine makes of made-up people for a measurement of this form, perhaps with other constants."""
+        """Return what the engine makes of synthetic people for a measurement of this form, perhaps with other constants."""
         return self._trial.rows(self._form(part))
 
     @property

@@ -1,4 +1,4 @@
-"""Made-up databases in a DuckDB of their own, in memory, with the settings of the one that reads records.
+"""Synthetic databases in a DuckDB of their own, in memory, with the settings of the one that reads records.
 
 Each place is an attached database with the tables, and with what the engine keeps beside them: made by the very code that
 makes it of records.
@@ -70,7 +70,7 @@ class DuckDbGround:
             self._plain.execute("PRAGMA disable_optimizer")
             closed_off(self._connection, [])
         except duckdb.Error as error:
-            raise GroundFailed(f"the made-up databases can't be made: {error}") from None
+            raise GroundFailed(f"the synthetic databases can't be made: {error}") from None
 
     @property
     def alive(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where statements are tried: made-up databases side by side in one engine, each with and without some units.
+"""Where statements are tried: synthetic databases side by side in one engine, each with and without some units.
 
 A statement is the very text that the records' engine would be asked, but for the names of tables.
 """
@@ -48,7 +48,7 @@ class Optimized(Enum):
 
 
 class Ground(Protocol):
-    """Made-up databases in an engine of the records' kind."""
+    """Synthetic databases in an engine of the records' kind."""
 
     at_once: ClassVar[int]
     """How many statements it is asked at once."""
@@ -76,7 +76,7 @@ class Ground(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrialPlace:
-    """One made-up database in full, or without somebody's rows."""
+    """One synthetic database in full, or without somebody's rows."""
 
     name: str
     world: int

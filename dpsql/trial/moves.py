@@ -23,7 +23,7 @@ Numbers = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredNumbers:
-    """The exact numbers that a measurement found in a made-up database."""
+    """The exact numbers that a measurement found in a synthetic database."""
 
     numbers: Sequence[Numbers]
     """By group, in the order in which groups are declared, or were found."""
@@ -178,7 +178,7 @@ def _norm(measurement: Measured, moved: Numbers) -> int:
 
 
 def difference(measurement: Measured, whole: MeasuredNumbers, other: MeasuredNumbers, *, neighbour: bool) -> str | None:
-    """Return what tells two made-up databases apart that should not, None if nothing does.
+    """Return what tells two synthetic databases apart that should not, None if nothing does.
 
     A `neighbour` lacks one unit; otherwise they have the same rows of units, in another order.
     """
@@ -192,8 +192,8 @@ def difference(measurement: Measured, whole: MeasuredNumbers, other: MeasuredNum
         return None
     mine, theirs = whole.by_key, other.by_key
     if [key for key in theirs if key in mine] != [key for key in mine if key in theirs]:
-        return "a unit changes the order of groups that are found"
+        return "a unit changes the order of selected groups"
     selects = isinstance(measurement, Sums) and bool(measurement.delta)
     if selects and len(mine.keys() - theirs.keys()) > measurement.bound.rows:
-        return f"a unit is in more groups that are found than {measurement.bound.rows:,}"
+        return f"a unit is in more selected groups than {measurement.bound.rows:,}"
     return None

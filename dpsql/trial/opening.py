@@ -1,4 +1,4 @@
-"""From what is served to the trial of its statements: on made-up databases in an engine of the records' kind."""
+"""From what is served to the trial of its statements: on synthetic databases in an engine of the records' kind."""
 
 import hashlib
 from collections.abc import Callable

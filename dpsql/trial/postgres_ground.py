@@ -1,4 +1,4 @@
-"""Made-up databases as schemas, in the PostgreSQL that dpsql runs itself: never in the one with records."""
+"""Synthetic databases as schemas, in the PostgreSQL that dpsql runs itself: never in the one with records."""
 
 import re
 import weakref
@@ -68,7 +68,7 @@ class PostgresGround:
                     connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))
                 self._make(connection, self.names.prefix)
         except psycopg.Error as error:
-            raise GroundFailed(f"the made-up databases can't be made: {error}") from None
+            raise GroundFailed(f"the synthetic databases can't be made: {error}") from None
         asked = f"{dsn(_DATABASE)} options='{_MODEST}'"
         self._pool = Pool(asked, most=_CONNECTIONS)
         self._plain = Pool(asked, most=_CONNECTIONS, allowed=PLAIN_SWITCHES)
@@ -77,7 +77,7 @@ class PostgresGround:
 
     @property
     def alive(self) -> bool:
-        """Return whether the made-up databases are still there."""
+        """Return whether the synthetic databases are still there."""
         try:
             with self._pool.lent(wait=PATIENCE, fresh=True) as connection:
                 place = f"{self.names.prefix}w0"

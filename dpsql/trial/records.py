@@ -1,4 +1,4 @@
-"""Made-up databases of a policy: units with no rows and with more than twice as many as count, rows of nobody, and dirt.
+"""Synthetic databases of a policy: units with no rows and with more than twice as many as count, rows of nobody, and dirt.
 
 Nothing of them comes from records: they follow from the policy, from the rows of its public tables, and from which columns
 the engine keeps unique.
@@ -52,7 +52,7 @@ REMOVED = (0, 1, 2)
 
 @dataclass(frozen=True, slots=True)
 class MadeUpRecords:
-    """One made-up database."""
+    """One synthetic database."""
 
     kind: str
     """The unit kind for whose individuals its rows are made."""
@@ -99,7 +99,7 @@ class _Maker:
             return
         for target in (*(r.table for r in _references(table)), *table.references):
             self._make(self.policy.tables[target], (*above, table.name))
-        self.made[table.name] = self._filled(table, Random(f"{self.kind} {self.world} {table.name}"))  # noqa: S311  (made-up records)
+        self.made[table.name] = self._filled(table, Random(f"{self.kind} {self.world} {table.name}"))  # noqa: S311  (synthetic records)
 
     def _filled(self, table: Table, draw: Random) -> MadeUpTable:
         numbers = {kind: list(self._numbered(table, kind, draw)) for kind in table.units}

@@ -1,4 +1,4 @@
-"""Made-up databases as temporary views of a session of their own with the Spark server, over rows that the session brings."""
+"""Synthetic databases as temporary views of their own session with the Spark server, over rows that the session brings."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ class SparkGround:
                 self._connection = connect()
                 self._make(places)
         except (client().error, SparkUnsettledError, ValueError) as error:
-            raise GroundFailed(f"the made-up databases can't be made: {safe_cause(error)}") from None
+            raise GroundFailed(f"the synthetic databases can't be made: {safe_cause(error)}") from None
 
     @property
     def alive(self) -> bool:

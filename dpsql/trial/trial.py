@@ -1,4 +1,4 @@
-"""The trial of a statement: its very text runs on made-up people before it runs on records for the first time.
+"""The trial of a statement: its very text runs on synthetic people before it runs on records for the first time.
 
 The trial checks a claim. Without any one unit the measured numbers move no further than the noise is made for, in its
 norm. No order of rows and no row of nobody moves them at all. Groups that the engine finds keep their order, and a unit
@@ -74,7 +74,7 @@ def failed_trial(number: str, hint: str | None = None) -> TrialFailed:
     """Return what a client is told of a trial that failed; the operator's log says more under its number."""
     log = f"Tell the operator of dpsql: its log shows why under trial {number}. Write the statement in another way."
     return TrialFailed(
-        f"the trial of this statement on made-up people failed (trial {number}); no record was read, nothing was charged",
+        f"the trial of this statement on synthetic data failed (trial {number}); no record was read, nothing was charged",
         hint=hint or log,
     )
 
@@ -109,7 +109,7 @@ class StatementTrial:
         return self._mode is not TrialMode.ALWAYS and key in self._tried
 
     def rows(self, key: str) -> Sequence[EngineRow]:
-        """Return the engine's rows of a form, over made-up people; the constants may have been others."""
+        """Return the engine's rows of a form, over synthetic people; the constants may have been others."""
         return self._tried.rows(key)
 
     def was_proved(self, key: str) -> bool:
@@ -194,7 +194,7 @@ class StatementTrial:
         return all(is_proved(measurement, sql, self._subject.language, tables) for measurement, sql in texts)
 
     def _ready(self) -> Ground:
-        """Return the made-up databases, which the first statement of a new form waits for."""
+        """Return the synthetic databases, which the first statement of a new form waits for."""
         with self._making:
             if self._ground is None:
                 try:
@@ -258,7 +258,7 @@ class StatementTrial:
         }
         shown = {} if outcome.late else {name: own[:_SHOWN] for name, own in rows.items()}
         _LOG.error(
-            "trial %s: %s, in %s; made-up rows: %s; statement: %s", number, outcome.wrong, place.name, shown, sql
+            "trial %s: %s, in %s; synthetic rows: %s; statement: %s", number, outcome.wrong, place.name, shown, sql
         )
         return number
 

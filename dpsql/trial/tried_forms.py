@@ -1,4 +1,4 @@
-"""The forms of statements that have passed their trial, with the sums that the engine made of made-up people.
+"""The forms of statements that have passed their trial, with the sums that the engine made of synthetic people.
 
 A file keeps a line each: a hash of the form, the engine's edition, the policy and dpsql's version, and behind it the rows. It
 holds nothing of records. Where the file can't be read or written, statements are tried again.
@@ -46,7 +46,7 @@ class TriedForms:
             return form in self._passed
 
     def rows(self, form: str) -> Sequence[EngineRow]:
-        """Return what the engine has made of made-up people; nothing where that is not kept."""
+        """Return what the engine has made of synthetic people; nothing where that is not kept."""
         with self._lock:
             written = self._passed.get(form, b"")
         try:
@@ -55,7 +55,7 @@ class TriedForms:
             return ()
 
     def add(self, form: str, rows: Sequence[EngineRow] = ()) -> None:
-        """Keep a form that has passed, with what the engine made of made-up people."""
+        """Keep a form that has passed, with what the engine made of synthetic people."""
         written = (
             base64.b64encode(zlib.compress(json.dumps([[*row] for row in rows], default=str).encode())) if rows else b""
         )

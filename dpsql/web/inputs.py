@@ -8,6 +8,8 @@ from dpsql.epsilon.refusal import BadInput
 
 _LONGEST = 24
 _MOST_VALUES = 200
+_LABELS = {"naming": "re-identification", "membership": "membership inference", "value": "attribute inference"}
+"""What fields are called on the page, where that is not their name."""
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 1000), Fraction(999, 1000)
 
 
@@ -74,4 +76,4 @@ def _read(text: str) -> Fraction | None:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ").replace("-", " ")
+    return _LABELS.get(name) or name.replace("_", " ").replace("-", " ")

@@ -24,7 +24,7 @@ def story_file() -> str:
         "script": Markup(_joined()),  # noqa: S704  files of ours
         "story": story_data(),
     }
-    return template_of("explore.html").render(inside=inside, visitor=None, dataset="made-up data", story=story_page())
+    return template_of("explore.html").render(inside=inside, visitor=None, dataset="synthetic data", story=story_page())
 
 
 def _joined() -> str:

@@ -31,7 +31,7 @@ def site() -> Iterator[Site]:
 
 @pytest.mark.parametrize("condition", _CONDITIONS.values(), ids=_CONDITIONS)
 def test_many_ranges_are_answered_soon(site: Site, condition: str) -> None:
-    """It is tried on made-up people, and asked of the records."""
+    """It is tried on synthetic people, and asked of the records."""
     assert site.process is not None
     before = seconds_worked(site.process.pid)
     with psycopg.connect(site.dsn, autocommit=True) as session:

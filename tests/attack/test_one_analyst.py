@@ -14,7 +14,7 @@ _CONNECTIONS = 12
 _LONGEST = 3.0
 """Seconds, ten times what `python -m benchmarks.availability` asks for: other tests run beside."""
 _MOST = 260
-"""MiB; of it some sixty that a trial takes for the numbers of a hundred thousand groups in two made-up databases."""
+"""MiB; of it some sixty that a trial takes for the numbers of a hundred thousand groups in two synthetic databases."""
 
 
 @pytest.mark.parametrize("attack", [*ATTACKS, *RAW])

@@ -19,7 +19,7 @@ ASKED = "SELECT payment_type, count(*) FROM trips GROUP BY 1"
 
 @dataclass(slots=True)
 class Wrong:
-    """A gateway that makes `made_up` of made-up people, and would then be paid."""
+    """A gateway that makes `made_up` of synthetic people, and would then be paid."""
 
     made_up: str = ""
     paid: list[str] = field(default_factory=list)

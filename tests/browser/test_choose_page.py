@@ -101,7 +101,7 @@ def test_the_copied_lines_have_the_data_sets_own_budget(visit: Visit) -> None:
     ("field", "typed", "form", "message"),
     [
         ("membership", "0.01 %", "promises", "membership must be from 0.1 to 99.9 %: 33 %, 0.33 or 1/3"),
-        ("naming", "many", "promises", "naming must be"),
+        ("naming", "many", "promises", "re-identification must be"),
         ("people", "", "promises", "people must be a number"),
         ("rows", "0", "quality", "rows must be a number from 1"),
         ("role", "x y", "writing", "role must be a name"),

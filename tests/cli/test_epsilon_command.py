@@ -157,10 +157,10 @@ def test_advice_prints_budgets_errors_and_risks() -> None:
         "only noise",
         "mostly NULL",
         "46 at 0.0236, 5.8 %",
-        "What can be believed",
+        "Worst-case inference",
         "attribute inference",
         "90 %",
-        "Limited by: membership and value; naming alone would allow 4.251.",
+        "Limited by: membership inference and attribute inference; re-identification alone would allow 4.251.",
     ):
         assert text in shown
 
@@ -268,4 +268,5 @@ def test_the_rule_is_written_for_a_spreadsheet() -> None:
     """By another name than elsewhere: `--csv` is the file with the values."""
     lines = run("risk", "--risk", "1/3", "--people", "100", "--as-csv").strip().splitlines()
     assert lines[0].startswith("limited by,ε,")
-    assert [line.split(",")[0] for line in lines[1:]] == ["naming", "membership", "value", "all three"]
+    risks = ["re-identification", "membership inference", "attribute inference"]
+    assert [line.split(",")[0] for line in lines[1:]] == [*risks, "all three"]

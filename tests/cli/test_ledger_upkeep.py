@@ -152,7 +152,7 @@ def test_an_older_copy_is_put_back_only_if_its_loss_is_accepted(config: Path, tm
     assert "it lacks the last 1 charges" in _run(config, "verify", str(copy)).stdout
     before = place.read_bytes()
     refused = _run(config, "restore", str(copy))
-    assert (refused.exit_code, "lacks the last 1 charges: what was told since" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "lacks the last 1 charges: what was released since" in refused.stderr) == (1, True)
     assert place.read_bytes() == before
     assert _run(config, "restore", str(copy), "--accept-loss").exit_code == 0
     with open_ledger(load(config, {})) as ledger:

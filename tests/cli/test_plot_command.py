@@ -136,7 +136,7 @@ def test_what_lies_outside_the_buckets_does_not_shift_them(
     (*_, curve), caption = run(server, tmp_path / "density.html", BUCKETS, "--chart", "density")
     highest = max(zip(curve["y"], curve["x"], strict=True))[1]
     assert 50 < highest < 60
-    assert "Smoothed by a kernel of 2 % of the range" in caption
+    assert "Smoothed by a Gaussian kernel, bandwidth 2 % of the range" in caption
 
 
 def test_error_bars_of_counts_end_at_0(server: psycopg.Connection[tuple[object, ...]], tmp_path: Path) -> None:
@@ -273,5 +273,5 @@ def test_error_bars_come_by_themselves(home: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert '"error_y"' in text
     assert f"{asked}</figcaption>" in text
-    assert "error bars hold about 95 %" in text.lower()
+    assert "error bars are 95 % confidence intervals" in text.lower()
     assert text.count("COUNT(*) of rides") == 2  # the title of the window, and the heading

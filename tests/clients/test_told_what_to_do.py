@@ -42,7 +42,7 @@ REFUSED = [
         "0A000",
         "EXISTS is supported over private rows as",
     ),
-    ("SELECT sum(passenger_id) FROM trips", "55000", "says whose a row is"),
+    ("SELECT sum(passenger_id) FROM trips", "55000", "identifies individuals"),
 ]
 
 

@@ -32,7 +32,7 @@ _EPSILON = {"budget": "2.2"}
 _GOES_ON_FROM = {ROOT / "docs" / "tour.md": ROOT / "README.md"}
 """What somebody has typed who comes to a page."""
 _SAID = "-- said --"
-_UNSEEN = re.compile(r"NOTICE: +(there are too few units |dpsql\.margin\(.*\) takes for granted)")
+_UNSEEN = re.compile(r"NOTICE: +(there are too few units |dpsql\.margin\(.*\) assumes )")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 _TRIAL = re.compile(r"(?<= Trial: passed on ).*")
 _FORESEEN = re.compile(r"(?<=: ±)[\d.,]+|(?<=, about )[\d.]+(?= % of )|(?<= if C is )[\d,]+")

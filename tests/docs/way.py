@@ -124,7 +124,7 @@ def _priced(sums: Sums) -> str:
     moves, scale = f"{sums.sensitivity:,}", f"{sums.scale:,}"
     return (
         f"each row becomes {numbers}: one counts it, one is the clamped tip\n"
-        f"{bound.unit.name} says whose a row is; {bound.rows} rows of each passenger count, of weight {bound.weight:,}\n"
+        f"{bound.unit.name} identifies the unit; {bound.rows} rows of each passenger count, of weight {bound.weight:,}\n"
         f"no passenger moves the sums further than {moves}; for ε = {sums.epsilon} the noise has the scale {scale}"
     )
 

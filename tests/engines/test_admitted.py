@@ -56,14 +56,16 @@ def test_what_is_installed_with_dpsql_is_admitted() -> None:
 )
 def test_another_version_is_refused(engine: str, version: str, caplog: pytest.LogCaptureFixture) -> None:
     """The message names it, those that are admitted, and the setting; with that it passes, and the log warns."""
-    with pytest.raises(ConfigError, match=re.escape(f"engine: {engine} {version} is not admitted")) as refused:
+    with pytest.raises(
+        ConfigError, match=re.escape(f"engine: {engine} {version} is not among the tested versions")
+    ) as refused:
         see_that_it_is_admitted((engine, version), unverified=False)
     for admission in ADMITTED:
         assert admission.engine != engine or admission.version in str(refused.value.hint)
     assert "unverified: true" in str(refused.value.hint)
     assert not caplog.records
     see_that_it_is_admitted((engine, version), unverified=True)
-    assert f"engine.unverified is set: {engine} {version} is not admitted" in caplog.text
+    assert f"engine.unverified is set: {engine} {version} is not among the tested versions" in caplog.text
 
 
 def test_an_admitted_version_needs_no_setting(caplog: pytest.LogCaptureFixture) -> None:
@@ -72,7 +74,7 @@ def test_an_admitted_version_needs_no_setting(caplog: pytest.LogCaptureFixture) 
         see_that_it_is_admitted(product, unverified=False)
     assert not caplog.records
     see_that_it_is_admitted(("DuckDB", "2.0.1"), unverified=True)
-    assert "is admitted, and needs no such setting" in caplog.text
+    assert "is a tested version, and needs no such setting" in caplog.text
 
 
 def test_check_refuses_what_is_not_admitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,8 +84,8 @@ def test_check_refuses_what_is_not_admitted(tmp_path: Path, monkeypatch: pytest.
         connection.execute(TABLES)
     monkeypatch.setattr(admitted, "ADMITTED", OTHERS)
     done = CliRunner().invoke(app, ["check", "--config", str(path)])
-    assert (done.exit_code, f"DuckDB {duckdb.__version__} is not admitted" in done.stderr) == (1, True)
-    assert "Admitted: DuckDB 1.0.0." in done.stderr
+    assert (done.exit_code, f"DuckDB {duckdb.__version__} is not among the tested versions" in done.stderr) == (1, True)
+    assert "Tested: DuckDB 1.0.0." in done.stderr
     path.write_text(path.read_text().replace("database: taxi.duckdb", "database: taxi.duckdb, unverified: true"))
     assert CliRunner().invoke(app, ["check", "--config", str(path)]).exit_code == 0
 
@@ -96,7 +98,7 @@ def test_a_copy_is_in_an_admitted_duckdb(tmp_path: Path, monkeypatch: pytest.Mon
     for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr(admitted, "ADMITTED", OTHERS)
-            with pytest.raises(ConfigError, match="is not admitted"):
+            with pytest.raises(ConfigError, match="is not among the tested versions"):
                 open_engine(config)
             open_engine(replace(config, unverified=True)).close()
 

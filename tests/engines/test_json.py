@@ -50,7 +50,7 @@ def _expressions(policy: Policy, emitter: Emitter) -> list[str]:
 
 def _mutants(number: int) -> list[str]:
     """Return texts that were JSON before some of their characters were changed."""
-    draw = random.Random(5)  # noqa: S311  (made-up records)
+    draw = random.Random(5)  # noqa: S311  (synthetic records)
     right = [str(row["props"]) for row in events(200) if row["props"] is not None] + [*ODD[:20]]
     made: list[str] = []
     for _ in range(number):

@@ -47,7 +47,7 @@ def test_what_fails_its_trial_costs_nothing(config: Path, directory: Path) -> No
         log.seek(0)
         said = log.read()
     assert f"trial {number}: a unit moves the measured numbers by" in said
-    assert "made-up rows: {'trips': [(" in said
+    assert "synthetic rows: {'trips': [(" in said
 
 
 def test_what_has_passed_is_not_tried_again(config: Path) -> None:

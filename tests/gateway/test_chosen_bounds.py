@@ -213,7 +213,7 @@ def test_what_is_asked_of_keys_that_are_found_out_has_a_chosen_bound(
 def test_a_margin_of_keys_that_are_found_out_is_of_one_of_them(
     policy: Policy, auto: Policy, new_client: NewClient
 ) -> None:
-    """What the chosen number takes off is spread over the groups that were found, as over declared ones.
+    """What the chosen number takes off is spread over the selected groups, as over declared ones.
 
     Once in some fifty epochs noise looks like units with many rows, and the number is chosen too large: so there are three.
     """

@@ -253,10 +253,10 @@ def test_an_explanation_says_what_is_left_out_and_what_is_measured_for_it(rides:
         return "\n".join(str(row[0]) for row in client.ask(sql, settings).rows)
 
     assert "Left out: groups whose count is at most" in lines("count(*)", HIDE)
-    assert "measured along" not in lines("count(*)", HIDE)
+    assert "measured with it" not in lines("count(*)", HIDE)
     assert "Left out" in lines("avg(fare)", AUTO, " ORDER BY 2 LIMIT 5")
-    assert "measured along" not in lines("avg(fare)", AUTO, " ORDER BY 2 LIMIT 5")
-    assert "COUNT(*) is measured along" in lines("sum(fare)", HIDE)
+    assert "measured with it" not in lines("avg(fare)", AUTO, " ORDER BY 2 LIMIT 5")
+    assert "COUNT(*) is measured with it" in lines("sum(fare)", HIDE)
     assert "Left out" not in lines("sum(fare)", SHOW)
 
 

@@ -278,9 +278,9 @@ def test_errors_are_told_for_the_bound_that_a_profile_foresees(
         lines = (str(line).strip() for (line,) in client.ask(f"EXPLAIN SELECT count(*) FROM rides {rest}").rows)
         return next(line for line in lines if line.startswith("Output"))
 
-    (seen,) = re.findall(r"if C is (\d+), as the profile tells$", output(""))
+    (seen,) = re.findall(r"if C is (\d+), by the profile$", output(""))
     assert 128 <= int(seen) <= 256  # the most that riders have are 90
-    assert output("WHERE fare > 5").endswith(f"for C from 2 to {seen}: that of all rows at most, as the profile tells")
+    assert output("WHERE fare > 5").endswith(f"for C from 2 to {seen}: that of all rows at most, by the profile")
 
 
 def test_no_role_is_told_what_another_knows(rides: Memory, auto: Policy, new_client: NewClient) -> None:

@@ -22,7 +22,7 @@ def test_what_is_computed_of_units_is_null(tail: str, rides: Memory, new_client:
     assert question is not None
     reply = replied(client.gateway, client.request(question))
     (notice,) = (text for text in reply.notices if "NULL" in text)
-    assert notice.startswith("what is computed of rider is NULL: it says whose a row is")
+    assert notice.startswith("what is computed of rider is NULL: it identifies individuals")
     rows = client.connection.execute(reply.text.encode()).fetchall()
     assert rows
     for row in rows:
@@ -42,7 +42,7 @@ def test_a_profile_of_keys_that_are_found_has_it_too(rides: Memory, new_client: 
 @pytest.mark.parametrize("asked", ["min(rider)", "avg(rider), max(rider)", "count(*), avg(rider + 1)"])
 def test_what_has_nothing_else_in_it_is_refused(asked: str, rides: Memory, new_client: NewClient) -> None:
     """NULL alone would be no answer, and in an expression it would be a mistake."""
-    with pytest.raises(MissingBounds, match="says whose a row is"):
+    with pytest.raises(MissingBounds, match="identifies individuals"):
         new_client(rides).ask(f"SELECT {asked} FROM rides")
 
 

@@ -1,4 +1,4 @@
-"""Made-up visits of web pages, the same each time: what ClickBench's statements look for is among them."""
+"""Synthetic visits of web pages, the same each time: what ClickBench's statements look for is among them."""
 
 import datetime as dt
 import random
@@ -32,7 +32,7 @@ class _Visitor:
 
 def hits(seed: int = 1) -> list[Row]:
     """Return the hits of all visitors: a few have many, most have few."""
-    draw = random.Random(seed)  # noqa: S311  (made-up records)
+    draw = random.Random(seed)  # noqa: S311  (synthetic records)
     visitors = [_visitor(draw) for _ in range(VISITORS)]
     rows = [row for visitor in visitors for row in _of(visitor, draw)]
     draw.shuffle(rows)

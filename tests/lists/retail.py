@@ -1,4 +1,4 @@
-"""Made-up customers and sales of TPC-DS, the same each time; whoever buys returns, and only what was bought.
+"""Synthetic customers and sales of TPC-DS, the same each time; whoever buys returns, and only what was bought.
 
 Everything happens three times over, with numbers of their own: how many there are of what there is one of would be noise.
 """
@@ -54,7 +54,7 @@ class _Line:
 
 def retail(seed: int = 22) -> Mapping[str, Sequence[Row]]:
     """Return the rows of all tables."""
-    draw = random.Random(seed)  # noqa: S311  (made-up records)
+    draw = random.Random(seed)  # noqa: S311  (synthetic records)
     public = dimensions(draw)
     people, homes = len(public["customer_demographics"]), len(public["household_demographics"])
     liked = [
@@ -100,7 +100,7 @@ def _thrice(lines: Mapping[str, Sequence[_Line]]) -> Mapping[str, Sequence[_Line
 
 def _drawn(what: str, line: _Line, *, whole: bool = False) -> random.Random:
     """Return what draws the rest of a line, or of the ticket that it belongs to: for its twins the same."""
-    return random.Random(f"{what} {line.order % _TWINS[1]} {0 if whole else line.item}")  # noqa: S311  (made-up records)
+    return random.Random(f"{what} {line.order % _TWINS[1]} {0 if whole else line.item}")  # noqa: S311  (synthetic records)
 
 
 def _ticket(number: int, buyers: Sequence[_Buyer], draw: random.Random) -> Iterator[_Line]:

@@ -1,4 +1,4 @@
-"""Made-up riders, their visits, trips, ratings and wallets, the same each time, as semantic layers model them."""
+"""Synthetic riders, their visits, trips, ratings and wallets, the same each time, as semantic layers model them."""
 
 import datetime as dt
 import random
@@ -39,7 +39,7 @@ class _Rider:
 
 def rides(seed: int = 7) -> Mapping[str, Sequence[Row]]:
     """Return the rows of all tables."""
-    draw = random.Random(seed)  # noqa: S311  (made-up records)
+    draw = random.Random(seed)  # noqa: S311  (synthetic records)
     riders = [
         _Rider(
             n, dt.date(2018, 1, 1) + dt.timedelta(draw.randrange(500)), draw.choice(("basic", "plus", "family", None))

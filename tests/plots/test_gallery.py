@@ -1,4 +1,4 @@
-"""The gallery on the made-up registry, with noise from the product's sampler."""
+"""The gallery on the synthetic registry, with noise from the product's sampler."""
 
 import random
 from dataclasses import fields
@@ -93,7 +93,7 @@ def test_script_writes_one_page(tmp_path: Path) -> None:
 def test_every_picture_names_data_statistic_epsilon_and_role(pictures: tuple[Picture, ...]) -> None:
     """Under it, with of what each error is a share; and each has a title."""
     for picture in pictures:
-        for part in ("Data: made-up registry of 920 reports", "; statistic: ", "ε = ", "; role: ", " % of the "):
+        for part in ("Data: synthetic registry of 920 reports", "; statistic: ", "ε = ", "; role: ", " % of the "):
             assert part in picture.caption
         assert picture.figure.layout.title.text
 

@@ -93,7 +93,11 @@ def test_what_is_referenced_changes_the_fingerprint(tmp_path: Path) -> None:
             "",
             'which reference no table together; write "references: {table: {of_bill: …, of_place: …}}"',
         ),
-        ("  place: {type: text}", "  place: {type: text, values: [a]}", '"place" has values, and so does not tell all'),
+        (
+            "  place: {type: text}",
+            "  place: {type: text, values: [a]}",
+            '"place" has values, and so does not identify each',
+        ),
         (
             "of_bill: {type: integer}",
             "of_bill: {type: integer, bounds: [1, 2]}",

@@ -36,7 +36,7 @@ from tests.support.shapes import SHAPES
 ENDS = (2**20, 7)
 """A ladder that nobody comes to the end of, and one whose last gap is no power of two."""
 _LARGE = 9
-"""What a unit may have in the made-up databases: rows at and between rungs, and beyond the end of the short ladder."""
+"""What a unit may have in the synthetic databases: rows at and between rungs, and beyond the end of the short ladder."""
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ class Bench:
 
 def _rows(table: str) -> Sequence[Row]:
     """Return units with as many rows as they may have and with many more, of every value that is like another."""
-    draw = random.Random(_SEED)  # noqa: S311  (made-up records)
+    draw = random.Random(_SEED)  # noqa: S311  (synthetic records)
     units = range(1, 7) if table == "members" else [1] * 2 + [2] * 9 + [3] * 9 + [4, 5, 6, 7]
     return [_row(table, unit, draw) for unit in units]
 

@@ -32,7 +32,7 @@ from tests.support.shapes import ATTAINED, FOUND, SHAPES
 
 def databases(table: Table, unit: str, most: int, seed: str) -> Iterator[Sequence[Row]]:
     """Yield databases of up to three units with none to twice as many rows as they may have, and of nobody's rows."""
-    draw = random.Random(seed)  # noqa: S311  (made-up records)
+    draw = random.Random(seed)  # noqa: S311  (synthetic records)
     for number in range(3):
         maker = Maker(draw.randrange(2**32), dirt=(0.0, 0.1, 0.5)[number], edges=(1.0, 0.5, 0.5)[number])
         sizes = {"1": most, "2": draw.choice([1, most + 1, 2 * most + 1]), "3": draw.randrange(most + 1)}

@@ -152,11 +152,11 @@ SELECT pickup_zone, every(NULL) FROM trips GROUP BY 1;
 SELECT mode() WITHIN GROUP (ORDER BY NULL::int) FROM trips;
 
 -- arithmetic with whose rows they are
---> refused 55000: says whose a row is, and is no number to compute with
+--> refused 55000: identifies individuals, and is no number to compute with
 SELECT count(rider + 5) FROM rides;
 
 -- the least of units and a number
---> refused 55000: says whose a row is, and is no number to compute with
+--> refused 55000: identifies individuals, and is no number to compute with
 SELECT count(DISTINCT least(rider, 5)) FROM rides;
 
 -- groups in a condition that there are rows

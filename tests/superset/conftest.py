@@ -1,4 +1,4 @@
-"""Apache Superset in an environment of its own, on a fresh database, beside a dpsql with a million made-up trips."""
+"""Apache Superset in an environment of its own, on a fresh database, beside a dpsql with a million synthetic trips."""
 
 import os
 import shutil

@@ -77,7 +77,7 @@ ODD = (
 
 def events(size: int = 1_500) -> list[Row]:
     """Return rows, most of them as declared."""
-    draw = random.Random(11)  # noqa: S311  (made-up records)
+    draw = random.Random(11)  # noqa: S311  (synthetic records)
     return [_event(n, draw) for n in range(size)]
 
 

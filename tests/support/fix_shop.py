@@ -148,7 +148,7 @@ def without(tables: Tables, unit: Owner) -> Tables:
 
 def made_up(seed: int, *, size: int = 4, most: int = 3) -> Tables:
     """Return small tables: some units with nothing, some with far more than they may have; NULL everywhere."""
-    draw = random.Random(seed)  # noqa: S311  (made-up records)
+    draw = random.Random(seed)  # noqa: S311  (synthetic records)
 
     def some(*values: object) -> object:
         return None if draw.random() < 0.15 else draw.choice(values)

@@ -63,7 +63,7 @@ DOORS: Sequence[Row] = [
 
 def visits() -> list[Row]:
     """Return rows, a few of them beside their bounds and domains, or nobody's."""
-    draw = random.Random(7)  # noqa: S311  (made-up records)
+    draw = random.Random(7)  # noqa: S311  (synthetic records)
     return [_visit(n, draw) for n in range(VISITS)]
 
 

@@ -1,4 +1,4 @@
-"""Made-up records as dirty as real ones, and what the analyst is to see of them: the clamped tables.
+"""Synthetic records as dirty as real ones, and what the analyst is to see of them: the clamped tables.
 
 `clamped` is written from the declared meaning alone (docs/sql.md) and shares no code with what it is compared to.
 """
@@ -94,7 +94,7 @@ class Maker:
 
     def __init__(self, seed: int, dirt: float = 0.02, edges: float = 0.0) -> None:
         """Draw from `seed`: dirty cells with probability `dirt`, of the others both bounds with `edges`."""
-        self._draw = random.Random(seed)  # noqa: S311  (made-up records)
+        self._draw = random.Random(seed)  # noqa: S311  (synthetic records)
         self._dirt, self._edges = dirt, edges
         self._known: dict[int, tuple[Interval, _Inside]] = {}
 

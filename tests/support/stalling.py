@@ -263,7 +263,7 @@ _STORED = "SELECT count(*) FROM trips"
 
 
 def prepare(dsn: str) -> None:
-    """Ask what is to be asked again, and have the made-up databases made, once."""
+    """Ask what is to be asked again, and have the synthetic databases made, once."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         for statement in (_STORED, _new()):
             connection.execute(statement.encode())

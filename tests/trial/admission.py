@@ -1,4 +1,4 @@
-"""Admission of an engine: each way in which it may run a statement finds the same integers in made-up databases."""
+"""Admission of an engine: each way in which it may run a statement finds the same integers in synthetic databases."""
 
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ class Divided(DuckDbGround):
 
 
 class Elsewhere(PostgresGround):
-    """An owner's PostgreSQL, in sessions with settings of their own, with a copy of the shadow's made-up databases."""
+    """An owner's PostgreSQL, in sessions with settings of their own, with a copy of the shadow's synthetic databases."""
 
     def __init__(
         self, world: World, subject: TrialSubject, dsn: Callable[[str], str], settings: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Where statements are tried: on made-up people, for the worlds that tests have."""
+"""Where statements are tried: on synthetic people, for the worlds that tests have."""
 
 import pytest
 

@@ -84,4 +84,4 @@ def test_a_trial_that_will_be_late_ends_early(
     with caplog.at_level(logging.ERROR, "dpsql.trial"), pytest.raises(TrialFailed):
         replace(court, trial=slow).tried(f"{COUNT} WHERE total > 5", "owner")
     assert asked <= 4
-    assert "made-up rows: {}" in caplog.text
+    assert "synthetic rows: {}" in caplog.text

@@ -1,4 +1,4 @@
-"""Made-up databases that are gone are made anew, and nobody is refused for it."""
+"""Synthetic databases that are gone are made anew, and nobody is refused for it."""
 
 import pytest
 

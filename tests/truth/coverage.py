@@ -24,7 +24,7 @@ _WANTED, _CHANCE = 0.935, 3
 _UNLIKELY = 0.8
 """What no cell is to be covered less than where nothing says so."""
 _BEGIN, _END = "<!-- table coverage -->\n\n", "\n<!-- end -->"
-_SAID = ("may exceed dpsql.margin", "takes for granted", "dpsql.margin does not cover")
+_SAID = ("may exceed dpsql.margin", " assumes that ", "dpsql.margin does not cover")
 """What is said of margins that may be too narrow."""
 
 

@@ -92,7 +92,7 @@ def _differs(place: object, last: Mark | None, ledger: str, lines: int, way: Way
 
 def _gone(place: object, how: str) -> ConfigError:
     return ConfigError(
-        f"ledger {place} {how}: what was told since would not be counted",
+        f"ledger {place} {how}: what was released since would not be counted",
         hint="Bring the newest copy back. If there is none, lower the budgets by what may be missing, and start once with: "
         "dpsql serve --new-ledger",
     )

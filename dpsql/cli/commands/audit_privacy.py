@@ -1,4 +1,4 @@
-"""`dpsql audit-privacy`: what answers give away about a made-up person, beside what is paid for them."""
+"""`dpsql audit-privacy`: what answers give away about a synthetic person, beside what is paid for them."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -33,7 +33,11 @@ def audit_privacy(
     epsilon: Annotated[
         float,
         typer.Option(
-            "--epsilon", "-e", min=0.001, max=5.0, help="What a question pays; much more takes ages to prove."
+            "--epsilon",
+            "-e",
+            min=0.001,
+            max=5.0,
+            help="The ε of a question; a much larger one takes very long to prove.",
         ),
     ] = 1.0,
     picture: Annotated[
@@ -43,11 +47,11 @@ def audit_privacy(
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
-    """Guess from whole answers whether a made-up person was there, and say which ε they prove, beside what was paid.
+    """Attack by membership inference on synthetic people, and say which ε it proves, beside the ε that was paid.
 
-    Servers of its own answer, over made-up people of the policy's shape, in an engine of the same kind (a DuckDB file, a
-    PostgreSQL of its own, or Sail for Spark); of the records only public tables are read. It ends with 1 where more was
-    given away than paid for; that happens by chance once in a million audits.
+    Servers of its own answer, over synthetic people of the policy's shape, in an engine of the same kind (a DuckDB file, a
+    PostgreSQL of its own, or Sail for Spark); of the records only public tables are read. It ends with 1 where the
+    privacy loss exceeds what was paid; that happens by chance once in a million audits.
     """
     form = Form.of(as_json, as_csv)
     if picture is not None:
@@ -79,7 +83,7 @@ def _see_that_it_holds(verdicts: Sequence[AuditedQuestion]) -> None:
     broken = "; ".join(f"{verdict.question} (a person with {verdict.person})" for verdict in verdicts if verdict.broken)
     if broken:
         raise ConfigError(
-            f"more was given away than paid for: {broken}",
+            f"the privacy loss exceeds what was paid: {broken}",
             hint="Stop serving, and report it with this output and the policy.",
         )
 
@@ -104,7 +108,15 @@ def _tell(verdict: AuditedQuestion) -> None:
 
 
 def _table(verdicts: list[AuditedQuestion]) -> Table:
-    table = Table("person", "question", "paid ε", "proved ε (95 %)", "guesses", "right", title="What answers give away")
+    table = Table(
+        "person",
+        "question",
+        "paid ε",
+        "proved ε (95 %)",
+        "guesses",
+        "right",
+        title="Privacy loss: paid, and proved by membership inference",
+    )
     for verdict in verdicts:
         share = verdict.guesses.right / verdict.guesses.number if verdict.guesses.number else 0.0
         cells = (f"{verdict.paid:.3g}", f"{verdict.proved:.3g}", f"{verdict.guesses.number:,}", f"{share:.1%}")

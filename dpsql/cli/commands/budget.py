@@ -122,7 +122,7 @@ def correct(
     reason: _Reason,
     role: Annotated[str | None, typer.Argument(help="Whose budget pays, and the data set's with it.")] = None,
     delta: _Delta = "0",
-    unit: Annotated[str | None, typer.Option("--unit", help="Without a role: the unit kind that was told of.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="Without a role: the unit kind whose budget pays.")] = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """Charge answers that were given without a charge: lost with a ledger, or published elsewhere."""

@@ -41,11 +41,11 @@ def demo(
         ),
     ] = 5439,
 ) -> None:
-    """Serve made-up taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted."""
+    """Serve synthetic taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted."""
     # The shadow may run as another user, who has to pass through; what is private lies one level deeper.
     with Scratch("dpsql-demo-", mode=0o711) as scratch:
         run = scratch.path
-        typer.echo("preparing a million made-up taxi trips …", err=True)
+        typer.echo("preparing a million synthetic taxi trips …", err=True)
         passwords = new_passwords()
         config = demo_config(run, passwords, port)
         asyncio.run(_serve(config, passwords))

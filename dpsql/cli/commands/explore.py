@@ -18,7 +18,7 @@ def explore(
     ] = None,
     show: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
 ) -> None:
-    """Show what ε does, in five steps: made-up and public rows in one HTML file, which asks no network for anything."""
+    """Show what ε does, in five steps: synthetic and public rows in one HTML file, which needs no network."""
     file = output or Path(tempfile.mkdtemp(prefix="dpsql-explore-")) / "explore.html"
     file.write_text(story_file(), encoding="utf-8")
     typer.echo(f"{file}: open it in a browser; it needs no server")

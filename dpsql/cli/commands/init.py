@@ -26,8 +26,8 @@ _MOST_CANDIDATES, _MOST_NAMED = 5, 8
 """How many keys, and how many tables of a schema, are named."""
 _NEXT = "next: declare the privacy units, bounds and values in them, then run dpsql check"
 _COPY = (
-    "for config.yaml, if a copy of the records may lie here: engine: snapshot: true lets dpsql make one each epoch, of which "
-    "questions take a tenth of the plain query's time, and not some five times as long"
+    "for config.yaml, if a copy of the records may lie here: engine: snapshot: true copies them each epoch; questions then "
+    "run on the copy, many times faster"
 )
 
 _COPIED = (

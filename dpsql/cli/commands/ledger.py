@@ -62,7 +62,7 @@ def restore(
     config: ConfigFile = DEFAULT_CONFIG,
     *,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Though charges are missing: what was told then counts no more.")
+        bool, typer.Option("--accept-loss", help="Though charges are missing: what they paid for counts no more.")
     ] = False,
 ) -> None:
     """Put a copy in the ledger's place while nobody serves it; what was there is kept beside it."""
@@ -73,7 +73,7 @@ def restore(
     if missing != 0 and not accept_loss:
         what = "is not of the ledger that was here" if missing is None else f"lacks the last {missing:,} charges"
         raise ConfigError(
-            f"{copy} {what}: what was told since would not be counted",
+            f"{copy} {what}: what was released since would not be counted",
             hint="Is there a newer copy? If not, lower the budgets by what may be missing, and say --accept-loss.",
         )
     moved = put_back(copy, path, f".before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")

@@ -57,13 +57,13 @@ def plot(
     x: Annotated[str | None, typer.Option(help="The column of the x axis; of a box plot, the category.")] = None,
     y: Annotated[str | None, typer.Option(help="The column of the y axis.")] = None,
     margin: Annotated[str | None, typer.Option(help="The column with dpsql.margin(…).")] = None,
-    series: Annotated[str | None, typer.Option(help="The column that tells series apart.")] = None,
+    series: Annotated[str | None, typer.Option(help="The column that separates series.")] = None,
     bounds: Annotated[
         str | None,
-        typer.Option(help="The range that the buckets divide, as 0,60; read off width_bucket(…) unless given."),
+        typer.Option(help="The range that the buckets divide, as 0,60; taken from width_bucket(…) unless given."),
     ] = None,
     buckets: Annotated[
-        int | None, typer.Option(help="How many buckets width_bucket has; read off the statement unless given.")
+        int | None, typer.Option(help="How many buckets width_bucket has; taken from the statement unless given.")
     ] = None,
     title: Annotated[str, typer.Option(help="Above the picture; the question unless given.")] = "",
 ) -> None:

@@ -30,12 +30,14 @@ Typical = Annotated[
 Membership = Annotated[
     Fraction,
     typer.Option(
-        parser=read_probability, help='Largest acceptable answer to "is this person in the data?", from 50/50.'
+        parser=read_probability,
+        help='Largest acceptable success of membership inference, "is this person in the data?", from 50/50.',
     ),
 ]
 NumberOption = Annotated[
     Fraction,
     typer.Option(
-        parser=read_probability, help='Largest acceptable answer to "which of two values has this member?", from 50/50.'
+        parser=read_probability,
+        help='Largest acceptable success of attribute inference, "which of two values has this member?", from 50/50.',
     ),
 ]

@@ -69,7 +69,7 @@ def study_tables(result: Study, epsilons: Iterable[float]) -> tuple[RenderableTy
 
 
 def belief_table(title: str, first: str, beliefs: Iterable[tuple[object, Belief]]) -> Table:
-    """Return what can be believed after some ε."""
+    """Return what can be inferred after some ε."""
     headings = ("re-identification", "membership inference", "attribute inference")
     table = _table(title, first, "ε", *headings)
     for name, belief in beliefs:
@@ -82,9 +82,11 @@ def binding_line(promises: Promises) -> str:
     """Return which promises decide, and what the others would allow."""
     limits, binding = promises.limits(), promises.binding()
     others = [
-        f"{promise} alone would allow {decimal(limit)}" for promise, limit in limits.items() if promise not in binding
+        f"{promise.risk} alone would allow {decimal(limit)}"
+        for promise, limit in limits.items()
+        if promise not in binding
     ]
-    return "; ".join([f"Limited by: {' and '.join(binding)}", *others]) + "."
+    return "; ".join([f"Limited by: {' and '.join(promise.risk for promise in binding)}", *others]) + "."
 
 
 def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:
@@ -107,7 +109,7 @@ def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:
     levels = _table("Or fewer, better answers: per_query: {noise: …}", "questions, ε and error of each", *NoiseLevel)
     for output, entries in advice.affordable.items():
         levels.add_row(output.upper(), *map(_affordable, entries.values()))
-    blocks = [budget, errors, levels, belief_table("What can be believed at worst", "after", advice.beliefs)]
+    blocks = [budget, errors, levels, belief_table("Worst-case inference", "after", advice.beliefs)]
     if plan.periods > 1:
         counts = [(_stay_mark(plan, count), belief) for count, belief in plan.milestones()]
         blocks.append(belief_table(f"As the budget renews each {plan.period}", "periods", counts))

@@ -19,9 +19,7 @@ _OWNER = (
     "Data: everybody's values, as given; statistic: the largest posterior after one answer, by its ε. For the owner only: "
     "the picture must not be published."
 )
-_PUBLIC = (
-    "Data: none, only how many people there are; statistic: what can be believed at worst, by the total ε of a role."
-)
+_PUBLIC = "Data: none, only how many people there are; statistic: worst-case inference, by the total ε of a role."
 
 
 def need_plots() -> None:

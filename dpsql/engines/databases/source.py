@@ -77,7 +77,7 @@ class DatabaseSource:
         keys: dict[str, Sequence[tuple[str, ...]]] = {}
         inspector = reflection()(self._connection)
         for name in self._policy.tables:
-            with told(f'the catalogue does not tell of table "{name}"'):
+            with told(f'the catalogue does not list table "{name}"'):
                 found[name] = self._columns(inspector, name)
                 keys[name] = _keys(inspector, *self._places[name]) if found[name] else ()
         return found, keys

@@ -141,7 +141,7 @@ def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequenc
     if encoding not in _ENCODINGS:
         raise ConfigError(
             f"engine: the database's encoding is {encoding}, of which not every text can be read as UTF-8",
-            hint="An error would tell that there is such a text. Serve a database whose encoding is UTF8.",
+            hint="An error would reveal that there is such a text. Serve a database whose encoding is UTF8.",
         )
     if superuser or reaching or writable:
         can = (

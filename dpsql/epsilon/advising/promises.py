@@ -20,6 +20,17 @@ class Promise(StrEnum):
     """Somebody who is sure that they are in the data, and thought 50 to 50 which of two values theirs is, becomes no
     surer."""
 
+    @property
+    def risk(self) -> str:
+        """What it limits, in the field's words."""
+        match self:
+            case Promise.NAMING:
+                return "re-identification"
+            case Promise.MEMBERSHIP:
+                return "membership inference"
+            case Promise.VALUE:
+                return "attribute inference"
+
 
 @dataclass(frozen=True, slots=True)
 class Promises:

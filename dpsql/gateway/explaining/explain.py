@@ -181,7 +181,7 @@ def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:
 
 
 def _aim(aim: AimedPrice) -> Iterator[str]:
-    yield f"Target: a typical error of {100 * float(aim.error):g} %; a first look tells how much more ε it takes"
+    yield f"Target: a typical error of {100 * float(aim.error):g} %; a first look says how much more ε it takes"
     yield f"At most: ε = {show_down(aim.cap)}, and where that is not enough the answer errs by more"
 
 
@@ -236,14 +236,14 @@ def _left_out(plan: MeasurementPlan) -> Iterator[str]:
         yield f"     Left out: groups that {told}" if plan.groups.keys else f"     NULL where they {told}"
     least = within_noise(plan, len(plan.groups.grouped)) if plan.hides_empty else None
     if least is not None:
-        along = "; COUNT(*) is measured along for it" if plan.counted_along else ""
-        yield f"     Left out: groups whose count is at most {least:,.4g}, as the noise of empty ones may be{along}"
+        along = "; COUNT(*) is measured with it" if plan.counted_along else ""
+        yield f"     Left out: groups whose count is at most {least:,.4g}, as much as the noise of empty ones may be{along}"
 
 
 def _headline(part: PricedMeasurement) -> str:
     m = part.measurement
     tables = ", ".join(source.table.name for source in m.relation.sources)
-    selected = "the groups that were found" if part.finds_keys else "groups shown when their count passes a threshold"
+    selected = "the selected groups" if part.finds_keys else "groups shown when their count passes a threshold"
     groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else selected
     match m:
         case KeySearch():

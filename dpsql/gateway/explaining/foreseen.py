@@ -56,7 +56,5 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
         return ForeseenBound(least, most, f"{_LEAST} if units have a row or two each, {_MUCH} if some have a hundred")
     chosen = of_table.ladder.chosen(measured, groups, paid=paid)
     if reads_all(measured.relation, measured.where):
-        return ForeseenBound(chosen, None, "as the profile tells")
-    return ForeseenBound(
-        ChosenBound(min(_LEAST, chosen.rows), 0), chosen, "that of all rows at most, as the profile tells"
-    )
+        return ForeseenBound(chosen, None, "by the profile")
+    return ForeseenBound(ChosenBound(min(_LEAST, chosen.rows), 0), chosen, "that of all rows at most, by the profile")

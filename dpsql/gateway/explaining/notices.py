@@ -112,7 +112,7 @@ def _cut(draws: Draws) -> str | None:
         if draws.doubted_of_group <= _MUCH * width:
             return None
         return (
-            f"about {100 * (draws.missing or 0.0):.2g} % are cut off by {limit}, as its profile tells: "
+            f"about {100 * (draws.missing or 0.0):.2g} % are cut off by {limit}, as its profile estimates: "
             f"each ({bound.unit.name}) with more rows counts as that many; margins cover it; "
             "max_rows: auto chooses for each statement"
         )
@@ -120,8 +120,8 @@ def _cut(draws: Draws) -> str | None:
     if at_most is None or at_most * max(draws.counted, 0.0) <= _FAR_MORE * width:
         return None
     return (
-        f"up to {100 * at_most:.2g} % may be cut off by {limit}, for all that its profile tells; dpsql.margin does not "
-        "cover that, and a profile at a larger ε tells more"
+        f"up to {100 * at_most:.2g} % may be cut off by {limit}, as far as its profile says; dpsql.margin does not "
+        "cover that; a profile at a larger ε is more precise"
     )
 
 
@@ -150,7 +150,7 @@ def _beyond(scope: PricedScope, profile: Profile) -> Iterator[str]:
                 end = format_value(bounds.low if side == "below" else bounds.high, ref.column.type)
                 yield (
                     f"about {100 * share.value:.2g} % of the values of {ref.name} lie {side} {end} and count as that, as the "
-                    f"profile of {ref.table} tells: what is computed of them is of the clamped values"
+                    f"profile of {ref.table} estimates: what is computed of them is of the clamped values"
                 )
 
 
@@ -167,8 +167,8 @@ def _of_few(draws: Draws) -> str:
     """Return that nobody can say what a chosen C takes off: heavy units may be among so few without being seen."""
     unit = draws.best[0].bound.unit.name
     return (
-        f"there are too few units ({unit}) to choose their row limit well, the error may exceed dpsql.margin: "
-        "a larger ε tells more, and so does a profile"
+        f"there are too few units ({unit}) to choose the row limit well; the error may exceed dpsql.margin: "
+        "a larger ε helps, and so does a profile"
     )
 
 
@@ -190,7 +190,7 @@ def _taken_for_alike(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]
             if width is not None and cut > _MUCH * width and not rests_on_nothing(readout):
                 name = f"{readout.moment.name}({', '.join(map(describe, readout.moment.args))})"
                 yield (
-                    f"dpsql.margin({name}) takes for granted that the mean of the rows cut off by the row limit, about "
+                    f"dpsql.margin({name}) assumes that the mean of the rows cut off by the row limit, about "
                     f"{100 * (draw.missing or 0.0):.2g} % of all, differs by an eighth of the bounds' width at most"
                 )
 
@@ -213,7 +213,7 @@ def _weighed_apart(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]:
 
 def _uncomputed(column: str) -> str:
     return (
-        f"what is computed of {column} is NULL: it says whose a row is, and is no number to compute with; "
+        f"what is computed of {column} is NULL: it identifies individuals, and is no number to compute with; "
         f"count(DISTINCT {column}) says how many there are"
     )
 
@@ -245,7 +245,7 @@ def _unseen(part: PricedMeasurement) -> str:
     least = ceil(units_needed(measurement, rule))
     return (
         f"groups of fewer than about {least:,} units ({measurement.bound.unit.name}) are not shown, "
-        "nor in what is computed of the groups: they can't be told from those that nobody has"
+        "nor in what is computed of the groups: they are not distinguishable from groups that nobody has"
     )
 
 

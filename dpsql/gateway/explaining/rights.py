@@ -15,4 +15,4 @@ def rights(role: Role, priced: PricedPlan) -> Iterator[str]:
     for name in sorted({table.name for relation in relations for table in tables_below(relation)}):
         if name in role.where:
             text = " ".join(role.where[name].text.split())
-            yield f'Rows: of {name} those for which {text}, all that the role "{role.name}" is told of'
+            yield f'Rows: of {name} those for which {text}, the only ones granted to role "{role.name}"'

@@ -107,9 +107,9 @@ class ConfigShape(StrictShape):
     search_path: list[Name] | None = None
     """The schemas in which names without one are looked for; public unless given."""
     trial: TrialMode = TrialMode.FORMS
-    """The statements that are tried on made-up people before they run on records: forms, always, or off."""
+    """The statements that are tried on synthetic data before they run on records: forms, always, or off."""
     refresh: Refresh = Period.NEVER
-    """When the epoch advances and answers are measured anew: daily, weekly, monthly or never (UTC)."""
+    """When the epoch advances, and stored answers expire and cost ε again: daily, weekly, monthly or never (UTC)."""
     listen: ListenShape = ListenShape()
     """Where clients connect; 127.0.0.1:5439 unless given."""
     metrics: MetricsShape | None = None

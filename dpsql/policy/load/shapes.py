@@ -97,7 +97,7 @@ class AmountShape(StrictShape):
     delta: Delta | None = None
     """The probability that the bound on the loss fails; 0 unless given."""
     disclosure_risk: Share | None = None
-    """Instead of epsilon: the largest acceptable probability of naming one of the population."""
+    """Instead of epsilon: the largest acceptable probability of re-identifying one of the population."""
     population: CountText | None = None
     """With disclosure_risk: how many people could be meant."""
     membership_risk: Share | None = None
@@ -170,7 +170,7 @@ class RoleShape(StrictShape):
     empty_groups: EmptyGroups = EmptyGroups.AUTO
     """Whether answers list public groups that may be empty, unless the session sets dpsql.empty_groups."""
     reuse: Reuse = Reuse.ALL
-    """The questions read off paid answers, unless the session sets dpsql.reuse: the same, parts of them, or all."""
+    """The questions computed from paid answers, unless the session sets dpsql.reuse: the same, parts of them, or all."""
     preview: Preview = Preview.REFUSE
     """Whether a preview of a protected table, SELECT * … LIMIT 100, is refused or has made-up rows."""
     mechanism: MechanismName = MechanismName.CUBE
@@ -178,7 +178,7 @@ class RoleShape(StrictShape):
     max_groups: CountText = 100_000
     """The most groups that one statement may have."""
     min_units: CountText | None = None
-    """How many units a group has to have to be shown, which is told by their noisy number."""
+    """How many units a group has to have to be shown, by their noisy number."""
     limits: LimitsShape = LimitsShape()
     """The engine's work for the role in a day."""
     owner: Flag = False

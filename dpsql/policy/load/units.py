@@ -103,5 +103,5 @@ def _astray(kind: str, table: str, keys: tuple[str, ...], target: SchemaFile, se
     for key in keys:
         column = target.columns.get(key)
         if column is not None and (column.bounds is not None or column.values is not None):
-            return f'"{key}" has {"values" if column.bounds is None else "bounds"}, and so does not tell all rows apart'
+            return f'"{key}" has {"values" if column.bounds is None else "bounds"}, and so does not identify each row'
     return None

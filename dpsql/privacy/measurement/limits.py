@@ -114,7 +114,7 @@ def check_not_of_units(relation: Relation, exprs: Sequence[Expr], inside: Sequen
     for expr in (*exprs, *(arg for aggregate in inside for arg in _computed_with(aggregate))):
         if isinstance(expr, Ref) and names_unit(relation, expr):
             raise MissingBounds(
-                f'"{expr.name}" says whose a row is, and is no number to compute with',
+                f'"{expr.name}" identifies individuals, and is no number to compute with',
                 because="computed-of-unit",
                 hint=f"count(DISTINCT {expr.name}) says how many there are.",
             )

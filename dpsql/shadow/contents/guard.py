@@ -220,7 +220,7 @@ _WORDS = {
         "column_name": "the column, where it is about one",
         "what": "what was measured",
         "value": "the released value",
-        "margin": "half the width of its interval of 95 %",
+        "margin": "half the width of its 95 % confidence interval",
     },
     "releases": {
         "epoch": "in which it was released",

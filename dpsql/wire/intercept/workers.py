@@ -24,7 +24,7 @@ class Workers:
     def __init__(self, planning: Executor, trying: Executor, measuring: Executor) -> None:
         """`planning` are threads that compute, `measuring` those that wait for engines and draw noise.
 
-        `trying` are those for trials on made-up people: they are free, so that they may not keep others waiting.
+        `trying` are those for trials on synthetic people: they are free, so that they may not keep others waiting.
         """
         self.reading, self.planning = Turns(planning, 1), Turns(planning, 1)
         self.trying, self.measuring = Turns(trying, 1), Turns(measuring, _MEASURED)

@@ -70,7 +70,7 @@ class Directory:
             _RATE_LIMITED.warning("the directory %s can't be asked: %s", self._config.host, _cause(failed))
             raise DirectoryAway from None
         if result != ldap.SUCCESS and result not in ldap.WRONG:
-            _RATE_LIMITED.warning("the directory %s does not tell: result %d", self._config.host, result)
+            _RATE_LIMITED.warning("the directory %s gives no verdict: result %d", self._config.host, result)
             raise DirectoryAway
         return is_user and result == ldap.SUCCESS
 

@@ -28,7 +28,7 @@ from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor
 from dpsql.wire.server.siblings import Post, Siblings
 
 _POOLS = (("plan", 16), ("try", 2), ("measure", 16))
-"""The work that is done on threads, and how many statements at once: planned, tried on made-up people, measured."""
+"""The work that is done on threads, and how many statements at once: planned, tried on synthetic people, measured."""
 _EVERY = 1.0  # seconds between two checks for overdue statements
 _LAST_TURNS = 0.02  # seconds
 _LAST_WORDS = 2.0  # seconds for cancelled statements to report it

@@ -95,7 +95,7 @@ def test_sums_beside_a_count_are_those_of_the_claim(
     by = ", ".join(keys.names)
     (part,) = measurements(f"SELECT {by}, sum(fare), count(*) FROM rides GROUP BY {by}", policy, world, engine)
     assert isinstance(part, Sums)
-    maker, draw = Maker(5, dirt=0), random.Random(5)  # noqa: S311  (made-up records)
+    maker, draw = Maker(5, dirt=0), random.Random(5)  # noqa: S311  (synthetic records)
     rows = [
         maker.row(policy.tables["rides"])
         | {

@@ -25,7 +25,8 @@ def advise_command(
     *,
     people: Annotated[int, typer.Option(parser=read_whole, help="How many people the data are about.")],
     max_posterior: Annotated[
-        Fraction, typer.Option(parser=read_probability, help="Largest acceptable probability of naming one of them.")
+        Fraction,
+        typer.Option(parser=read_probability, help="Largest acceptable probability of re-identifying one of them."),
     ],
     queries_per_day: Annotated[int, typer.Option(max=MOST, help="How many questions a role asks a day.")],
     period: Annotated[Period, typer.Option(help="How often the budget renews.")] = Period.NEVER,

@@ -117,7 +117,9 @@ def _study(
 def _rule(promises: Promises, epsilons: list[Fraction], output: Output) -> None:
     limits, people = promises.limits(), promises.people
     total = promises.largest()
-    rows: list[tuple[object, Belief]] = [(promise, belief_after(limit, people)) for promise, limit in limits.items()]
+    rows: list[tuple[object, Belief]] = [
+        (promise.risk, belief_after(limit, people)) for promise, limit in limits.items()
+    ]
     rows.append(("all three", belief_after(total, people)))
     rows += [("as given", belief_after(epsilon, people)) for epsilon in epsilons]
     print_blocks(

@@ -63,7 +63,7 @@ def _beyond(relation: Relation, expr: Expr) -> Unsupported:
     read = {_place(ref) for ref in refs(expr)}
     unit, most = next(number for place, number in _numbers(relation) if place in read)
     return Unsupported(
-        f"of a {unit}'s own rows at most {most:,} count here, so that none has so many",
+        f"each {unit}'s own rows are capped at {most:,} here, so that none has so many",
         because="number-beyond-auto",
         hint="`max_rows: auto` stands for that number; the owner of the data can declare another, or `{auto: N}`.",
     )
