@@ -201,7 +201,8 @@ class Gateway(PlannedQuestions):
                 deps, profile_of = self._deps, partial(self._profiles.of, request)
                 payer = account(deps.policy, request.asker)
                 told = partial(self._told.listed, request)
-                books = Books(deps.ledger, deps.trail, request.cancellation, profile_of, told)
+                stands = partial(self._standing.listed, request)
+                books = Books(deps.ledger, deps.trail, request.cancellation, profile_of, told, stands)
                 return Reply(with_accounts(asked, self._reader(request), payer, books))
             case ProfileStatement(explained=prefix) if prefix:
                 deps, priced = self._deps, self._profiles.plan(request).priced

@@ -5,11 +5,12 @@ notice says why.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 
+from dpsql.accounting.balance import Account
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.privacy_loss import show_up
@@ -18,6 +19,7 @@ from dpsql.accounting.standing import StandingClaim, StandingQuestion, standing_
 from dpsql.engines.base import Edition
 from dpsql.errors import AccountClosed, BudgetExhausted, EngineNotReady, Unsupported
 from dpsql.gateway.aiming import Drawn
+from dpsql.gateway.catalogue.standing_rows import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.failing import failure_of
 from dpsql.gateway.measuring import account
@@ -211,6 +213,27 @@ class StandingStatements:
         declared = fingerprint({table.name: unbounded})
         parts = (declared, repr(table.grows), repr(role.where.get(table.name)))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def listed(self, request: Request) -> Iterator[ListedQuestion]:
+        """Yield what the role has paid for, oldest first; for an owner what all roles have."""
+        policy, asking = self._deps.policy, self._deps.policy.roles[request.asker.role]
+        for role in policy.roles.values() if asking.owner else (asking,):
+            payer = Account(request.asker.user, role, policy.budgets[role.protects])
+            for question in self._deps.ledger.standing_questions(payer, request.cancellation):
+                yield self._as_listed(question, role)
+
+    def _as_listed(self, question: StandingQuestion, role: Role) -> ListedQuestion:
+        table = self._deps.policy.tables.get(question.table)
+        if table is None or table.grows is None or self._declared(table, role) != question.declared:
+            return ListedQuestion(role.name, question, StandingState.ENDED, None)
+        if self._now() >= question.until:
+            return ListedQuestion(role.name, question, StandingState.OVER, None)
+        if not question.measured:
+            return ListedQuestion(role.name, question, StandingState.STANDS, None)
+        grows, last = table.grows, question.measured[-1]
+        following = grows.end_of(last)
+        ends = following >= grows.term_of(last).end
+        return ListedQuestion(role.name, question, StandingState.STANDS, None if ends else grows.closes(following))
 
     def claims(self, statement: StandingStatement, request: Request) -> Claims:
         """Return what is known of its questions, as far as the role has paid for them."""

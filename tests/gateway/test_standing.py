@@ -20,6 +20,7 @@ from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.errors import AccountClosed, EngineFailed, EngineNotReady, Unsupported
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.gateway import Gateway
+from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, Settings
@@ -301,6 +302,39 @@ def test_explain_says_how_far_it_is(ward: Ward) -> None:
     after = [str(row[0]) for row in ward.ask(f"EXPLAIN {DAILY}")]
     assert "Standing: paid for 2026-03; released to 2026-03-02; the next day closes on 2026-03-05" in after
     assert ward.charges == 1
+
+
+def test_what_stands_is_listed(ward: Ward) -> None:
+    """With what it has cost, and how far it is: a role's own, or for an owner every role's."""
+    listed = (
+        "SELECT role_name, table_name, term, state, epsilon::int, periods, last_period, next_closes, measured_until"
+    )
+    listed += " FROM dpsql.standing ORDER BY began, role_name"
+    assert ward.ask(listed) == []
+    ward.ask()
+    end = datetime(2026, 4, 12, tzinfo=UTC)
+    third = date(2026, 3, 2), datetime(2026, 3, 5, tzinfo=UTC)
+    mine = ("owner", "visits", "2026-03", "stands", 1_000_000, 2, *third, end)
+    assert ward.ask(listed) == [mine]
+    assert ward.ask(listed, "bob") == []
+    ward.ask(DAILY, "bob")
+    assert ward.ask(listed, "bob") == [("other", *mine[1:])]
+    ward.declare(_TABLE)
+    ward.config = replace_owner(ward.config)
+    assert sorted(map(str, ward.ask(listed))) == sorted(map(str, [mine, ("other", *mine[1:])]))
+    ward.copy(MORE, datetime(2026, 4, 2, tzinfo=UTC))
+    ward.ask(DAILY, "bob")
+    assert [row[-3:] for row in ward.ask(listed, "bob")] == [(date(2026, 3, 31), None, end)]
+    ward.now = end
+    assert [row[3] for row in ward.ask(listed, "bob")] == ["over"]
+    ward.declare(_TABLE.replace("max_rows: 5", "max_rows: 6"))
+    assert [row[3] for row in ward.ask(listed, "bob")] == ["ended"]
+
+
+def replace_owner(config: Config) -> Config:
+    """Let the role of ana see what all roles do."""
+    roles = {**config.policy.roles, "owner": replace(config.policy.roles["owner"], owner=True)}
+    return replace(config, policy=replace(config.policy, roles=roles))
 
 
 def test_in_the_grace_only_what_was_begun_goes_on(ward: Ward) -> None:
