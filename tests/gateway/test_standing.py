@@ -400,6 +400,21 @@ def test_a_statement_is_not_paid_twice_in_silence(ward: Ward, monkeypatch: pytes
     assert ward.charges == 3
 
 
+@pytest.mark.parametrize(
+    "what", ["count(*), sum(cost)", "variance(cost), sum(cost)", "count(*) FILTER (WHERE ward = 'a'), sum(cost)"]
+)
+@pytest.mark.parametrize("rows", [3_000, 10_000, 100_000])
+def test_how_many_days_are_asked_for_decides_nothing_else(ward: Ward, what: str, rows: int) -> None:
+    """However many rows the owner expects, by which designs are chosen: a chart of the last days is one question."""
+    (ward.directory / "config.yaml").write_text(_CONFIG.replace("per_query: {epsilon: 1e6}", "per_query: {epsilon: 1}"))
+    ward.declare(_TABLE.replace("table: visits", f"table: visits\nexpected_rows: {rows}"))
+    ward.copy(FIRST)
+    for days in (1, 2, 5, 31):
+        end = f"{date(2026, 3, 1) + timedelta(days)}"
+        ward.ask(DAILY.replace("count(*)", what).replace("2026-04-01", end))
+    assert ward.charges == 1
+
+
 def test_other_bounds_of_the_time_are_no_other_question(ward: Ward) -> None:
     """They are moved on by owners as the years go by."""
     ward.ask()
