@@ -78,6 +78,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     ),
     "gateway": (
         frozenset({"gateway"}),
+        frozenset({"standing_reading"}),
         frozenset({"planned_questions", "run_through", "standing"}),
         frozenset({"explaining", "profiling", "reuse", "stand_ins"}),
         frozenset({"known_plans"}),

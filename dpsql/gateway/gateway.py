@@ -49,6 +49,7 @@ from dpsql.gateway.run_through import no_rows, run_through
 from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
 from dpsql.gateway.stand_ins import stand_ins
 from dpsql.gateway.standing import StandingStatement, StandingStatements
+from dpsql.gateway.standing_reading import StandingReading, StandingReadings
 from dpsql.policy.choices import Preview
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
@@ -81,6 +82,7 @@ class Gateway(PlannedQuestions):
         self._profiles = Profiles(deps.policy, self._measuring, self._planned_for, self._emitter)
         self._standing = StandingStatements(deps, self._emitter)
         self._told = ToldReleases(deps.policy, self._measuring, self._planned_again)
+        self._standing_read = StandingReadings(deps, self._standing, self._planned_again, deps.declared)
         self._reading_off = ReadingOff(deps.policy, self._measuring, self._told, deps.declared, self._enforced)
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
@@ -118,11 +120,18 @@ class Gateway(PlannedQuestions):
         if not priced.measurements:
             return self._reply(priced, {}, request)
         if isinstance(standing, StandingStatement):
+            reading = self._instead(standing, priced, request)
+            if reading is not None:
+                return self._read_standing(reading, request)
             return self._stood(standing, analyzed, request, trial)
         epoch = self._measuring.epoch(request)
         priced, paid_releases = self._found(priced, request, epoch)
         read_off, paid_releases = self._reading_off.given(priced, paid_releases, request, epoch)
         releases: Drawn = {**read_draws(paid_releases), **read_off.derived}
+        if following(priced, releases) is not None and standing is not None:
+            reading = self._instead(standing, priced, request)
+            if reading is not None:
+                return self._read_standing(reading, request)
         if following(priced, releases) is not None:
             read_off = read_off.beside(self._read_off(priced, releases, request, epoch))
             releases = {**read_off.derived, **releases}
@@ -179,9 +188,14 @@ class Gateway(PlannedQuestions):
             self._try(trial, priced, request)
         self._run_through(trial, priced, request)
         standing = self._standing.of(priced, request)
-        if isinstance(standing, StandingStatement):
+        reading = None if standing is None else self._instead(standing, priced, request)
+        if isinstance(standing, StandingStatement) and reading is None:
             further.append(standing.explained(self._standing.claims(standing, request)))
-        elif standing is not None:
+        elif reading is not None:
+            further.append(reading.explained())
+            told = {key: part.statement for key, part in reading.parts.items()}
+            free = replace(free, read_off={**told, **free.read_off})
+        elif isinstance(standing, Ordinary):
             further.append(f"Standing: no, {standing.why}")
         if trial is not None:
             further.append(f"Trial: {trial.told(priced.measurements)}")
@@ -201,7 +215,8 @@ class Gateway(PlannedQuestions):
                 deps, profile_of = self._deps, partial(self._profiles.of, request)
                 payer = account(deps.policy, request.asker)
                 told = partial(self._told.listed, request)
-                books = Books(deps.ledger, deps.trail, request.cancellation, profile_of, told)
+                stands = partial(self._standing.listed, request)
+                books = Books(deps.ledger, deps.trail, request.cancellation, profile_of, told, stands)
                 return Reply(with_accounts(asked, self._reader(request), payer, books))
             case ProfileStatement(explained=prefix) if prefix:
                 deps, priced = self._deps, self._profiles.plan(request).priced
@@ -375,6 +390,31 @@ class Gateway(PlannedQuestions):
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         first, through = self._tried_first(trial, priced, request), partial(self._run_through, trial, priced, request)
         return Unpaid(work, made_up, tried, is_tried(analyzed), first, through)
+
+    def _instead(
+        self, standing: StandingStatement | Ordinary, priced: PricedPlan, request: Request
+    ) -> StandingReading | None:
+        """Return how a statement over a growing table is read off what the role has paid for; None where it is not."""
+        if isinstance(standing, StandingStatement) and standing.is_paid(self._standing.claims(standing, request)):
+            return None
+        return self._standing_read.of(priced, request)
+
+    def _read_standing(self, reading: StandingReading, request: Request) -> Reply | Unpaid:
+        """Return the reply of what is read off standing questions, or the work that measures what of them has closed."""
+
+        def told() -> Reply:
+            priced, drawn = reading.narrowed(self._standing_read.claims(reading, request))
+            statement_reading = self._reading(request)
+            said = (*notices(priced, drawn, statement_reading), *reading.notices())
+            return Reply(splice(priced, drawn, statement_reading), said)
+
+        def work() -> Reply:
+            self._standing.measure_questions(reading.questions, reading.edition, request, lambda: None)
+            return told()
+
+        claims = self._standing_read.claims(reading, request)
+        request.receipt.note(claims)
+        return Unpaid(work, partial(iter, ())) if reading.left(claims) else told()
 
     def _standing_reply(self, standing: StandingStatement, request: Request, said: Sequence[str]) -> Reply:
         """Return the reply over what was measured of a standing question."""

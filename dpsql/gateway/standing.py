@@ -5,11 +5,12 @@ notice says why.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 
+from dpsql.accounting.balance import Account
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.privacy_loss import show_up
@@ -18,12 +19,14 @@ from dpsql.accounting.standing import StandingClaim, StandingQuestion, standing_
 from dpsql.engines.base import Edition
 from dpsql.errors import AccountClosed, BudgetExhausted, EngineNotReady, Unsupported
 from dpsql.gateway.aiming import Drawn
+from dpsql.gateway.catalogue.standing_rows import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.failing import failure_of
 from dpsql.gateway.measuring import account
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import is_renewed
+from dpsql.gateway.written_questions import written_question
 from dpsql.policy.growth import Grows, Term
 from dpsql.policy.load.fingerprint import fingerprint
 from dpsql.policy.model import Role, Table
@@ -151,19 +154,19 @@ class StandingStatements:
 
     def __init__(self, deps: GatewayDependencies, emitter: Emitter) -> None:
         self._deps, self._emitter = deps, emitter
-        self._grows = any(table.grows is not None for table in deps.policy.tables.values())
+        self.grows = any(table.grows is not None for table in deps.policy.tables.values())
 
     def of(self, priced: PricedPlan, request: Request) -> StandingStatement | Ordinary | None:
         """Return a statement as standing questions, or why it is none; None of one that reads no growing table."""
-        if not self._grows:
+        if not self.grows:
             return None
-        deps, now = self._deps, self._now()
+        deps, now = self._deps, self.now()
         role = deps.policy.roles[request.asker.role]
         every = [(scope, part) for stage in priced.stages() for scope in stage.scopes for part in scope.parts]
         found = [(part, recognized(scope.plan, part, role.protects, now)) for scope, part in every]
         if all(asked is None for _, asked in found):
             return None
-        why = next((asked for _, asked in found if isinstance(asked, Ordinary)), None) or self._not_here(priced, role)
+        why = next((asked for _, asked in found if isinstance(asked, Ordinary)), None) or self.not_here(priced, role)
         if why is not None:
             return why
         parts = {part.identity: asked for part, asked in found if isinstance(asked, StandingPart)}
@@ -176,14 +179,14 @@ class StandingStatements:
         edition, accounts = deps.engine.edition, deps.accounts
         if edition is None or accounts is None:
             return Ordinary("there are no accounts beside the records: it takes a snapshot")
-        statement = StandingStatement(priced, {key: self._asked(part, role) for key, part in parts.items()}, edition)
+        statement = StandingStatement(priced, {key: self.asked(part, role) for key, part in parts.items()}, edition)
         if now.date() >= statement.term.end and not statement.is_paid(self.claims(statement, request)):
             return Ordinary(
                 f"the {statement.term.length} {statement.term} has ended before anybody of the role asked it"
             )
         return statement
 
-    def _not_here(self, priced: PricedPlan, role: Role) -> Ordinary | None:
+    def not_here(self, priced: PricedPlan, role: Role) -> Ordinary | None:
         """Return why no standing question can be asked in this way, whatever it is about."""
         if priced.aim is not None:
             return Ordinary("an error is aimed at; SET dpsql.epsilon says what it pays")
@@ -194,13 +197,14 @@ class StandingStatements:
             return Ordinary("charges are added up by zCDP")
         return None
 
-    def _asked(self, part: StandingPart, role: Role) -> AskedQuestion:
+    def asked(self, part: StandingPart, role: Role) -> AskedQuestion:
+        """Return a question with what it is called, and charged by."""
         deps, table = self._deps, part.table
         stored = deps.engine.columns(table.name).get(part.asked.bound.unit.name, "")
-        identity = part.identity(deps.ledger.identity, role.protects, self._declared(table, role), stored)
+        identity = part.identity(deps.ledger.identity, role.protects, self.declared(table, role), stored)
         return AskedQuestion(part, identity, standing_key(identity))
 
-    def _declared(self, table: Table, role: Role) -> str:
+    def declared(self, table: Table, role: Role) -> str:
         """Return a hash of what was declared, with which all standing questions of the table end.
 
         The bounds of the time are not in it: what is measured are whole periods, in whatever bounds.
@@ -212,6 +216,27 @@ class StandingStatements:
         parts = (declared, repr(table.grows), repr(role.where.get(table.name)))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    def listed(self, request: Request) -> Iterator[ListedQuestion]:
+        """Yield what the role has paid for, oldest first; for an owner what all roles have."""
+        policy, asking = self._deps.policy, self._deps.policy.roles[request.asker.role]
+        for role in policy.roles.values() if asking.owner else (asking,):
+            payer = Account(request.asker.user, role, policy.budgets[role.protects])
+            for question in self._deps.ledger.standing_questions(payer, request.cancellation):
+                yield self._as_listed(question, role)
+
+    def _as_listed(self, question: StandingQuestion, role: Role) -> ListedQuestion:
+        table = self._deps.policy.tables.get(question.table)
+        if table is None or table.grows is None or self.declared(table, role) != question.declared:
+            return ListedQuestion(role.name, question, StandingState.ENDED, None)
+        if self.now() >= question.until:
+            return ListedQuestion(role.name, question, StandingState.OVER, None)
+        if not question.measured:
+            return ListedQuestion(role.name, question, StandingState.STANDS, None)
+        grows, last = table.grows, question.measured[-1]
+        following = grows.end_of(last)
+        ends = following >= grows.term_of(last).end
+        return ListedQuestion(role.name, question, StandingState.STANDS, None if ends else grows.closes(following))
+
     def claims(self, statement: StandingStatement, request: Request) -> Claims:
         """Return what is known of its questions, as far as the role has paid for them."""
         payer = account(self._deps.policy, request.asker)
@@ -219,7 +244,7 @@ class StandingStatements:
 
     def is_done(self, statement: StandingStatement, claims: Claims) -> bool:
         """Return whether nothing is to be paid or measured now."""
-        over = self._now() >= statement.grows.last_moment(statement.term)
+        over = self.now() >= statement.grows.last_moment(statement.term)
         return over or not statement.left(claims)
 
     def see_that_it_has_not_ended(self, statement: StandingStatement, request: Request) -> None:
@@ -228,10 +253,10 @@ class StandingStatements:
         Raises:
             Unsupported: it has, and has not said so.
         """
-        role, now = self._deps.policy.roles[request.asker.role], self._now()
+        role, now = self._deps.policy.roles[request.asker.role], self.now()
         if is_renewed(request.settings):
             return
-        name, term, declared = statement.table.name, str(statement.term), self._declared(statement.table, role)
+        name, term, declared = statement.table.name, str(statement.term), self.declared(statement.table, role)
         paid = self._deps.ledger.standing_questions(account(self._deps.policy, request.asker), request.cancellation)
         of_term = [q for q in paid if (q.table, q.term) == (name, term) and q.until > now]
         # The very statement was paid for as other questions: what it measures has changed by something else.
@@ -253,6 +278,23 @@ class StandingStatements:
         Raises:
             DpsqlError: what was paid and measured until then stays so.
         """
+        said: list[str] = []
+        questions = list(statement.questions.values())
+        try:
+            self.measure_questions(
+                questions, statement.edition, request, lambda: said.extend(self._paid(statement, request))
+            )
+        except (EngineNotReady, AccountClosed, BudgetExhausted) as error:
+            claims = self.claims(statement, request)
+            if not statement.is_paid(claims) or not statement.told(claims):
+                raise
+            said.append(f"nothing more of it is measured now: {error.message}")
+        return said
+
+    def measure_questions(
+        self, questions: Sequence[AskedQuestion], edition: Edition, request: Request, pay: Callable[[], None]
+    ) -> None:
+        """Pay for questions, and measure what of them has closed; see `StandingMeasuring.measure`."""
         deps = self._deps
         assert deps.accounts is not None
         measuring = StandingMeasuring(
@@ -261,27 +303,13 @@ class StandingStatements:
             self._emitter,
             deps.entropy,
             deps.timeout,
-            statement.edition.taken,
-            partial(self._serves, statement.edition),
-            self._now,
+            edition.taken,
+            partial(self._serves, edition),
+            self.now,
             failure_of,
         )
-        said: list[str] = []
         payer = account(deps.policy, request.asker)
-        try:
-            measuring.measure(
-                payer,
-                list(statement.questions.values()),
-                request.question.text,
-                lambda: said.extend(self._paid(statement, request)),
-                request.cancellation,
-            )
-        except (EngineNotReady, AccountClosed, BudgetExhausted) as error:
-            claims = self.claims(statement, request)
-            if not statement.is_paid(claims) or not statement.told(claims):
-                raise
-            said.append(f"nothing more of it is measured now: {error.message}")
-        return said
+        measuring.measure(payer, questions, request.question.text, pay, request.cancellation)
 
     def _serves(self, edition: Edition) -> None:
         edition.see_that_it_serves()
@@ -309,7 +337,10 @@ class StandingStatements:
             )
             for charged, key in by_key.items()
         ]
-        with deps.ledger.open_statement(payer, request.question.text, items, cancellation=request.cancellation) as paid:
+        question = written_question(request, ())
+        with deps.ledger.open_statement(
+            payer, request.question.text, items, cancellation=request.cancellation, question=question
+        ) as paid:
             request.receipt.note((item.key for item in items), paid.charge.cost)
             if paid.failed is not None:
                 raise paid.failed.error()
@@ -331,11 +362,12 @@ class StandingStatements:
             statement.table.name,
             str(statement.term),
             until,
-            self._declared(statement.table, role),
+            self.declared(statement.table, role),
             request.question.text,
             item.cost.epsilon,
-            self._now(),
+            self.now(),
         )
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
+        """Return the time, in UTC."""
         return self._deps.clock().astimezone(UTC)

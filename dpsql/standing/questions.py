@@ -114,7 +114,37 @@ class StandingPart:
     def _compared(self, how: str, day: date) -> Expr:
         # Without its bounds: a time beyond them is not clamped into the first period, or the last.
         time = Ref(self.by.source, self.by.table, self.by.name, replace(self.by.column, bounds=None))
-        return Apply(how, (time, Const(_value(day, time.type), time.type)), SqlType.BOOLEAN)
+        return compared_with(time, how, day)
+
+    def in_term(self, term: Term, first: date, end: date) -> "StandingPart | None":
+        """Return the same question about a term, of whose periods those from one up to another are asked for.
+
+        None where it is not known what its groups are there.
+        """
+        key, groups = self.asked.groups.keys[self.place], self.asked.groups
+        kinds = (key.grouped.type, key.expr.type)
+        for day, places in self.cells.items():
+            plain = [(groups.grouped[place][self.place], groups.shown[place][self.place]) for place in places]
+            if any(cells != tuple(_value(day, kind) for kind in kinds) for cells in plain):
+                return None
+        (places, *_) = self.cells.values()
+        bounds = self.by.column.bounds
+        periods = [
+            day
+            for day in self.grows.periods(max(first, term.first), min(end, term.end))
+            if bounds is None
+            or (bounds.low < _value(self.grows.end_of(day), self.by.type) and _value(day, self.by.type) <= bounds.high)
+        ]
+        if not periods:
+            return None
+        grouped, shown = (
+            tuple(self._with_period(of[place], _value(day, kind)) for day in periods for place in places)
+            for of, kind in zip((groups.grouped, groups.shown), kinds, strict=True)
+        )
+        return replace(self, term=term, asked=replace(self.asked, groups=Groups(groups.keys, grouped, shown)))
+
+    def _with_period(self, cells: tuple[Cell, ...], period: Cell) -> tuple[Cell, ...]:
+        return (*cells[: self.place], period, *cells[self.place + 1 :])
 
     def identity(self, *whose: str) -> str:
         """Return what names the question: all that a cell's release depends on but the period, and what `whose` says."""
@@ -154,6 +184,25 @@ def recognized(
 def _of_sums(
     plan: MeasurementPlan, part: PricedMeasurement, measured: Sums, kind: str, now: datetime
 ) -> StandingPart | Ordinary:
+    found = rows_weighed(plan, part, measured, kind)
+    if isinstance(found, Ordinary):
+        return found
+    if found is None:
+        raise InternalError
+    if plan.added_up is not None:
+        return Ordinary("its groups are put together of others")
+    return _by_time(part, measured, *found, now)
+
+
+def rows_weighed(
+    plan: MeasurementPlan, part: PricedMeasurement, measured: Sums, kind: str
+) -> tuple[Table, Bound] | Ordinary | None:
+    """Return the growing table whose rows a measurement adds up, one by one, and how accounts weigh them.
+
+    None where no growing table is read.
+    """
+    if all(source.table.grows is None for source in measured.relation.sources):
+        return None
     (source, *others), table = measured.relation.sources, measured.relation.sources[0].table
     if others or source.join is not Join.FROM or source.made is not None or source.on != TRUE or table.grows is None:
         return Ordinary("it reads more than the rows of one growing table")
@@ -168,9 +217,9 @@ def _of_sums(
         )
     if bound.form is not Form.REWEIGHT:
         return Ordinary("rows are not weighed in it")
-    if plan.sets is not None or plan.added_up is not None or plan.units is not None or plan.finder is not None:
+    if plan.sets is not None or plan.units is not None or plan.finder is not None:
         return Ordinary("its groups are put together of others")
-    return _by_time(part, measured, table, Bound(bound.unit, owner.max_rows, Form.ACCOUNT), now)
+    return table, Bound(bound.unit, owner.max_rows, Form.ACCOUNT)
 
 
 def _by_time(
@@ -190,10 +239,12 @@ def _by_time(
         )
     if any(key.shown is None for key in measured.groups.keys):
         return Ordinary("its groups are not declared")
-    span = _span(measured.relation.where, by, grows)
+    span = asked_span(measured.relation.where, by, grows)
     if isinstance(span, Ordinary):
         return span
-    others, first, end = span
+    if span.unclear:
+        return Ordinary(f"a condition reads {grows.by} otherwise than by >= and <")
+    others, first, end = span.others, span.first, span.end
     term, today = grows.term_of(first), now.date()
     if today < term.first:
         return Ordinary(f"the {term.length} {term} has not begun")
@@ -223,9 +274,21 @@ def _reads(expr: Expr, by: Ref) -> bool:
     return by in refs(expr)
 
 
-def _span(where: Expr, by: Ref, grows: Grows) -> tuple[list[Expr], date, date | None] | Ordinary:
-    """Return the conditions that do not read the time, and from which day on, and up to which, the others let it be."""
-    others: list[Expr] = []
+@dataclass(frozen=True, slots=True)
+class AskedSpan:
+    """What conditions say of a time: from which day on, and up to which, and what else there is."""
+
+    others: tuple[Expr, ...]
+    """The conditions that do not read it."""
+    unclear: tuple[Expr, ...]
+    """Those that read it otherwise than by comparing it with a constant."""
+    first: date
+    end: date | None
+
+
+def asked_span(where: Expr, by: Ref, grows: Grows) -> AskedSpan | Ordinary:
+    """Return which whole periods conditions on a time ask for, or why they ask for none."""
+    others, unclear = list[Expr](), list[Expr]()
     low: int | None = None
     high: int | None = None
     for condition in conjuncts(where):
@@ -234,11 +297,14 @@ def _span(where: Expr, by: Ref, grows: Grows) -> tuple[list[Expr], date, date | 
             continue
         within = compared(condition, by)
         if within is None:
-            return Ordinary(f"a condition reads {grows.by} otherwise than by >= and <")
+            unclear.append(condition)
+            continue
         first, end = within
         low = first if low is None else low if first is None else max(low, first)
         high = end if high is None else high if end is None else min(high, end)
     if low is None:
+        if unclear:
+            return Ordinary(f"a condition reads {grows.by} otherwise than by >= and <")
         start = f"{grows.by} >= date_trunc('{grows.term}', current_date)"
         return Ordinary(f"it has no condition that says from when on, such as {start}")
     days = [_day(value, by.type) for value in (low, high) if value is not None]
@@ -247,7 +313,12 @@ def _span(where: Expr, by: Ref, grows: Grows) -> tuple[list[Expr], date, date | 
     first_day, end_day = days[0], (days[1] if len(days) > 1 else None)
     if first_day is None or (end_day is not None and end_day <= first_day):
         return Ordinary(f"no {grows.every} satisfies its conditions")
-    return others, first_day, end_day
+    return AskedSpan(tuple(others), tuple(unclear), first_day, end_day)
+
+
+def compared_with(time: Ref, how: str, day: date) -> Expr:
+    """Return the comparison of a time with the beginning of a day."""
+    return Apply(how, (time, Const(_value(day, time.type), time.type)), SqlType.BOOLEAN)
 
 
 def _value(day: date, type_: SqlType) -> int:

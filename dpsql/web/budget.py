@@ -30,6 +30,8 @@ from dpsql.web.site import Gone, Refused, Site
 from dpsql.web.visible import visible
 
 _PROFILE = "SELECT concat_ws('.', table_name, column_name), what, value, margin FROM dpsql.profile"
+_STANDING = """SELECT role_name, table_name, term, state, epsilon::text, statement, periods, last_period, measured_until::date
+  FROM dpsql.standing ORDER BY state = 'stands' DESC, began DESC LIMIT 100"""
 _RECENT = 2_000
 """How many of a role's newest lines the page looks at."""
 _MOST_SHOWN = 10
@@ -77,12 +79,28 @@ class KnownLine:
     margin: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """A question that is paid once a term."""
+
+    role: str
+    about: str
+    """The table, and the term."""
+    state: str
+    epsilon: str
+    statement: str
+    told: str
+    """How far it was measured."""
+    until: str
+    """From which day on nothing more of it is measured, and its cost counts no more."""
+
+
 async def budget_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page."""
     bars, whole, asked, count = await asyncio.to_thread(_read, context.site, visitor)
-    profile = await _profile(context.site, visitor)
+    profile, stands = await _profile(context.site, visitor), await _stands(context.site, visitor)
     return context.page(
-        request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count, known=profile
+        request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count, known=profile, stands=stands
     )
 
 
@@ -94,6 +112,23 @@ async def _profile(site: Site, visitor: Visitor) -> list[KnownLine]:
         return [_known(*row) for row in await visitor.client.rows(_PROFILE)]
     except (Refused, Gone):
         return []
+
+
+async def _stands(site: Site, visitor: Visitor) -> list[Stands]:
+    """Return the questions that stand, or stood; without them the page is what it is."""
+    if all(table.grows is None for table in site.policy.tables.values()):
+        return []
+    try:
+        return [_stand(*row) for row in await visitor.client.rows(_STANDING)]
+    except (Refused, Gone):
+        return []
+
+
+def _stand(*row: object) -> Stands:
+    role, table, term, state, epsilon, statement, periods, last, until = row
+    told = "nothing yet" if last is None else f"{periods} periods, the last from {last}"
+    about = f"{table}, {term}"
+    return Stands(str(role), about, str(state), brief(Fraction(str(epsilon))), str(statement), told, str(until))
 
 
 def _known(of: object, what: object, value: object, margin: object) -> KnownLine:

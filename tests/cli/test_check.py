@@ -303,3 +303,44 @@ def test_what_an_old_copy_means_is_said(
     assert done.exit_code == 0, done.output
     lines = [line for line in done.stdout.splitlines() if "a copy" in line]
     assert [line.startswith(start) for line, start in zip(lines, said, strict=True)] == [True] * len(said)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {},
+            [
+                "roles.owner.budget: what a standing question of table trips costs counts in each week",
+                "role owner aims",
+            ],
+        ),
+        ({"refresh: daily": "refresh: never"}, ["no copy is made by itself (refresh: never)"]),
+        ({"refresh: daily": "refresh: monthly"}, ["grows by the day, and a copy is made each month"]),
+        ({"max_rows: 20": "max_rows: auto"}, ["max_rows is auto, and C has to be a number"]),
+        (
+            {"{epsilon: 10, delta": "{window: 30 days, epsilon: 10, delta"},
+            ["budget.passenger.window is 30 days: what a"],
+        ),
+        ({"delta: 1e-5}": "delta: 1e-5, accounting: zcdp}"}, ["budget.passenger adds up by zCDP"]),
+    ],
+)
+def test_what_keeps_questions_from_standing_is_said(tmp_path: Path, changes: dict[str, str], said: list[str]) -> None:
+    """Of a table that grows, and for how long what is paid for them counts; of others nothing."""
+    path = write_files(tmp_path, {"config.yaml": ("database: taxi.duckdb", "database: taxi.duckdb, snapshot: true")})
+    table = tmp_path / "schemas" / "trips.yaml"
+    assert "standing" not in RUN.invoke(app, ["check", "--config", str(path), "--files-only"]).stdout
+    table.write_text(
+        table.read_text().replace(
+            "columns:", "grows: {by: day, closes: {every: day, after: 2 days}, term: year}\ncolumns:"
+        )
+    )
+    for file in (path, table):
+        text = file.read_text()
+        for old, new in changes.items():
+            text = text.replace(old, new, 1)
+        file.write_text(text)
+    done = RUN.invoke(app, ["check", "--config", str(path), "--files-only"])
+    assert done.exit_code == 0, done.output
+    for line in said:
+        assert any(line in printed for printed in done.stdout.splitlines()), done.stdout

@@ -12,6 +12,8 @@ from dpsql.assembly import servable
 from dpsql.cli.main import app
 from dpsql.engines import admitted
 from dpsql.engines.admitted import ADMITTED
+from dpsql.policy.growth import Every, Grows, TermLength
+from dpsql.policy.load import load
 from dpsql.policy.load.document import parse_document
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.shaped import shaped
@@ -19,6 +21,7 @@ from dpsql.policy.load.table_shapes import TableShape
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.docs.hospital import DDL as HOSPITAL
 from tests.docs.hospital import rows
+from tests.policy.fix_config import write_files
 
 RUN = CliRunner()
 DDL = (
@@ -59,6 +62,42 @@ def test_from_duckdb(duckdb_file: Path, tmp_path: Path) -> None:
     text = (tmp_path / "new" / "people.yaml").read_text()
     assert text.endswith(_expected("text"))
     assert RECORD not in text
+
+
+def test_a_table_that_grows_is_drafted(duckdb_file: Path, tmp_path: Path) -> None:
+    """With what it takes besides; once bounds are declared, the loader takes it."""
+    done = RUN.invoke(app, ["init", str(duckdb_file), "-d", str(tmp_path / "new"), "--grows", "people.born"])
+    assert done.exit_code == 0, done.output
+    assert "since a table grows: engine: snapshot: true" in done.output
+    text = (tmp_path / "new" / "people.yaml").read_text()
+    assert "grows: {by: born, closes: {every: day, after: 2 days}, term: year}\ncolumns:" in text
+    assert "born: {type: date}  # it needs bounds" in text
+    units = "privacy_units: {person: {column: who, max_rows: 3}}\n"
+    bounded = text.replace("{type: date}", "{type: date, bounds: [2020-01-01, 2040-01-01]}")
+    config = write_files(tmp_path, {"config.yaml": ("database: taxi.duckdb", "database: taxi.duckdb, snapshot: true")})
+    config.write_text(
+        config.read_text().replace("passenger: {epsilon", "person: {epsilon: 9}\n  passenger: {epsilon", 1)
+    )
+    (tmp_path / "schemas" / "people.yaml").write_text(bounded.replace("columns:", f"{units}columns:", 1))
+    grows = load(config, {}).policy.tables["people"].grows
+    assert grows == Grows("born", Every.DAY, 2, TermLength.YEAR, 30)
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("people.seen", "a table grows by a date or a timestamp"),
+        ("people.pay", "Of these people has born"),
+        ("people.when", "is no table.column of the tables"),
+        ("born", "is no table.column of the tables"),
+    ],
+)
+def test_a_table_grows_by_a_time_that_it_has(duckdb_file: Path, tmp_path: Path, place: str, said: str) -> None:
+    """Else nothing is written."""
+    done = RUN.invoke(app, ["init", str(duckdb_file), "-d", str(tmp_path / "new"), "--grows", place])
+    assert done.exit_code == 1
+    assert said in " ".join(done.output.split())
+    assert not (tmp_path / "new").exists()
 
 
 def test_from_postgres(postgres: Postgres, tmp_path: Path) -> None:

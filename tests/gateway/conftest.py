@@ -3,6 +3,7 @@
 import pytest
 
 from dpsql.policy.model import Policy
+from tests.gateway.growing_ward import ward, ward_world  # noqa: F401
 from tests.support.memory import Memory
 from tests.support.records import Maker
 

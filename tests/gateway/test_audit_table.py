@@ -42,7 +42,7 @@ def owner(policy: Policy) -> Account:
 
 
 def _shown(trail: _Trail, owner: Account, cancellation: Cancellation) -> str:
-    return with_accounts(_ASKED, parsed, owner, Books(cast("Ledger", None), trail, cancellation, Profile, tuple))
+    return with_accounts(_ASKED, parsed, owner, Books(cast("Ledger", None), trail, cancellation, Profile, tuple, tuple))
 
 
 def test_ten_thousand_short_lines_are_shown(owner: Account) -> None:

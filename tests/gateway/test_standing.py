@@ -1,183 +1,19 @@
 """Standing questions through the gateway: over real copies, by a clock that is set by hand, with next to no noise."""
 
-import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 
 import duckdb
 import pytest
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.snapshot import accounts
-from dpsql.engines.snapshot.accounts import AccountStore
-from dpsql.engines.snapshot.engine import SnapshotEngine
-from dpsql.engines.snapshot.open import open_snapshot
-from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.errors import AccountClosed, EngineFailed, EngineNotReady, Unsupported
-from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.gateway import Gateway
-from dpsql.policy.load import load
-from dpsql.policy.model import Period
-from dpsql.question import Asker, Cancellation, Settings
-from dpsql.stage_times import StageTimes
+from dpsql.policy.config import Config
+from dpsql.question import Settings
 from dpsql.standing import measuring
 from dpsql.standing.questions import StandingPart
-from tests.support.fix_world import Client, World, fetched, replied, running
-from tests.support.memory import Memory
-
-_CONFIG = """\
-dataset: ward
-engine: {kind: duckdb, database: records.duckdb, snapshot: true}
-schemas: schemas
-listen: {host: 127.0.0.1, port: 5439}
-ledger: sqlite:///ledger.db
-budget: {patient: {epsilon: 1e9}}
-roles:
-  owner: {protects: patient, budget: {epsilon: 1e9}, per_query: {epsilon: 1e6}}
-  other: {protects: patient, budget: {epsilon: 1e9}, per_query: {epsilon: 1e6}}
-  level: {protects: patient, budget: {epsilon: 1e9}, per_query: {epsilon: 1e6, noise: low}}
-users: {}
-"""
-_TABLE = """\
-table: visits
-privacy_units: {patient: {column: patient, max_rows: 5}}
-grows: {by: admitted_at, closes: {every: day, after: 1 day}, term: month, measured_within: 10 days}
-columns:
-  patient: {type: text}
-  admitted_at: {type: timestamp, bounds: [2020-01-01, 2040-01-01]}
-  ward: {type: text, values: [a, b]}
-  cost: {type: double precision, bounds: [0, 100]}
-"""
-_USERS = {"ana": "owner", "bob": "other", "lea": "level"}
-DAILY = (
-    "SELECT admitted_at::date AS day, count(*) FROM visits "
-    "WHERE admitted_at >= '2026-03-01' AND admitted_at < '2026-04-01' GROUP BY 1 ORDER BY 1"
-)
-Visit = tuple[str, int, str, float]
-"""Whose a row is, on which day of March 2026, in which ward, and its cost."""
-
-
-@dataclass
-class Ward:
-    """A data set whose records, copies and clock a test sets."""
-
-    directory: Path
-    world: World
-    until: ExitStack
-    now: datetime = datetime(2026, 3, 4, 12, tzinfo=UTC)
-    engine: SnapshotEngine | None = None
-    ledger: SqliteLedger = field(init=False)
-    said: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        """Write the configuration, and open the ledger."""
-        (self.directory / "schemas").mkdir()
-        (self.directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
-        self.declare(_TABLE)
-        self.ledger = self.until.enter_context(SqliteLedger(self.directory / "ledger.db", lambda: self.now))
-
-    def declare(self, text: str) -> None:
-        """Let the table's file say this."""
-        (self.directory / "schemas" / "visits.yaml").write_text(text, encoding="utf-8")
-        self.config = load(self.directory / "config.yaml", {})
-
-    def copy(self, visits: Sequence[Visit], at: datetime | None = None) -> None:
-        """Let a new copy, as of a time, have just these rows."""
-        self.now = at or self.now
-        (self.directory / "records.duckdb").unlink(missing_ok=True)
-        with duckdb.connect(self.directory / "records.duckdb") as connection:
-            connection.execute(
-                "CREATE TABLE visits (patient VARCHAR, admitted_at TIMESTAMP, ward VARCHAR, cost DOUBLE)"
-            )
-            rows = [(who, datetime(2026, 2, 28) + timedelta(day, 36_000), *rest) for who, day, *rest in visits]  # noqa: DTZ001
-            if rows:
-                connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
-        write_snapshot(self.config, lambda _: None, Cancellation())
-        self.engine = open_snapshot(self.config)
-        self.until.callback(self.engine.close)
-        assert self.engine.edition is not None
-        self.engine.edition = replace(self.engine.edition, taken=self.now, finished=self.now)
-        self.ledger.begin(self.engine.edition.epoch)
-
-    @property
-    def place(self) -> Path:
-        """Return where the accounts are."""
-        assert self.config.snapshot is not None
-        return self.config.snapshot.accounts
-
-    def client(self, user: str = "ana") -> Client:
-        """Return a client of a gateway to the newest copy."""
-        assert self.engine is not None
-        assert self.config.snapshot is not None
-        store = AccountStore(self.place, self.engine.file, self.config.snapshot.resources)
-        policy = self.config.policy
-        parts = (
-            policy,
-            self.engine,
-            self.ledger,
-            self.world.oracle,
-            self.world.public.declared,
-            self.world.public.rows,
-        )
-        gateway = Gateway(
-            GatewayDependencies(
-                *parts, os.urandom, Period.NEVER, 60.0, tuple, StageTimes(), None, store, lambda: self.now
-            )
-        )
-        session, owner = self.world.connect(user, "ward"), self.world.connect("dpsql_owner", "ward")
-        self.until.callback(session.close)
-        self.until.callback(owner.close)
-        return Client(gateway, self.ledger, session, owner, Asker(user, _USERS[user]))
-
-    def ask(self, sql: str = DAILY, user: str = "ana", settings: Settings = Settings()) -> list[tuple[object, ...]]:
-        """Return the rows of an answer; what was said beside it is in `said`."""
-        client = self.client(user)
-        question = client.gateway.examine(sql, client.asker)
-        assert question is not None
-        reply = replied(client.gateway, client.request(question, settings))
-        self.said = reply.notices
-        return list(fetched(client.connection, reply.text).rows)
-
-    def told(self, sql: str = DAILY, user: str = "ana") -> dict[int, object]:
-        """Return the last column of an answer, by the day of March."""
-        rows = self.ask(sql, user)
-        return {row[0].day: row[-1] for row in rows if isinstance(row[0], date)}
-
-    @property
-    def charges(self) -> int:
-        """Return how many measurements were charged."""
-        return len(self.ledger.entries(None, 1000))
-
-
-@pytest.fixture(scope="module")
-def ward_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The shadow of the ward."""
-    directory = tmp_path_factory.mktemp("ward")
-    (directory / "schemas").mkdir()
-    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
-    (directory / "schemas" / "visits.yaml").write_text(_TABLE, encoding="utf-8")
-    policy = load(directory / "config.yaml", {}).policy
-    with running(policy, _USERS, Memory(policy, public={})) as world:
-        yield world
-
-
-@pytest.fixture
-def ward(ward_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ward]:
-    """Give a data set whose first copy has three days, of which two are closed."""
-    monkeypatch.setattr(measuring, "_LINEAGES", measuring._Lineages())
-    with ExitStack() as until:
-        made = Ward(tmp_path, ward_world, until)
-        made.copy(FIRST)
-        yield made
-
-
-FIRST: list[Visit] = [("p", 1, "a", 10.0), ("q", 1, "b", 20.0), ("p", 2, "a", 30.0), ("r", 3, "a", 40.0)]
-MORE: list[Visit] = [*FIRST, ("s", 3, "b", 50.0), ("p", 4, "a", 60.0), ("p", 4, "b", 60.0)]
-FOURTH = datetime(2026, 3, 6, 12, tzinfo=UTC)
+from tests.gateway.growing_ward import CONFIG, DAILY, FIRST, FOURTH, MORE, TABLE, Ward
 
 
 def _counts(told: dict[int, object]) -> dict[int, object]:
@@ -206,6 +42,8 @@ def test_what_differs_in_its_days_alone_is_one_question(ward: Ward) -> None:
     ward.ask(DAILY.replace("count(*)", "sum(cost)"))
     ward.ask(DAILY.replace("GROUP", "AND ward = 'a' GROUP"))
     ward.ask(DAILY, settings=Settings(epsilon="1000"))
+    assert ward.charges == 3  # what there is has less noise
+    ward.ask(DAILY, settings=Settings(epsilon="1000", reuse="off"))
     assert ward.charges == 4
 
 
@@ -303,6 +141,39 @@ def test_explain_says_how_far_it_is(ward: Ward) -> None:
     assert ward.charges == 1
 
 
+def test_what_stands_is_listed(ward: Ward) -> None:
+    """With what it has cost, and how far it is: a role's own, or for an owner every role's."""
+    listed = (
+        "SELECT role_name, table_name, term, state, epsilon::int, periods, last_period, next_closes, measured_until"
+    )
+    listed += " FROM dpsql.standing ORDER BY began, role_name"
+    assert ward.ask(listed) == []
+    ward.ask()
+    end = datetime(2026, 4, 12, tzinfo=UTC)
+    third = date(2026, 3, 2), datetime(2026, 3, 5, tzinfo=UTC)
+    mine = ("owner", "visits", "2026-03", "stands", 1_000_000, 2, *third, end)
+    assert ward.ask(listed) == [mine]
+    assert ward.ask(listed, "bob") == []
+    ward.ask(DAILY, "bob")
+    assert ward.ask(listed, "bob") == [("other", *mine[1:])]
+    ward.declare(TABLE)
+    ward.config = replace_owner(ward.config)
+    assert sorted(map(str, ward.ask(listed))) == sorted(map(str, [mine, ("other", *mine[1:])]))
+    ward.copy(MORE, datetime(2026, 4, 2, tzinfo=UTC))
+    ward.ask(DAILY, "bob")
+    assert [row[-3:] for row in ward.ask(listed, "bob")] == [(date(2026, 3, 31), None, end)]
+    ward.now = end
+    assert [row[3] for row in ward.ask(listed, "bob")] == ["over"]
+    ward.declare(TABLE.replace("max_rows: 5", "max_rows: 6"))
+    assert [row[3] for row in ward.ask(listed, "bob")] == ["ended"]
+
+
+def replace_owner(config: Config) -> Config:
+    """Let the role of ana see what all roles do."""
+    roles = {**config.policy.roles, "owner": replace(config.policy.roles["owner"], owner=True)}
+    return replace(config, policy=replace(config.policy, roles=roles))
+
+
 def test_in_the_grace_only_what_was_begun_goes_on(ward: Ward) -> None:
     """Until the last moment of measuring; then what was told stays."""
     ward.ask()
@@ -338,7 +209,7 @@ def test_after_the_last_moment_nothing_is_measured(ward: Ward) -> None:
 def test_a_changed_declaration_is_paid_again_only_on_request(ward: Ward, change: tuple[str, str]) -> None:
     """What was spent stays spent, and is told no more."""
     ward.ask()
-    ward.declare(_TABLE.replace(*change))
+    ward.declare(TABLE.replace(*change))
     ward.copy(MORE, datetime(2026, 3, 9, tzinfo=UTC))
     if change[0] == "term: month":
         assert ward.ask() != []  # of another term
@@ -366,10 +237,25 @@ def test_a_statement_is_not_paid_twice_in_silence(ward: Ward, monkeypatch: pytes
     assert ward.charges == 3
 
 
+@pytest.mark.parametrize(
+    "what", ["count(*), sum(cost)", "variance(cost), sum(cost)", "count(*) FILTER (WHERE ward = 'a'), sum(cost)"]
+)
+@pytest.mark.parametrize("rows", [3_000, 10_000, 100_000])
+def test_how_many_days_are_asked_for_decides_nothing_else(ward: Ward, what: str, rows: int) -> None:
+    """However many rows the owner expects, by which designs are chosen: a chart of the last days is one question."""
+    (ward.directory / "config.yaml").write_text(CONFIG.replace("per_query: {epsilon: 1e6}", "per_query: {epsilon: 1}"))
+    ward.declare(TABLE.replace("table: visits", f"table: visits\nexpected_rows: {rows}"))
+    ward.copy(FIRST)
+    for days in (1, 2, 5, 31):
+        end = f"{date(2026, 3, 1) + timedelta(days)}"
+        ward.ask(DAILY.replace("count(*)", what).replace("2026-04-01", end))
+    assert ward.charges == 1
+
+
 def test_other_bounds_of_the_time_are_no_other_question(ward: Ward) -> None:
     """They are moved on by owners as the years go by."""
     ward.ask()
-    ward.declare(_TABLE.replace("2040-01-01", "2045-01-01"))
+    ward.declare(TABLE.replace("2040-01-01", "2045-01-01"))
     ward.copy(MORE, FOURTH)
     assert ward.told() == {1: 2, 2: 1, 3: 2, 4: 2}
     assert ward.charges == 1
@@ -475,7 +361,7 @@ def test_a_kill_before_the_accounts_loses_nothing(ward: Ward, monkeypatch: pytes
 
 def test_without_grows_nothing_is_otherwise(ward: Ward) -> None:
     """The same statement is measured anew on each copy."""
-    ward.declare("".join(line for line in _TABLE.splitlines(keepends=True) if not line.startswith("grows")))
+    ward.declare("".join(line for line in TABLE.splitlines(keepends=True) if not line.startswith("grows")))
     ward.copy(FIRST)
     assert _counts(ward.told()) == {1: 2, 2: 1, 3: 1}
     ward.copy(MORE, FOURTH)

@@ -5,6 +5,7 @@ import pytest
 
 from dpsql.gateway.catalogue import virtual_tables
 from dpsql.gateway.catalogue.registry_rows import REGISTRY
+from dpsql.gateway.catalogue.standing_rows import STANDING
 from dpsql.question import OWN_SETTINGS
 from dpsql.shadow.server.postgres import Postgres
 
@@ -15,6 +16,7 @@ _TABLES = {
     "audit": virtual_tables._AUDIT,
     "profile": virtual_tables._PROFILE,
     "releases": virtual_tables._RELEASES,
+    "standing": STANDING,
 }
 """The columns of the rows that the gateway gives."""
 _RELATIONS = """

@@ -44,6 +44,11 @@ KNOWN: list[Cells] = [
     ("rides.fare", "share of values above the bounds", 0.00312, None),
 ]
 """What a role knows of whole tables."""
+STANDS: list[Cells] = [
+    ("analyst", "rides", "2026", "stands", "0.25", "SELECT <b>days</b>", 3, date(2026, 1, 3), date(2027, 2, 2)),
+    ("analyst", "rides", "2025", "over", "1", "SELECT old", 0, None, date(2026, 2, 2)),
+]
+"""What `dpsql.standing` says."""
 
 
 def _role(name: str, protects: str, *, owner: bool = False) -> Role:
@@ -150,6 +155,8 @@ class Connection:
             return COLUMNS
         if "dpsql.charges" in statement:
             return []
+        if "dpsql.standing" in statement and not isinstance(self.server.refusal, Gone):
+            return STANDS
         if "dpsql.profile" in statement and not isinstance(self.server.refusal, Gone):
             return KNOWN
         if isinstance(self.server.refusal, (Refused, Gone)):

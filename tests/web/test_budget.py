@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 
 import pytest
 from starlette.testclient import TestClient
 
+from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.web.app import make_app
 from dpsql.web.site import Gone, Site
 from tests.web.browsing import Browser
@@ -114,6 +116,27 @@ def test_what_a_profile_tells_is_shown(visit: Visit) -> None:
     for shown in ("What the profile says", "number of driver units", ">1,234<", ">57<", "rides.fare", ">0.31 %<"):
         assert shown in text
     assert "What the profile says" not in visit("ana").get("/budget").text
+
+
+def test_questions_that_stand_are_shown(server: Server, clock: Clock) -> None:
+    """Of tables that grow; where none does, nothing is asked."""
+    grows = replace(POLICY.tables["rides"], grows=Grows("at", Every.DAY, 2, TermLength.YEAR, 30))
+    for tables, shown in ((POLICY.tables, False), ({**POLICY.tables, "rides": grows}, True)):
+        site = Site(
+            replace(POLICY, tables=tables), USERS, server.connect, server, os.urandom, clock, lambda: server.ready
+        )
+        browser = Browser(TestClient(make_app(site)[0], follow_redirects=False))
+        browser.log_in("ana", "pw-ana")
+        text = browser.get("/budget").text
+        told = (
+            "Questions that stand",
+            "rides, 2026",
+            "3 periods, the last from 2026-01-03",
+            "2027-02-02",
+            "nothing yet",
+        )
+        assert [said in text for said in told] == [shown] * len(told)
+        assert "<b>days" not in text
 
 
 def test_without_a_connection_the_page_is_there(visit: Visit, server: Server) -> None:

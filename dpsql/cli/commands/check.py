@@ -10,6 +10,7 @@ import typer
 from dpsql.assembly import servable
 from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.exit_codes import with_exit_code
+from dpsql.cli.support.growing import said_of_growth
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.rehearsed import ask_directory, see_that_serve_would_start
 from dpsql.cli.support.report import show_report
@@ -66,6 +67,8 @@ def check_config(
         typer.echo(f"note: {note}")
     _tell_sandbox(loaded.shadow)
     for line in () if loaded.snapshot is None else _old_copies(loaded, loaded.snapshot):
+        typer.echo(line)
+    for line in said_of_growth(loaded):
         typer.echo(line)
     if files_only:
         typer.echo("no mistake in the files")

@@ -10,7 +10,7 @@ import typer
 from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.catalogue import RecordsFile, read_catalogue
 from dpsql.cli.support.catalogued import Catalogue, CatalogueTable
-from dpsql.cli.support.drafting import Units, draft, left_out, of_json
+from dpsql.cli.support.drafting import Units, draft, is_moment, left_out, of_json
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.joined_views import joined_view, view_name
 from dpsql.engines.admitted import is_admitted, versions
@@ -30,6 +30,9 @@ _COPY = (
     "run on the copy, many times faster"
 )
 
+_GROWING = (
+    "for config.yaml, since a table grows: engine: snapshot: true, so that dpsql makes a copy of the records each epoch"
+)
 _COPIED = (
     'for config.yaml: engine: {kind: copy, from: "${SOURCE_URL}", snapshot: true}, with the URL in the environment; dpsql '
     "copies the records at the start of each epoch, and answers from that"
@@ -53,6 +56,10 @@ def init(
         typer.Option("--profile", help="Refused: a profile is paid for, from a budget that must be there first."),
     ] = None,
     *,
+    grows: Annotated[
+        list[str] | None,
+        typer.Option("--grows", "-g", help="A table grows by the time in a column: visits.admitted_at. Needs a copy."),
+    ] = None,
     views: Annotated[
         bool, typer.Option("--views", help="Write a view, too, of each table with what its rows point to.")
     ] = False,
@@ -76,12 +83,17 @@ def init(
     advice = _advice(catalogue)
     chosen = _chosen(table, catalogue, advice)
     units = None if unit is None else _units(unit, catalogue)
-    texts = {name: draft(name, described, units, frozenset(chosen)) for name, described in chosen.items()}
+    growing = dict(_growing(column, chosen) for column in grows or ())
+    texts = {
+        name: draft(name, described, units, frozenset(chosen), growing.get(name)) for name, described in chosen.items()
+    }
     if views:
         texts |= {view_name(name): text for name in chosen if (text := joined_view(name, chosen)) is not None}
     _write(directory, texts)
     copy = (_COPY,) if isinstance(source, PostgresServer) else ()
     copy = (_COPIED,) if isinstance(source, CopiedDatabase) else copy
+    if growing and not copy:
+        copy = (_GROWING,)
     for line in (*_told(chosen), *advice, *_places(chosen), *copy, _NEXT):
         typer.echo(line)
 
@@ -141,6 +153,30 @@ def _units(unit: str, catalogue: Catalogue) -> Units:
             else "For instance --unit person=patients.patient_id: the key of a table with a row for each.",
         )
     return Units(tables, kind, found[0], column)
+
+
+def _growing(place: str, tables: Mapping[str, CatalogueTable]) -> tuple[str, str]:
+    """Read by which column a table grows; return the table, and the column.
+
+    Raises:
+        ConfigError: there is no such column, or it is no time.
+    """
+    where, _, column = place.rpartition(".")
+    found = [name for name, table in tables.items() if TableName.of(where).text in (name, table.place)]
+    found = found or [name for name in tables if TableName.of(name).name == where]
+    if len(found) != 1 or column not in tables[found[0]].columns:
+        raise ConfigError(
+            f"--grows {place} is no table.column of the tables that files are written for",
+            hint="It is the time by which rows come: --grows visits.admitted_at.",
+        )
+    described = tables[found[0]].columns[column]
+    if not is_moment(described):
+        times = [name for name, other in tables[found[0]].columns.items() if is_moment(other)]
+        raise ConfigError(
+            f"--grows {place} is of type {described.kind}; a table grows by a date or a timestamp",
+            hint=f"Of these {found[0]} has {', '.join(times) or 'none'}. Rows have to stay in the period of that time.",
+        )
+    return found[0], column
 
 
 def _candidates(catalogue: Catalogue) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from dpsql.cli.support.catalogued import CatalogueColumn, CatalogueTable
 from dpsql.policy.load.scalars import column_type
+from dpsql.policy.model import SqlType
 from dpsql.policy.yaml_name import yaml_name
 
 _HEAD = "# Declare bounds and values from what you know about the world, never from a look at the data.\n"
@@ -13,6 +14,12 @@ _UNITS = """\
 # privacy_units:
 #   person: {column: …}
 """
+_GROWS = """\
+# Days are closed two days after their end: rows that come later are never told. max_rows counts over the whole year.
+grows: {{by: {}, closes: {{every: day, after: 2 days}}, term: year}}
+"""
+_BY = "  # it needs bounds, which hold all years to come: bounds: [2020-01-01, 2040-01-01]"
+_MOMENTS = frozenset({SqlType.DATE, SqlType.TIMESTAMP})
 _JSON = frozenset({"json", "jsonb"})
 _CHOSEN = "  # with max_rows: N, where nearly all have no more rows; else it is chosen for each statement"
 
@@ -50,9 +57,19 @@ class Units:
                     self._lines[name] = self._line("through", through)
 
 
-def draft(name: str, table: CatalogueTable, units: Units | None, written: frozenset[str]) -> str:
-    """Return the beginnings of a schema file; references point to tables that are `written`, too."""
-    return "".join(_parts(name, table, units, written))
+def draft(
+    name: str, table: CatalogueTable, units: Units | None, written: frozenset[str], grows: str | None = None
+) -> str:
+    """Return the beginnings of a schema file; references point to tables that are `written`, too; it may grow by a column."""
+    return "".join(_parts(name, table, units, written, grows))
+
+
+def is_moment(column: CatalogueColumn) -> bool:
+    """Return whether a table can grow by a column."""
+    try:
+        return column_type(column.kind)[0] in _MOMENTS
+    except ValueError:
+        return False
 
 
 def pointed_table(references: str, tables: Collection[str]) -> str | None:
@@ -80,7 +97,9 @@ def has_type(column: CatalogueColumn) -> bool:
     return _type(column) is not None
 
 
-def _parts(name: str, table: CatalogueTable, units: Units | None, written: frozenset[str]) -> Iterator[str]:
+def _parts(
+    name: str, table: CatalogueTable, units: Units | None, written: frozenset[str], grows: str | None
+) -> Iterator[str]:
     yield f"{_HEAD}table: {yaml_name(name)}\n"
     if table.description:
         yield f"description: {_text(table.description)}\n"
@@ -94,12 +113,14 @@ def _parts(name: str, table: CatalogueTable, units: Units | None, written: froze
         inside = ", ".join(f"{yaml_name(own)}: {yaml_name(theirs)}" for own, theirs in pairs.items())
         yield f"  {yaml_name(to)}: {{{inside}}}\n"
     yield (units.lines(name) if units is not None else "") or _UNITS
+    if grows is not None:
+        yield _GROWS.format(yaml_name(grows))
     yield "columns:\n"
     for column, described in table.columns.items():
-        yield _line(column, described, written)
+        yield _line(column, described, written, _BY if column == grows else "")
 
 
-def _line(name: str, column: CatalogueColumn, written: frozenset[str]) -> str:
+def _line(name: str, column: CatalogueColumn, written: frozenset[str], said: str) -> str:
     kind = _type(column)
     if _is_json(column):
         first = f"type: {column.kind.lower()}, {'nullable: true, ' if column.nullable else ''}"
@@ -107,7 +128,7 @@ def _line(name: str, column: CatalogueColumn, written: frozenset[str]) -> str:
         return f"  # {yaml_name(name)}: {{{first}{paths}}}  # JSON: say what may be read of it\n"
     if kind is None:
         return f"  # {yaml_name(name)} is left out: dpsql has no type for {yaml_name(column.kind.partition('(')[0])}\n"
-    facts, after = [kind], "  # its labels, in their order" if kind.endswith("values: []") else ""
+    facts, after = [kind], "  # its labels, in their order" if kind.endswith("values: []") else said
     if column.references is not None and pointed_table(column.references, written) is not None:
         facts.append(f"references: {_text(column.references)}")
     if column.nullable:

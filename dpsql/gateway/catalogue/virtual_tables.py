@@ -1,4 +1,4 @@
-"""The tables `dpsql.budget`, `charges`, `registry`, `audit`, `profile`, `columns`, `releases`: spent, asked, told, known."""
+"""The tables `dpsql.budget`, `charges`, `registry`, `audit`, `profile`, `columns`, `releases`, `standing`: spent and told."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +14,7 @@ from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.accounting.usual_price import LINES, usual_price
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.gateway.catalogue.registry_rows import REGISTRY, registry_rows
+from dpsql.gateway.catalogue.standing_rows import STANDING, ListedQuestion, standing_rows
 from dpsql.gateway.plans.placeholders import placeholder
 from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Period
@@ -29,7 +30,7 @@ from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
 from dpsql.trail.chain import ChainedLine
 
-ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|registry|audit|profile|columns|releases|take_profile)\b'
+ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|registry|audit|profile|columns|releases|standing|take_profile)\b'
 """The pattern that finds the names of the tables in a text."""
 _NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
 _MOST = 10_000
@@ -42,7 +43,7 @@ _LONGEST_READ = 32_000
 """Characters of a statement that is read."""
 _OF_A_MOMENT = ("08", "53", "54", "57", "58")
 """Errors that say nothing of a statement: cancels, time limits, what is busy or away."""
-_TABLES = ("budget", "charges", "registry", "audit", "profile", "columns", "releases")
+_TABLES = ("budget", "charges", "registry", "audit", "profile", "columns", "releases", "standing")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
     "epsilon_spent": "numeric", "epsilon_left": "numeric", "delta_total": "numeric", "delta_spent": "numeric",
@@ -133,6 +134,8 @@ class Books:
     """Returns the profile of whole tables."""
     releases: Callable[[], Iterable[KnownRelease]]
     """Returns what the role was told in this epoch, of which all that follows is free."""
+    standing: Callable[[], Iterable[ListedQuestion]]
+    """Returns the standing questions that the role has paid for, or for an owner all roles."""
 
 
 def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, books: Books) -> str:
@@ -149,7 +152,9 @@ def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, b
         statement = None
     if statement is None:
         return asked.text  # of which PostgreSQL says what it is
-    tables = dict(zip(_TABLES, (_budget, _charges, _registry, _audit, _profile, _columns, _releases), strict=True))
+    tables = dict(
+        zip(_TABLES, (_budget, _charges, _registry, _audit, _profile, _columns, _releases, _standing), strict=True)
+    )
     named = {fold(t.this) for query in statement.queries for t in query.tree.find_all(exp.Table) if _is_ours(t)}
     contents = {name: rows(account, books) for name, rows in tables.items() if name in named}
     return statement.text([_with_contents(query, contents) for query in statement.queries])
@@ -280,6 +285,11 @@ def _releases(_: Account, books: Books) -> str:
         for release in islice(books.releases(), _MOST)
     ]
     return splice.table(tuple(_RELEASES), tuple(_RELEASES.values()), rows)
+
+
+def _standing(_: Account, books: Books) -> str:
+    rows = standing_rows(islice(books.standing(), _MOST), _brief)
+    return splice.table(tuple(STANDING), tuple(STANDING.values()), rows)
 
 
 def _number(value: float) -> str:

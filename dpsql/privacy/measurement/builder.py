@@ -40,6 +40,7 @@ from dpsql.rewrite.analysis.bounds import bounded as interval_of
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.keys import domain, number_of_tuples, number_of_values
+from dpsql.rewrite.analysis.periods import is_by_period
 from dpsql.rewrite.functions.logical import only_branch
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
 from dpsql.rewrite.ir.facts import Env, Facts
@@ -126,7 +127,11 @@ class Builder:
     def _prediction(self) -> Prediction:
         role, rows = self._role, self._relation.expected_rows
         alike = self._alike and not self._bound.weighs_alike
-        return Prediction(role.mechanism, expected_loss(rows, self._groups, self._bound, role.per_query.epsilon), alike)
+        loss = expected_loss(rows, self._groups, self._bound, role.per_query.epsilon)
+        # A standing question's design is that of all its days, whichever are asked for: else it would be another question,
+        # and another charge. Accounts weigh its rows alike in all designs, so that these differ by their noise alone.
+        by_period = is_by_period(self._relation, self._keys)
+        return Prediction(role.mechanism, Fraction(0) if by_period else loss, alike)
 
     def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
         """Return the statistics that an aggregate is read off."""

@@ -133,6 +133,12 @@ COMMENT ON TABLE dpsql.profile IS 'what is known of whole tables, by a profile t
 CREATE TABLE dpsql.releases (epoch bigint, statement text, measured text, groups bigint, epsilon numeric);
 COMMENT ON TABLE dpsql.releases IS 'what was released to your role in this epoch: all that follows from it is free';
 
+CREATE TABLE dpsql.standing (
+  role_name text, table_name text, term text, state text, epsilon numeric, statement text,
+  began timestamp with time zone, measured_until timestamp with time zone, periods bigint, first_period date,
+  last_period date, next_closes timestamp with time zone);
+COMMENT ON TABLE dpsql.standing IS 'questions that are paid once a term, and measured as their periods close';
+
 CREATE FUNCTION dpsql.take_profile() RETURNS text LANGUAGE sql STABLE
   RETURN 'take the profile by this statement alone: SELECT dpsql.take_profile()';
 COMMENT ON FUNCTION dpsql.take_profile() IS 'measures the profile of your unit kind, for the ε that the policy says';
@@ -228,6 +234,20 @@ _WORDS = {
         "measured": "what was measured for it",
         "groups": "of how many groups",
         "epsilon": "what the measurement cost",
+    },
+    "standing": {
+        "role_name": "who has paid for it",
+        "table_name": "the table that grows",
+        "term": "the term that it is about",
+        "state": "stands: what closes is measured; over: its term is; ended: what is declared of the table has changed",
+        "epsilon": "what it has cost, once for its term",
+        "statement": "by which it was first asked",
+        "began": "when it was paid for",
+        "measured_until": "from when on nothing more of it is measured; until then its cost counts",
+        "periods": "how many periods were measured",
+        "first_period": "the first day of the first of them",
+        "last_period": "the first day of the last of them",
+        "next_closes": "when the period after that closes, and a later copy may tell it",
     },
     "columns": {
         "table_name": "the table",

@@ -162,7 +162,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
             Identifier(CLIENTS),
         ),
         (
-            "GRANT SELECT ON dpsql.releases, dpsql.tables TO {}",
+            "GRANT SELECT ON dpsql.releases, dpsql.tables, dpsql.standing TO {}",
             Identifier(CLIENTS),
         ),
         ("GRANT EXECUTE ON FUNCTION dpsql.take_profile() TO {}", Identifier(CLIENTS)),

@@ -1,0 +1,75 @@
+"""What `dpsql check` says of tables that grow: what keeps their questions from standing, and for how long charges count."""
+
+from collections.abc import Iterator
+
+from dpsql.policy.config import Config
+from dpsql.policy.growth import Every, Grows, TermLength
+from dpsql.policy.model import Period, Role, Table
+
+_PERIOD_DAYS = {Every.DAY: 1, Every.MONTH: 31, Every.QUARTER: 92}
+_TERM_DAYS = {TermLength.MONTH: 31, TermLength.QUARTER: 92, TermLength.YEAR: 366}
+
+
+def said_of_growth(loaded: Config) -> Iterator[str]:
+    """Yield what is to be known about each table that grows: a mistake is none of it."""
+    for table in loaded.policy.tables.values():
+        if table.grows is not None:
+            yield from _of_table(loaded, table, table.grows)
+
+
+def _of_table(loaded: Config, table: Table, grows: Grows) -> Iterator[str]:
+    often = loaded.refresh.days
+    if often is None:
+        yield (
+            f"table {table.name} grows, and no copy is made by itself (refresh: never): a {grows.every} is told by a copy "
+            "that was made after it has closed (dpsql refresh)"
+        )
+    elif often > _PERIOD_DAYS[grows.every]:
+        yield f"table {table.name} grows by the {grows.every}, and a copy is made each {loaded.refresh}: it is told then"
+    for kind, unit in table.units.items():
+        if unit.through is not None:
+            yield (
+                f"table {table.name} has no standing questions that protect a {kind}: whose a row is, another table says; "
+                "copy that column into it"
+            )
+        elif unit.up_to is not None:
+            yield (
+                f"table {table.name} has no standing questions that protect a {kind}: max_rows is auto, and C has to be a "
+                f"number: how many rows of one {kind} count in a whole {grows.term}"
+            )
+        else:
+            yield from _of_budgets(loaded, table, grows, kind)
+
+
+def _of_budgets(loaded: Config, table: Table, grows: Grows, kind: str) -> Iterator[str]:
+    """Yield for how long what is paid for a standing question counts, where that is longer than budgets take for granted."""
+    policy, budget = loaded.policy, loaded.policy.budgets[kind]
+    roles = [role for role in policy.roles.values() if role.protects == kind and role.may_use(table.name)]
+    lasts = _TERM_DAYS[grows.term] + grows.after + grows.measured_within
+    if roles and budget.concentrated is not None:
+        yield f"table {table.name} has no standing questions that protect a {kind}: budget.{kind} adds up by zCDP"
+        return
+    if roles and budget.window is not None and budget.window < lasts:
+        yield (
+            f"budget.{kind}.window is {budget.window} days: what a standing question of table {table.name} costs counts in "
+            f"it until the {grows.term} is measured, {lasts} days at most, and then as long again as the window"
+        )
+    for role in roles:
+        yield from _of_role(role, table, grows)
+
+
+def _of_role(role: Role, table: Table, grows: Grows) -> Iterator[str]:
+    lasts, period = _TERM_DAYS[grows.term] + grows.after + grows.measured_within, role.budget.period
+    if role.budget.concentrated is not None:
+        yield f"role {role.name} asks no standing questions of table {table.name}: its budget adds up by zCDP"
+        return
+    if role.noise is not None:
+        yield (
+            f"role {role.name} aims at an error: its questions of table {table.name} stand only where it says what they pay "
+            "(SET dpsql.epsilon)"
+        )
+    if period is not Period.NEVER and (period.days or 0) < lasts:
+        yield (
+            f"roles.{role.name}.budget: what a standing question of table {table.name} costs counts in each {period} in "
+            f"which something of it may be measured, for up to {lasts} days"
+        )

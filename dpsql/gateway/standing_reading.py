@@ -1,0 +1,347 @@
+"""Statements that are read off standing questions, free: months of their days, the term so far, one of their keys.
+
+The questions are those that the role has paid for, of the same price or more: the oldest that says it, so that an answer
+stays what it is as long as the copy does. They are planned again, and believed if the key agrees. A statement that begins in
+an earlier term has to have been paid for in each term that it asks about.
+"""
+
+import hashlib
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from fractions import Fraction
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.standing import StandingClaim
+from dpsql.engines.base import Edition
+from dpsql.errors import DpsqlError, InternalError, QueryCanceled
+from dpsql.gateway.aiming import Drawn
+from dpsql.gateway.dependencies import GatewayDependencies
+from dpsql.gateway.measuring import account
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.request import Request
+from dpsql.gateway.reuse.lenses import Lenses
+from dpsql.gateway.reuse.told_releases import PlannedAgain, Told
+from dpsql.gateway.session_settings import session_epsilon, session_reuse
+from dpsql.gateway.standing import Claims, StandingStatements
+from dpsql.gateway.written_questions import read_question
+from dpsql.policy.choices import Reuse
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.release import Release
+from dpsql.privacy.reuse.derived import Derived
+from dpsql.privacy.reuse.lens import Lens, needed_sums
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.groups import Groups
+from dpsql.standing.measuring import AskedQuestion, lost_periods, measured_cells, to_measure
+from dpsql.standing.questions import StandingPart, recognized
+from dpsql.standing.reading import WantedSums, told_sums, wanted_sums
+
+_MOST = 200
+"""Questions of a role that are looked at, the oldest."""
+_SECONDS = 2.0
+"""Of the processor, in which they are planned again for one statement."""
+_ALL_CLOSED = datetime.max.replace(tzinfo=UTC)
+_LONGEST = 200
+"""Characters that are told of a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedQuestion:
+    """A question that the role has paid for, planned again as of now: in some term."""
+
+    statement: str
+    part: StandingPart
+    epsilon: Fraction
+    """Of the whole statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    """What a role has paid for of some tables."""
+
+    keys: frozenset[str]
+    questions: Sequence[_PlannedQuestion]
+    """The oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPart:
+    """A measurement that is read off the same question in each term that it asks about."""
+
+    wanted: WantedSums
+    needed: tuple[Feature, ...]
+    sources: tuple[AskedQuestion, ...]
+    statement: str
+
+    def told(self, claims: Claims, closed: datetime | None = None) -> Told:
+        """Return what was measured of them, or at a time will have been, as one release."""
+        periods = [_measured(asked, claims) for asked in self.sources]
+        if closed is not None:
+            left = [to_measure(asked, claims.get(asked.key, ()), closed) for asked in self.sources]
+            periods = [sorted({*known, *more}) for known, more in zip(periods, left, strict=True)]
+        sums = told_sums(self.wanted, [asked.part for asked in self.sources], periods)
+        named = repr([(asked.key, days) for asked, days in zip(self.sources, periods, strict=True)])
+        identity = hashlib.sha256(named.encode()).hexdigest()
+        return Told(identity, self.statement, PricedMeasurement(sums, "", identity), sums.epsilon)
+
+    def release(self, claims: Claims) -> Release:
+        """Return the numbers of what was measured, in that order."""
+        numbers: list[Sequence[int]] = []
+        for asked in self.sources:
+            cells = measured_cells(claims.get(asked.key, ()))
+            by_place = {
+                place: values
+                for day in _measured(asked, claims)
+                for place, values in zip(asked.part.cells[day], cells[day], strict=True)
+            }
+            numbers += [by_place[place] for place in sorted(by_place)]
+        return Release(numbers)
+
+
+def _measured(asked: AskedQuestion, claims: Mapping[str, Sequence[StandingClaim]]) -> list[date]:
+    cells = measured_cells(claims.get(asked.key, ()))
+    return [day for day in asked.part.periods if day in cells]
+
+
+@dataclass(frozen=True, slots=True)
+class StandingReading:
+    """A statement all of whose measurements are read off standing questions."""
+
+    priced: PricedPlan
+    parts: Mapping[str, ReadPart]
+    """By the measurements' identities."""
+    edition: Edition
+    lenses: Lenses
+
+    @property
+    def questions(self) -> tuple[AskedQuestion, ...]:
+        """Return the questions that it is read off, each once."""
+        return tuple({asked.key: asked for part in self.parts.values() for asked in part.sources}.values())
+
+    @property
+    def keys(self) -> list[str]:
+        """Return what these are charged by."""
+        return [asked.key for asked in self.questions]
+
+    def left(self, claims: Claims) -> bool:
+        """Return whether something of them has closed, and is not measured yet."""
+        return any(to_measure(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions)
+
+    def is_readable(self, claims: Claims) -> bool:
+        """Return whether it is, once all is measured that has closed."""
+        return all(
+            _kept(scope.plan, self._seen(scope, claims, self.edition.taken)) is not None for scope in self.priced.scopes
+        )
+
+    def narrowed(self, claims: Claims) -> tuple[PricedPlan, Drawn]:
+        """Return the plan with the groups of which something was measured, and what is read of these."""
+        drawn: dict[str, Draws] = {}
+        scopes = [self._scope(scope, claims, drawn) for scope in self.priced.scopes]
+        plans = tuple(
+            replace(planned, plan=scope.plan) for planned, scope in zip(self.priced.plan.scopes, scopes, strict=True)
+        )
+        return replace(self.priced, plan=replace(self.priced.plan, scopes=plans), scopes=tuple(scopes)), drawn
+
+    def _seen(self, scope: PricedScope, claims: Claims, closed: datetime | None = None) -> list[Lens]:
+        """Return how the parts of a scope are read off what was measured."""
+        of_statement, lenses = self.lenses.of_statement(until_found=True), list[Lens]()
+        for part in scope.parts:
+            read = self.parts[part.identity]
+            lens = of_statement(part.identity, read.wanted.measured, read.needed, read.told(claims, closed))
+            if lens is None:
+                raise InternalError
+            lenses.append(lens)
+        return lenses
+
+    def _scope(self, scope: PricedScope, claims: Claims, drawn: dict[str, Draws]) -> PricedScope:
+        lenses = self._seen(scope, claims)
+        kept = _kept(scope.plan, lenses)
+        if kept is None:
+            raise InternalError
+        parts = list[PricedMeasurement]()
+        for part, lens in zip(scope.parts, lenses, strict=True):
+            read = self.parts[part.identity]
+            seen = replace(lens, lines=tuple(tuple(lines[group] for group in kept) for lines in lens.lines))
+            draws = Draws.of((read.told(claims).measurement, read.release(claims)))
+            drawn[part.identity] = Derived.through(seen, draws)
+            measured = part.measurement
+            assert isinstance(measured, Sums)
+            parts.append(replace(part, measurement=replace(measured, groups=_some(measured.groups, kept))))
+        measurements = tuple(part.measurement for part in parts if isinstance(part.measurement, Sums))
+        groups = scope.plan.groups if scope.plan.added_up is not None else _some(scope.plan.groups, kept)
+        return PricedScope(replace(scope.plan, groups=groups, parts=measurements), tuple(parts))
+
+    def notices(self) -> list[str]:
+        """Return what is said beside the answer: what it was read off, and until when it tells."""
+        statements = dict.fromkeys(" ".join(part.statement.split()) for part in self.parts.values())
+        said = [f"free: read off the standing question {_short(statement)}" for statement in statements]
+        for wanted in {part.wanted.table.name: part.wanted for part in self.parts.values()}.values():
+            grows = wanted.grows
+            periods = grows.periods(wanted.first, wanted.until)
+            waiting = next((day for day in periods if not grows.is_closed(day, self.edition.taken)), None)
+            if waiting is not None:
+                closes = f"the {grows.every} from then on closes on {grows.closes(waiting):%Y-%m-%d} (UTC)"
+                told_until = f"of table {wanted.table.name} it tells what came before {waiting}"
+                said.append(f"{told_until}: {closes}, and is told by the copy after that")
+        return said
+
+    def explained(self) -> str:
+        """Return the line about it in an EXPLAIN."""
+        statements = dict.fromkeys(" ".join(part.statement.split()) for part in self.parts.values())
+        return f"Standing: free, read off {'; '.join(map(_short, statements))}"
+
+
+class StandingReadings:
+    """Finds what statements may be read off."""
+
+    def __init__(
+        self, deps: GatewayDependencies, standing: StandingStatements, planned: PlannedAgain, declared: Declared
+    ) -> None:
+        """Plan questions again with `planned`."""
+        self._deps, self._standing, self._planned = deps, standing, planned
+        # No constraint of the engine's is believed: what was measured before it was there may lack what it promises.
+        self._lenses = Lenses(declared, lambda _: frozenset())
+
+    def of(self, priced: PricedPlan, request: Request) -> StandingReading | None:
+        """Return how a statement is read off standing questions; None where it is not."""
+        deps, role = self._deps, self._deps.policy.roles[request.asker.role]
+        edition, reuse = deps.engine.edition, session_reuse(request.settings, role)
+        if edition is None or deps.accounts is None or reuse is Reuse.OFF or not self._standing.grows:
+            return None
+        if self._standing.not_here(priced, role) is not None:
+            return None
+        wanted: dict[str, tuple[WantedSums, tuple[Feature, ...]]] = {}
+        for scope in priced.scopes:
+            for place, part in enumerate(scope.parts):
+                found = wanted_sums(scope.plan, part, role.protects, self._standing.now())
+                if not isinstance(found, WantedSums):
+                    return None
+                wanted[part.identity] = found, needed_sums(scope.plan, place)
+        if not wanted:
+            return None
+        paid = self._paid(request, {each.table.name for each, _ in wanted.values()})
+        asked = {
+            identity: next(self._read(identity, each, needed, paid, request), None)
+            for identity, (each, needed) in wanted.items()
+        }
+        parts = {identity: part for identity, part in asked.items() if part is not None}
+        if len(parts) < len(wanted):
+            return None
+        reading = StandingReading(priced, parts, edition, self._lenses)
+        return reading if reading.is_readable(self.claims(reading, request)) else None
+
+    def claims(self, reading: StandingReading, request: Request) -> Claims:
+        """Return what is known of the questions that it is read off."""
+        payer = account(self._deps.policy, request.asker)
+        return self._deps.ledger.standing_claims(payer, reading.keys, request.cancellation)
+
+    def _paid(self, request: Request, tables: Collection[str]) -> _Paid:
+        """Return what the role has paid for of some tables, as far as there is time to plan it again."""
+        policy, payer, begun = self._deps.policy, account(self._deps.policy, request.asker), time.thread_time()
+        listed = [
+            question
+            for question in self._deps.ledger.standing_questions(payer, request.cancellation)
+            if question.table in tables
+            and question.declared == self._standing.declared(policy.tables[question.table], payer.role)
+        ]
+        keys = frozenset(question.key for question in listed)
+        told = self._deps.ledger.told_under(payer, keys, request.cancellation)
+        text_of = {release.key: release.question for release in told}
+        texts = dict.fromkeys(text_of[question.key] for question in listed[:_MOST] if question.key in text_of)
+        questions: list[_PlannedQuestion] = []
+        for text in texts:
+            if time.thread_time() - begun > _SECONDS:
+                break
+            questions += self._planned_again(text, payer, request)
+        return _Paid(keys, questions)
+
+    def _planned_again(self, text: str, payer: Account, request: Request) -> Iterator[_PlannedQuestion]:
+        """Yield the standing questions of a statement."""
+        read = read_question(text)
+        if read is None:
+            return
+        try:
+            priced = self._planned(read.statement, read.arguments, read.settings, request)
+            whole = session_epsilon(read.settings, payer.role, payer.role.per_query.epsilon)
+        except QueryCanceled:
+            raise
+        except DpsqlError:
+            return
+        if priced is None or self._standing.not_here(priced, payer.role) is not None:
+            return
+        for scope in priced.scopes:
+            for part in scope.parts:
+                found = recognized(scope.plan, part, payer.role.protects, self._standing.now())
+                if isinstance(found, StandingPart):
+                    yield _PlannedQuestion(read.statement, found, whole)
+
+    def _read(
+        self, identity: str, wanted: WantedSums, needed: tuple[Feature, ...], paid: _Paid, request: Request
+    ) -> Iterator[ReadPart]:
+        """Yield the ways in which a measurement is read off what was paid for."""
+        role = self._deps.policy.roles[request.asker.role]
+        epsilon = session_epsilon(request.settings, role, role.per_query.epsilon)
+        for question in paid.questions:
+            if question.part.table.name != wanted.table.name or question.epsilon < epsilon:
+                continue
+            shifted = [question.part.in_term(term, wanted.first, wanted.until) for term in wanted.terms]
+            parts = [part for part in shifted if part is not None]
+            sources = tuple(self._standing.asked(part, role) for part in parts)
+            number = sum(len(part.asked.groups.grouped) for part in parts)
+            if (
+                len(parts) < len(shifted)
+                or number > role.max_groups
+                or not paid.keys.issuperset(s.key for s in sources)
+            ):
+                continue
+            read = ReadPart(wanted, needed, sources, question.statement)
+            if self._is_all_there(read, request) and self._is_seen(identity, read, request):
+                yield read
+
+    def _is_all_there(self, part: ReadPart, request: Request) -> bool:
+        """Return whether each closed period that is asked for was measured, or will be now."""
+        payer, taken = account(self._deps.policy, request.asker), self._closed_at()
+        claims = self._deps.ledger.standing_claims(payer, [s.key for s in part.sources], request.cancellation)
+        for asked in part.sources:
+            own = claims.get(asked.key, ())
+            left, lost = to_measure(asked, own, taken), lost_periods(own)
+            over = self._standing.now() >= asked.part.grows.last_moment(asked.part.term)
+            if (left and over) or lost & set(asked.part.periods):
+                return False
+        return True
+
+    def _is_seen(self, identity: str, part: ReadPart, request: Request) -> bool:
+        """Return whether it can be read off all periods that are closed; unchanged in all to come, if nothing is added up."""
+        reuse = session_reuse(request.settings, self._deps.policy.roles[request.asker.role])
+        payer = account(self._deps.policy, request.asker)
+        claims = self._deps.ledger.standing_claims(payer, [s.key for s in part.sources], request.cancellation)
+        told = part.told(claims, self._closed_at() if reuse is Reuse.ALL else _ALL_CLOSED)
+        seen = self._lenses.of_statement(until_found=True)(identity, part.wanted.measured, part.needed, told)
+        return seen is not None and (reuse is Reuse.ALL or seen.is_direct)
+
+    def _closed_at(self) -> datetime:
+        edition = self._deps.engine.edition
+        if edition is None:
+            raise InternalError
+        return edition.taken
+
+
+def _kept(plan: MeasurementPlan, lenses: Sequence[Lens]) -> list[int] | None:
+    """Return the groups of which something was measured; None where a plan needs all, and some are missing."""
+    number = len(lenses[0].lines[0]) if lenses and lenses[0].lines else 0
+    kept = [group for group in range(number) if all(any(lines[group] for lines in lens.lines) for lens in lenses)]
+    return None if plan.added_up is not None and len(kept) < number else kept
+
+
+def _some(groups: Groups, kept: Sequence[int]) -> Groups:
+    grouped, shown = (tuple(of[group] for group in kept) for of in (groups.grouped, groups.shown))
+    return Groups(groups.keys, grouped, shown)
+
+
+def _short(statement: str) -> str:
+    return statement if len(statement) <= _LONGEST else f"{statement[:_LONGEST]} …"
