@@ -45,7 +45,7 @@ def test_few_things_are_listed(client: psycopg.Connection) -> None:
     """As psql lists them, which leaves out what begins as PostgreSQL's own."""
     with client:
         assert {name for name, _ in client.execute(_RELATIONS)} == {*_TABLES, "columns", "tables"}
-        assert {name for name, _ in client.execute(_FUNCTIONS)} == {"cut", "margin", "take_profile"}
+        assert {name for name, _ in client.execute(_FUNCTIONS)} == {"cut", "margin", "shrunk", "take_profile"}
         assert {name for name, _ in client.execute(_SCHEMAS)} == {"dpsql", "public"}
 
 

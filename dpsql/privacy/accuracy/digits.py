@@ -22,7 +22,7 @@ _MOST = 300
 """Places that double precision has, on either side of the point."""
 
 
-class _Deviation:
+class Deviation:
     """How far the noise of a weighted sum of features deviates, as a `Reach`."""
 
     def __init__(self, margins: Margins) -> None:
@@ -52,7 +52,7 @@ class NoiseScales:
     """The scales of statistics' noise; what is common to the groups of an answer is computed once."""
 
     def __init__(self) -> None:
-        self._deviations: dict[int, tuple[Margins, _Deviation]] = {}
+        self._deviations: dict[int, tuple[Margins, Deviation]] = {}
         self._of_all: dict[tuple[int, int], tuple[Readout, float | None]] = {}
         """The scales that are the same for each group, by margins and readout."""
 
@@ -68,7 +68,7 @@ class NoiseScales:
 
     def _of(self, margins: Margins, readout: Readout, estimates: Estimates) -> float | None:
         if id(margins) not in self._deviations:
-            self._deviations[id(margins)] = margins, _Deviation(margins)
+            self._deviations[id(margins)] = margins, Deviation(margins)
         _, deviation = self._deviations[id(margins)]
         readout, estimates = margins.own(readout, estimates)
         varied = statistic(readout.moment.name).deviation(readout, estimates, deviation)

@@ -158,7 +158,11 @@ def _of(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Expected | No
         case StatisticOutput(part=part, readout=readout, margin=False) if part is not None and plan.parts:
             sums = plan.parts[part]
             noise = 1.0 if plan.added_up is None else plan.added_up.noise
-            return _statistic(sums, readout, noise, bounds.get(part)) if isinstance(sums, Sums) else None
+            told = _statistic(sums, readout, noise, bounds.get(part)) if isinstance(sums, Sums) else None
+            if told is None or not output.shrunk:
+                return told
+            # What is gained depends on how groups differ, of which nothing is known before.
+            return replace(told, output=f"dpsql.shrunk({told.output}), over all groups no more than the average's")
         case DistinctCountOutput(part=part) if part is not None and plan.parts:
             sums = plan.parts[part]
             if not isinstance(sums, Sums):

@@ -103,7 +103,9 @@ class Builder:
         parts = () if empty else tuple(self._parts)
         return MeasurementPlan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
 
-    def _statistics(self, aggregates: Sequence[asked.Moment | asked.Margin | asked.Vote]) -> list[Output]:
+    def _statistics(
+        self, aggregates: Sequence[asked.Moment | asked.Margin | asked.Shrunk | asked.Vote]
+    ) -> list[Output]:
         """Measure everything that is read off sums together."""
         if not aggregates:
             return []
@@ -133,12 +135,14 @@ class Builder:
         by_period = is_by_period(self._relation, self._keys)
         return Prediction(role.mechanism, Fraction(0) if by_period else loss, alike)
 
-    def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
+    def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Shrunk | asked.Vote) -> list[asked.Moment]:
         """Return the statistics that an aggregate is read off."""
         match aggregate:
             case asked.Moment():
                 return [aggregate]
             case asked.Margin(of=asked.Moment() as moment):
+                return [moment]
+            case asked.Shrunk(of=moment) | asked.Margin(of=asked.Shrunk(of=moment)):
                 return [moment]
             case asked.Margin(of=asked.Computed(of=moments)):
                 return list(moments)
@@ -150,7 +154,7 @@ class Builder:
                 return [asked.Moment("count", (), both(where, is_value(arg, value))) for value in self._choices(arg)]
 
     def _read(
-        self, part: int, aggregate: asked.Moment | asked.Margin | asked.Vote, readouts: Sequence[Readout]
+        self, part: int, aggregate: asked.Moment | asked.Margin | asked.Shrunk | asked.Vote, readouts: Sequence[Readout]
     ) -> Output:
         match aggregate:
             case asked.Vote(name=name, arg=arg) | asked.Margin(of=asked.Vote(name=name, arg=arg)):
@@ -159,7 +163,8 @@ class Builder:
                 return self._computed(part, computed, readouts)
             case _:
                 margin = aggregate if isinstance(aggregate, asked.Margin) else None
-                return StatisticOutput(part, readouts[0], margin is not None, margin is not None and margin.cut)
+                shrunk = isinstance(aggregate if margin is None else margin.of, asked.Shrunk)
+                return StatisticOutput(part, readouts[0], margin is not None, margin is not None and margin.cut, shrunk)
 
     def _computed(self, part: int, computed: asked.Computed, readouts: Sequence[Readout]) -> ComputedMarginOutput:
         """Return how the margin of what is computed is read off.
@@ -232,7 +237,7 @@ class Builder:
             case asked.Vote() | asked.Margin(of=asked.Vote()):
                 (output,) = self._statistics([aggregate])  # whose many values would make the noise of others larger
                 return output
-            case asked.Moment() | asked.Margin():
+            case asked.Moment() | asked.Margin() | asked.Shrunk():
                 raise AssertionError(aggregate)
 
     def _point(self, aggregate: asked.Quantile | asked.Extreme) -> QuantileOutput:
@@ -332,7 +337,7 @@ def _place(of: asked.Quantile) -> tuple[object, ...]:
 
 def _measured(aggregate: Aggregate) -> Aggregate | asked.Computed:
     """Return what an aggregate is about: of a margin, what it is the margin of."""
-    return aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    return asked.told_of(aggregate)
 
 
 def _adds_up(moment: asked.Moment) -> bool:
@@ -341,7 +346,7 @@ def _adds_up(moment: asked.Moment) -> bool:
     return kind.counts or kind.adds_up
 
 
-def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Vote]:
+def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Shrunk | asked.Vote]:
     """Return whether an aggregate is read off the sums that all share."""
     of = _measured(aggregate)
     return isinstance(of, (asked.Moment, asked.Computed)) or (isinstance(of, asked.Vote) and of.name != "count")

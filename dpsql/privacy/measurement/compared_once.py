@@ -12,7 +12,7 @@ from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, Moment
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, Moment, told_of
 from dpsql.rewrite.translate.rows.compared import Stretches, compared
 from dpsql.rewrite.translate.rows.computed import refused_margin
 
@@ -36,6 +36,12 @@ def compared_once(
         return plan
     if any(isinstance(output, ComputedMarginOutput) and output.totals for output in plan.outputs):
         raise refused_margin("dpsql.margin() of a total over groups that have rows in common is not known")
+    if any(isinstance(output, StatisticOutput) and output.shrunk for output in plan.outputs):
+        raise Unsupported(
+            "dpsql.shrunk() is of groups that have no rows in common",
+            because="shrunk-of-groups",
+            hint="Write avg(x) by itself, or group by a key of the rows.",
+        )
     own = [place for place, key in enumerate(keys) if _of_constants(key, comparison)]
     others = [place for place, key in enumerate(keys) if place not in own]
     if any(_reads(keys[place], comparison) for place in others):
@@ -65,7 +71,7 @@ def _adds_up(plan: MeasurementPlan) -> bool:
 
 def _moments(aggregate: Aggregate) -> tuple[Moment, ...]:
     """Return what a statistic is read off, or its margin; nothing of one that is another here, as count(DISTINCT key)."""
-    match aggregate.of if isinstance(aggregate, Margin) else aggregate:
+    match told_of(aggregate):
         case Moment() as moment:
             return (moment,)
         case Computed(of=moments):

@@ -57,6 +57,8 @@ class StatisticOutput:
     margin: bool
     cut: bool = False
     """Whether it is neither the statistic nor its margin, but the share of it that is missing."""
+    shrunk: bool = False
+    """Whether it is drawn towards the mean of all groups, or the margin of that."""
 
 
 @dataclass(frozen=True, slots=True)

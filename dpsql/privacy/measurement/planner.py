@@ -85,6 +85,12 @@ def measure(
         Unsupported: an aggregate, or so much of it, can't be answered.
         AccessDenied: the keys would show single units.
     """
+    if not keys and any(map(_draws_together, aggregates)):
+        raise Unsupported(
+            "dpsql.shrunk() draws the means of groups together, and there is no GROUP BY",
+            because="shrunk-of-groups",
+            hint="Write avg(x): of all rows there is one mean.",
+        )
     if context.role.min_units is not None:
         return _of_enough(relation, keys, sets, aggregates, context, context.role.min_units)
     of_units, planned = [unit_computed(a, relation) for a in aggregates], partial(_with_nulls, relation, keys, sets)
@@ -95,6 +101,11 @@ def measure(
         if not any(unbounded):
             raise
         return planned(aggregates, context, list(zip(of_units, unbounded, strict=True)))
+
+
+def _draws_together(aggregate: Aggregate) -> bool:
+    """Return whether an aggregate of one group is read off the sums of all."""
+    return isinstance(aggregate.of if isinstance(aggregate, asked.Margin) else aggregate, asked.Shrunk)
 
 
 def _with_nulls(
@@ -292,7 +303,7 @@ def _counted_along(
     hides: bool,
 ) -> MeasurementPlan:
     """Return the plan that knows how many rows a group has, if that is measured anyhow: AVG(x) counts those with an x."""
-    of = [a.of if isinstance(a, asked.Margin) else a for a in aggregates]
+    of = [asked.told_of(a) for a in aggregates]
     counts = {asked.Moment("count", a.args[:1], a.where) if isinstance(a, asked.Moment) else None for a in of}
     for count in (_ROWS, *(counts if len(counts) == 1 else ())):
         if count is not None and any(isinstance(a, asked.Moment) for a in of):
@@ -323,7 +334,8 @@ def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
     """Return the plan whose rows are those of every grouping set: sums of the finest groups, at no further cost."""
     summable = all(isinstance(part, Sums) and part.distinct is CountOf.ROWS and not part.delta for part in plan.parts)
     margins = (
-        isinstance(o, ComputedMarginOutput) or (isinstance(o, StatisticOutput) and o.margin) for o in plan.outputs
+        isinstance(o, ComputedMarginOutput) or (isinstance(o, StatisticOutput) and (o.margin or o.shrunk))
+        for o in plan.outputs
     )
     if not summable or any(margins):
         raise Unsupported(

@@ -6,7 +6,7 @@ What is rounded is what the shadow is handed, after everything is read off relea
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from dpsql.privacy.accuracy.emptiness import emptiness, is_told, least_told
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width, largest_share
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
 from dpsql.privacy.accuracy.point_margin import point_half_width
+from dpsql.privacy.accuracy.shrunk import ShrunkMean, shrunk_means
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
@@ -85,6 +86,8 @@ class _Line:
     """The common part of the margins of all lines, by part."""
     cut: Sequence[float] = ()
     """How many rows of a group the C of each part may take off."""
+    shrunk: Mapping[tuple[int, Readout], ShrunkMean | None] = field(default_factory=dict)
+    """Means drawn towards that of all groups that are shown, by part."""
 
 
 def rows(
@@ -103,6 +106,9 @@ def rows(
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
     nothing = replace(plan, parts=())
     lines: Iterable[_Line] = _lines(plan, draws, possible)
+    drawn_together = {(o.part, o.readout) for o in plan.outputs if isinstance(o, StatisticOutput) and o.shrunk}
+    if drawn_together:
+        lines = _drawn_together(plan, lines, [(part, readout) for part, readout in drawn_together if part is not None])
     totals = None
     if any(isinstance(output, ComputedMarginOutput) and output.totals for output in plan.outputs):
         lines = list(lines)
@@ -115,6 +121,18 @@ def rows(
         # The total of no groups is that of no rows, for any measurement of groups that there might have been.
         read = plan if line.estimates else nothing
         yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], shows, totals)]
+
+
+def _drawn_together(plan: MeasurementPlan, lines: Iterable[_Line], read: Sequence[tuple[int, Readout]]) -> list[_Line]:
+    """Return the lines with the means that are drawn towards that of all that are shown; of others nothing is used."""
+    lines = list(lines)
+    places = [place for place, line in enumerate(lines) if _has_enough(plan, line)]
+    means: list[dict[tuple[int, Readout], ShrunkMean | None]] = [{} for _ in lines]
+    for part, readout in read if plan.parts else ():
+        groups = [(lines[place].margins[part], lines[place].estimates[part]) for place in places]
+        for place, mean in zip(places, shrunk_means(readout, groups), strict=True):
+            means[place][part, readout] = mean
+    return [replace(line, shrunk=of_line) for line, of_line in zip(lines, means, strict=True)]
 
 
 def too_few(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None = None) -> tuple[int, int]:
@@ -250,6 +268,12 @@ def _statistic(output: StatisticOutput, line: _Line, type_: str, shows: Shows) -
     estimates = line.estimates[output.part]
     if output.cut:
         return line.margins[output.part].missing
+    if output.shrunk:
+        mean = line.shrunk.get((output.part, output.readout))
+        if mean is None:
+            return None
+        last = place_of_margin(mean.half_width) if shows.scales is not None else None
+        return rounded_up(mean.half_width, last, real=True) if output.margin else rounded(mean.value, last)
     margins, readout = line.margins.get(output.part), output.readout
     whole = is_whole(type_) or (output.margin and statistic(readout.moment.name).rounding(readout) > 0)
     last = None

@@ -89,6 +89,26 @@ END $$;
 
 COMMENT ON FUNCTION dpsql.cut(anyelement) IS 'the share of a count or a sum that max_rows cuts off, about';
 
+CREATE FUNCTION dpsql.shrunk(value anyelement) RETURNS double precision LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = '0A000',
+    MESSAGE = 'dpsql.shrunk is only defined for an average over a protected table',
+    HINT = 'Write dpsql.shrunk(avg(x)) in a statement with GROUP BY.';
+END $$;
+
+-- Of an interval it is one, too.
+CREATE FUNCTION dpsql.shrunk(value interval) RETURNS interval LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = '0A000',
+    MESSAGE = 'dpsql.shrunk is only defined for an average over a protected table',
+    HINT = 'Write dpsql.shrunk(avg(x)) in a statement with GROUP BY.';
+END $$;
+
+COMMENT ON FUNCTION dpsql.shrunk(anyelement) IS 'an average, drawn to that of all groups where noise hides how they differ';
+COMMENT ON FUNCTION dpsql.shrunk(interval) IS 'an average, drawn to that of all groups where noise hides how they differ';
+
 CREATE FUNCTION pg_dpsql.median_of(kept double precision[]) RETURNS double precision LANGUAGE sql IMMUTABLE
   RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value);
 CREATE AGGREGATE public.median(double precision)

@@ -45,12 +45,12 @@ OF_SINGLE_ROWS: Mapping[str, str] = {
 NAMES = frozenset({"grouping", "mode"}) | STATISTICS.keys() | QUANTILES | LOGICAL | OF_SINGLE_ROWS.keys()
 
 
-OF_AGGREGATES = frozenset({"dpsql.margin", "dpsql.cut"})
+OF_AGGREGATES = frozenset({"dpsql.margin", "dpsql.cut", "dpsql.shrunk"})
 """Functions that tell something of another aggregate."""
 
 
 def function_name(node: exp.Expr) -> str:
-    """Return the name of a call, lower case, `pg_catalog.` taken off, `dpsql.margin` and `dpsql.cut` in full; else empty."""
+    """Return the name of a call, lower case, `pg_catalog.` taken off, those of `dpsql` in full; else empty."""
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Anonymous):
         schema, name = str(node.this.name).lower(), node.expression.name.lower()
         return name if schema in {"pg_catalog", "public"} else f"{schema}.{name}"

@@ -22,6 +22,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     STATISTICS,
     StatisticName,
     function_name,
+    is_aggregate,
 )
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.translate.rows.computed import Formula, Of, check_size, formula, is_computed, refused_margin
@@ -106,9 +107,16 @@ class OfDistinct:
 class Margin:
     """The half-width of the 95 % interval of another aggregate."""
 
-    of: "Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Vote | Computed"
+    of: "Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Vote | Computed | Shrunk"
     cut: bool = False
     """Whether the question is about the share of a count or a sum that its C takes off, and not about the aggregate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The average of each group, drawn towards that of all groups as far as noise hides how they differ."""
+
+    of: Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,9 @@ class Vote:
     where: Expr = TRUE
 
 
-Aggregate = Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Margin | GroupingCall | Vote
+Measured = Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | GroupingCall | Vote
+"""What is asked of rows themselves."""
+Aggregate = Measured | Margin | Shrunk
 
 
 def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
@@ -147,13 +157,15 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
     if isinstance(node, exp.Filter):
         condition = checked(t, node.expression.this)
         inner = aggregate(t, node.this)
-        if isinstance(inner, (Margin, GroupingCall)):
+        if isinstance(inner, (Margin, Shrunk, GroupingCall)):
             raise not_known(node)
         return replace(inner, where=both(inner.where, condition))
     if isinstance(node, exp.WithinGroup):
         return _within_group(t, node)
     name = function_name(node)
     call = node.expression if isinstance(node, exp.Dot) else node
+    if name == "dpsql.shrunk":
+        return _shrunk(t, call)
     if name in OF_AGGREGATES:
         return _margin(t, call, cut=name == "dpsql.cut")
     return _call(t, name, call)
@@ -292,6 +304,30 @@ def _margin(t: Translator, node: exp.Expr, *, cut: bool) -> Margin:
             hint="Ask for the margin of each percentile by itself." if several else None,
         )
     return Margin(inner, cut)
+
+
+def _shrunk(t: Translator, node: exp.Expr) -> Shrunk:
+    if len(node.expressions) != 1:
+        raise not_known(node)
+    of = node.expressions[0].unnest()
+    inner = aggregate(t, of) if is_aggregate(of) else None
+    if not isinstance(inner, Moment) or inner.name != "avg":
+        raise Unsupported(
+            "dpsql.shrunk() takes an average: only means of groups are drawn towards a common one",
+            because="shrunk-of-average",
+            hint="Write dpsql.shrunk(avg(x)) in a statement with GROUP BY.",
+        )
+    return Shrunk(inner)
+
+
+def told_of(aggregate: Aggregate) -> Measured | Computed:
+    """Return what is asked of rows: of a margin, or of means that are drawn together, what it is told of."""
+    while isinstance(aggregate, (Margin, Shrunk)):
+        of = aggregate.of
+        if isinstance(of, Computed):
+            return of
+        aggregate = of
+    return aggregate
 
 
 def _computed(t: Translator, node: exp.Expr) -> Computed:

@@ -46,7 +46,7 @@ def computes(aggregate: Aggregate) -> bool:
     match aggregate:
         case asked.Moment(name=name):
             return name != "count"
-        case asked.Quantile() | asked.Extreme() | asked.OfDistinct():
+        case asked.Quantile() | asked.Extreme() | asked.OfDistinct() | asked.Shrunk():
             return True
         case asked.Margin() | asked.Distinct() | asked.DistinctTuples() | asked.Vote() | asked.GroupingCall():
             return False
@@ -59,6 +59,8 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return (aggregate.where, *aggregate.args)
         case asked.Margin(of=asked.Computed() as computed):
             return tuple(expr for moment in computed.of for expr in inputs(moment))
+        case asked.Shrunk(of=moment):
+            return inputs(moment)
         case asked.Margin(of=of):
             assert not isinstance(of, asked.Computed)
             return inputs(of)
@@ -107,7 +109,7 @@ def _is_of_zeros(moment: asked.Moment, relation: Relation, declared: Declared) -
 
 def is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:
     """Return whether any row can be among those that an aggregate is of: FILTER (WHERE trip_id IS NULL) has none."""
-    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    of = asked.told_of(aggregate)
     if isinstance(of, asked.Computed):
         return all(is_possible(moment, relation, declared) for moment in of.of)
     where = TRUE if isinstance(of, asked.GroupingCall) else of.where
