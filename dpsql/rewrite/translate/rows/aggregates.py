@@ -24,7 +24,6 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     function_name,
     is_aggregate,
 )
-from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.translate.rows.computed import Formula, Of, check_size, formula, is_computed, refused_margin
 from dpsql.rewrite.translate.rows.unanswered import PLACES, not_known, of_a_place, of_distinct, of_single_rows
 from dpsql.rewrite.translate.values.comparisons import as_whole, checked
@@ -202,7 +201,7 @@ def _of_rows(t: Translator, whole: exp.Column) -> tuple[Expr, ...]:
     there = next(always, None)
     if there is None:
         raise Unsupported(
-            f"count({fold(whole.args.get('table'))}) needs a column that is never NULL",
+            "count() of whole rows that a join may not find needs a column that is never NULL",
             because="count-of-rows",
             hint="Write count(x), with the column x by which the tables are joined.",
         )
