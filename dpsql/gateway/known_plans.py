@@ -14,6 +14,7 @@ from dpsql.privacy.release.profile import Profile
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.bind.counts import counts_of
+from dpsql.rewrite.bind.known_forms import KnownForms
 from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.syntax.read.parse import Statement
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
@@ -56,6 +57,8 @@ class KnownPlans:
         """The question in a statement, by its text; None where it is the shadow's own business."""
         self.statements: Remembered[tuple[AnalyzedStatement | None]] = Remembered(_MOST // 3, _by_length)
         """The questions of statements, by all that decides how PostgreSQL binds them."""
+        self.forms = KnownForms()
+        """What the shadow said of texts, by their forms."""
         self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
         self.replies: Remembered[Reply] = Remembered(_MOST_REPLIES, _written)
         """Replies by their plans and prices, and by the releases that they show."""

@@ -1,6 +1,7 @@
 """From a question to a priced plan: the stages that read no record, and what is remembered of them."""
 
 import re
+from collections.abc import Hashable
 from functools import cache, partial
 
 from dpsql.engines.kinds import unique_as_declared
@@ -105,7 +106,8 @@ class PlannedQuestions:
     def _reader(self, request: Request) -> BoundReader:
         shadow = self._deps.evaluator(request.settings, request.asker.user)
         counts = counts_of(request.question.text, request.arguments)
-        return BoundReader(shadow, [argument.type for argument in request.arguments], counts)
+        types = [argument.type for argument in request.arguments]
+        return BoundReader(shadow, types, counts, self._known.forms, _own_tables(request.settings))
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:
@@ -163,4 +165,10 @@ class PlannedQuestions:
         deps, settings = self._deps, request.settings
         empty = asked_of_empty_groups(settings, role)
         context = PlanningContext(role, deps.declared, deps.rows, self._unique, deps.policy.tables, empty)
-        return Planner(deps.policy, context, deps.evaluator(settings, request.asker.user))
+        shadow = deps.evaluator(settings, request.asker.user)
+        return Planner(deps.policy, context, shadow, self._known.forms, _own_tables(settings))
+
+
+def _own_tables(settings: Settings) -> Hashable:
+    """Return all of a session's own tables that names and types depend on."""
+    return tuple((table.name, table.columns, table.key) for table in settings.temporary)

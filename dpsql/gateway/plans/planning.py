@@ -3,7 +3,7 @@
 Nothing here reads a record: it all depends on the statement, the policy and public rows only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -29,6 +29,7 @@ from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.analysis.keys import are_not_listed
 from dpsql.rewrite.bind.binder import Binder, PlanningShadow
+from dpsql.rewrite.bind.known_forms import KnownForms
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.relation import awaiting
 from dpsql.rewrite.ir.spelled import Spelled
@@ -63,13 +64,21 @@ class Described:
 
     binder: Binder
     types: Sequence[str]
+    known: KnownForms
+    tables: Hashable
+    """The tables that the session has of its own."""
     descriptions: dict[str, Sequence[ColumnDescription]] = field(default_factory=dict)
 
     def ask(self, probes: Sequence[str]) -> None:
         """Ask for some at once."""
+        given = tuple(self.types), self.tables
+        for text in set(probes) - self.descriptions.keys():
+            if (columns := self.known.columns(text, given)) is not None:
+                self.descriptions[text] = columns
         missing = [text for text in dict.fromkeys(probes) if text not in self.descriptions]
-        if missing:
-            self.descriptions.update(zip(missing, self.binder.described(missing, self.types), strict=True))
+        for text, columns in zip(missing, self.binder.described(missing, self.types) if missing else (), strict=True):
+            self.descriptions[text] = columns
+            self.known.keep_columns(text, given, columns)
 
     def of(self, text: str) -> Sequence[ColumnDescription]:
         """Return the columns of one."""
@@ -121,12 +130,16 @@ class Planner:
     policy: Policy
     context: PlanningContext
     evaluator: PlanningShadow
+    known: KnownForms = field(default_factory=KnownForms)
+    """What the shadow said of texts of the same form."""
+    tables: Hashable = ()
+    """The tables that the session has of its own."""
 
     def resolve(self, analyzed: AnalyzedStatement, arguments: Sequence[Argument]) -> ResolvedStatement:
         """Return the statement with what the shadow says of the columns of its scopes."""
         if analyzed.statement is None:
             raise InternalError
-        described = Described(self.evaluator, [argument.type for argument in arguments])
+        described = Described(self.evaluator, [argument.type for argument in arguments], self.known, self.tables)
         described.ask([probe(scope) for scopes_of_query in analyzed.found_scopes for scope in scopes_of_query.scopes])
         queries = []
         for query, of_query in zip(analyzed.statement.queries, analyzed.found_scopes, strict=True):

@@ -5,7 +5,7 @@ The parser's tree is written again, and PostgreSQL binds that, too: it must say 
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ from dpsql.rewrite.bind.binder import Binder
 from dpsql.rewrite.bind.counts import Counts, with_counts
 from dpsql.rewrite.bind.ctes_inside import with_ctes_inside
 from dpsql.rewrite.bind.joins_in_line import with_joins_in_line
+from dpsql.rewrite.bind.known_forms import KnownForms
 from dpsql.rewrite.bind.names import with_own_names
 from dpsql.rewrite.bind.negations import with_negations_within
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
@@ -48,6 +49,10 @@ class BoundReader:
     """The types of the statement's parameters."""
     counts: Counts = field(default_factory=dict)
     """The values of those that say how many rows there are to be."""
+    known: KnownForms = field(default_factory=KnownForms)
+    """What was found of texts of the same form."""
+    tables: Hashable = ()
+    """The tables that the session has of its own."""
 
     def __call__(self, query: str) -> exp.Query | None:
         """Return the tree of a query; None where our reading is not PostgreSQL's.
@@ -76,8 +81,17 @@ class BoundReader:
         return tree
 
     def _is_read(self, text: str, tree: exp.Query) -> bool:
+        rendered, given = render(tree), (tuple(self.types), self.tables)
+        if self.known.is_read(text, rendered, given):
+            return True
+        is_read = self._is_bound_alike(text, rendered)
+        if is_read:
+            self.known.keep_read(text, rendered, given)
+        return is_read
+
+    def _is_bound_alike(self, text: str, rendered: str) -> bool:
         try:
-            written = self.binder.canonical(render(tree), self.types, again=True)
+            written = self.binder.canonical(rendered, self.types, again=True)
         except Unsupported:
             return False
         # It reads some of its own words otherwise than they were: a cast of an array is one of its elements.
