@@ -267,7 +267,7 @@ _WORDS = {
         "periods": "how many periods were measured",
         "first_period": "the first day of the first of them",
         "last_period": "the first day of the last of them",
-        "next_closes": "when the period after that closes, and a later copy may tell it",
+        "next_closes": "when the period after that closes, and a later copy may have it",
     },
     "columns": {
         "table_name": "the table",
