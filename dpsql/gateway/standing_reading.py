@@ -179,21 +179,21 @@ class StandingReading:
     def notices(self) -> list[str]:
         """Return what is said beside the answer: what it was read off, and until when it tells."""
         statements = dict.fromkeys(" ".join(part.statement.split()) for part in self.parts.values())
-        said = [f"free: read off the standing question {_short(statement)}" for statement in statements]
+        said = [f"free: computed from the standing question {_short(statement)}" for statement in statements]
         for wanted in {part.wanted.table.name: part.wanted for part in self.parts.values()}.values():
             grows = wanted.grows
             periods = grows.periods(wanted.first, wanted.until)
             waiting = next((day for day in periods if not grows.is_closed(day, self.edition.taken)), None)
             if waiting is not None:
                 closes = f"the {grows.every} from then on closes on {grows.closes(waiting):%Y-%m-%d} (UTC)"
-                told_until = f"of table {wanted.table.name} it tells what came before {waiting}"
-                said.append(f"{told_until}: {closes}, and is told by the copy after that")
+                told_until = f"of table {wanted.table.name} it has what came before {waiting}"
+                said.append(f"{told_until}: {closes}, and is in the copy after that")
         return said
 
     def explained(self) -> str:
         """Return the line about it in an EXPLAIN."""
         statements = dict.fromkeys(" ".join(part.statement.split()) for part in self.parts.values())
-        return f"Standing: free, read off {'; '.join(map(_short, statements))}"
+        return f"Standing: free, computed from {'; '.join(map(_short, statements))}"
 
 
 class StandingReadings:

@@ -211,7 +211,7 @@ def _bar(name: str, note: str, budget: Privacy, amounts: tuple[Privacy, Privacy]
 def _risk(epsilon: Fraction) -> str:
     """Return what an amount means for beliefs that began at 50 to 50."""
     belief = belief_after(epsilon, 2)
-    return f"membership {percent(belief.membership)}, a member's value {percent(belief.value)}"
+    return f"membership {percent(belief.membership)}, attribute {percent(belief.value)}"
 
 
 def _most_expensive(lines: Iterable[Entry]) -> list[ExpensiveStatement]:

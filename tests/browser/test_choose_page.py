@@ -53,7 +53,7 @@ def test_a_guess_of_a_value_is_a_promise_of_its_own(visit: Visit) -> None:
     """90 % at the usual total; a stricter promise binds and halves the ε."""
     page = visit("ana", "choose")
     expect(page.locator("#valued")).to_have_text("89.84 %")
-    expect(page.locator("#valued-note")).to_contain_text("this one binds")
+    expect(page.locator("#valued-note")).to_contain_text("this one limits ε")
     page.locator("#value").fill("3/4")
     expect(page.locator("#verdict")).to_contain_text("breaks the promise of attribute")
     page.get_by_role("button", name="Use the largest that fits").click()
@@ -100,7 +100,7 @@ def test_the_copied_lines_have_the_data_sets_own_budget(visit: Visit) -> None:
 @pytest.mark.parametrize(
     ("field", "typed", "form", "message"),
     [
-        ("membership", "0.01 %", "promises", "membership must be from 0.1 to 99.9 %: 33 %, 0.33 or 1/3"),
+        ("membership", "0.01 %", "promises", "membership inference must be from 0.1 to 99.9 %: 33 %, 0.33 or 1/3"),
         ("naming", "many", "promises", "re-identification must be"),
         ("people", "", "promises", "people must be a number"),
         ("rows", "0", "quality", "rows must be a number from 1"),

@@ -47,9 +47,9 @@ def test_what_follows_is_free(ward: Ward, sql: str, first: Rows, later: Rows) ->
     ward.copy(FIRST)
     ward.ask(BY_WARD)
     assert ward.ask(sql) == first
-    assert any(said.startswith("free: read off the standing question SELECT") for said in ward.said)
+    assert any(said.startswith("free: computed from the standing question SELECT") for said in ward.said)
     assert any("what came before 2026-03-03" in said for said in ward.said)
-    assert any(str(row[0]).startswith("Standing: free, read off") for row in ward.ask(f"EXPLAIN {sql}"))
+    assert any(str(row[0]).startswith("Standing: free, computed from") for row in ward.ask(f"EXPLAIN {sql}"))
     ward.copy(MORE, FOURTH)
     assert ward.ask(sql) == later
     assert ward.ask(sql) == later

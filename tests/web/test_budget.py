@@ -89,7 +89,7 @@ def test_nothing_spent_is_no_error(visit: Visit, server: Server) -> None:
 def test_the_spent_epsilon_is_told_as_risk(visit: Visit) -> None:
     """ε = 0.625: membership e^.625/(1 + e^.625), a value e^1.25/(1 + e^1.25); all of ε = 10 breaks the usual promises."""
     text = visit("ana").get("/budget").text
-    assert "membership 65.14 %, a member&#39;s value 77.73 %" in text
+    assert "membership 65.14 %, attribute 77.73 %" in text
     assert "more than the ε ≤ 1.09 of the usual promises" in text
     assert "> 99.99" not in text.split("All spent")[0]
 

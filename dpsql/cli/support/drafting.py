@@ -15,7 +15,7 @@ _UNITS = """\
 #   person: {column: …}
 """
 _GROWS = """\
-# Days are closed two days after their end: rows that come later are never told. max_rows counts over the whole year.
+# Days are closed two days after their end: rows that come later never count. max_rows counts over the whole year.
 grows: {{by: {}, closes: {{every: day, after: 2 days}}, term: year}}
 """
 _BY = "  # it needs bounds, which hold all years to come: bounds: [2020-01-01, 2040-01-01]"

@@ -21,11 +21,11 @@ def _of_table(loaded: Config, table: Table, grows: Grows) -> Iterator[str]:
     often = loaded.refresh.days
     if often is None:
         yield (
-            f"table {table.name} grows, and no copy is made by itself (refresh: never): a {grows.every} is told by a copy "
+            f"table {table.name} grows, and no copy is made by itself (refresh: never): a {grows.every} is in a copy "
             "that was made after it has closed (dpsql refresh)"
         )
     elif often > _PERIOD_DAYS[grows.every]:
-        yield f"table {table.name} grows by the {grows.every}, and a copy is made each {loaded.refresh}: it is told then"
+        yield f"table {table.name} grows by the {grows.every}, and a copy is made each {loaded.refresh}: it is released then"
     for kind, unit in table.units.items():
         if unit.through is not None:
             yield (

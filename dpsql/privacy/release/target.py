@@ -97,7 +97,7 @@ def lasting(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) ->
             group = _middle(draws, readouts[0]) if readouts and draws.likely_cut else None
             if group is not None and any(_cut_share(sums, readout, group) > float(error) for readout in readouts):
                 if draws.is_of_few:
-                    return f"there are too few units ({sums.bound.unit.name}) to choose their row limit well"
+                    return f"there are too few units ({sums.bound.unit.name}) to choose the row limit well"
                 return f"max_rows: {sums.worth:,} takes more off it, and a larger one less"
         case KeySearch():
             pass

@@ -202,7 +202,7 @@ _WORDS = {
         "per_query_epsilon": "the most that one statement may cost",
         "usual_epsilon": "the median price of your role's recent statements",
         "questions_left": "how many more there are at that price",
-        "epsilon_composed": "what all charges come to together, by the budget's way of adding them up",
+        "epsilon_composed": "the privacy loss of all charges together, by the budget's way of adding them up",
     },
     "charges": {
         "charge_id": "counts the charges, the newest last",
@@ -267,7 +267,7 @@ _WORDS = {
         "periods": "how many periods were measured",
         "first_period": "the first day of the first of them",
         "last_period": "the first day of the last of them",
-        "next_closes": "when the period after that closes, and a later copy may tell it",
+        "next_closes": "when the period after that closes, and a later copy may have it",
     },
     "columns": {
         "table_name": "the table",
@@ -284,8 +284,8 @@ _WORDS = {
     "tables": {
         "table_name": "the table",
         "unit_kind": "whose contribution is protected",
-        "unit_columns": "the columns that say whose a row is, or which row of another table says it",
-        "max_rows": "how many rows of one unit count; NULL where each statement chooses it",
+        "unit_columns": "the columns that identify the unit, or the row of another table that has it",
+        "max_rows": "the contribution bound, how many rows of one unit count; NULL where each statement chooses it",
         "expected_rows": "about how many rows there are, as the owner declared",
     },
 }

@@ -70,7 +70,7 @@ function ruled(answer) {
   for (const [id, promise] of BELIEFS) {
     say(id, percent(answer[id]));
     get(id).className = answer.epsilon <= answer.limits[promise] ? "good" : "bad";
-    const binds = answer.binding.includes(promise) ? ", this one binds" : "";
+    const binds = answer.binding.includes(promise) ? ", this one limits ε" : "";
     say(`${id}-note`, `promise ${percent(answer.needs[promise])}: ε ≤ ${down(answer.limits[promise])}${binds}`);
   }
   say("yaml", answer.yaml ?? "Nothing to copy: this ε breaks a promise.");

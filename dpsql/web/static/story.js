@@ -203,7 +203,7 @@ export function words(f) {
   const rows = f.unit.rows;
   return {
     rows: f.sample.sizes[Math.min(f.state.size, f.sample.sizes.length - 1)].toLocaleString("en"),
-    kind: f.real ? "of real taxi trips, which New York has published" : "synthetic, drawn for this page",
+    kind: f.real ? "of real taxi trips, which New York has published" : "synthetic and drawn for this page",
     open: f.real ? "these trips were published" : "these rows are synthetic",
     drawn: f.sample.sizes[f.state.size] > MOST_DOTS ? `; the first ${MOST_DOTS.toLocaleString("en")} are drawn` : "",
     one: one(f),

@@ -126,7 +126,7 @@ export class Yours {
           ...(line ? [{ ...through(counts, data.smoothings[state.smoothing], Math.max(total, 0)), kind: "line private" }] : []),
         ]
         : [],
-      legend: answer ? [["bars told", "released (noisy)"], ["band", "holds the truth with 95 %"], ...(line ? [["line private", "smoothed"]] : [])] : [],
+      legend: answer ? [["bars told", "released (noisy)"], ["band", "95 % confidence interval"], ...(line ? [["line private", "smoothed"]] : [])] : [],
     };
   }
 

@@ -116,7 +116,7 @@ export class Answer {
 
 function caption({ names, colours, left, faint, margins }) {
   const parts = names.map((name, at) => element("span", [swatch(colours[at]), name]));
-  if (margins) parts.push(element("span", "Lines and bands: 95 % intervals of the noise."));
+  if (margins) parts.push(element("span", "Lines and bands: 95 % confidence intervals."));
   if (faint) parts.push(element("span", "Dashed: not distinguishable from zero."));
   if (left) parts.push(element("span", `${left.toLocaleString("en")} further rows are in the table only.`));
   return parts;

@@ -99,7 +99,7 @@ function priced(told, budget, write) {
   }
   if (told.outputs.length) lines.push(errors(told));
   const given = [...new Set(told.outputs.map((output) => output.given).filter(Boolean))];
-  for (const text of given) lines.push(line("hint", `The error is for ${text.replace(/^C is/, "C =")}. C is how many rows of one person or unit count at most.`));
+  for (const text of given) lines.push(line("hint", `The error is for ${text.replace(/^C is/, "C =")}. C is the contribution bound: how many rows of one person or unit count.`));
   if (told.clamped.length) lines.push(line("hint", `Values count within their bounds: ${told.clamped.join("; ")}.`));
   for (const { of, enough } of told.choices) lines.push(line("hint", `Percentiles of ${of} need about ${enough.toLocaleString("en")} rows in a group; with far fewer they are mostly NULL.`));
   for (const statement of told.instead) lines.push(line("", "Free instead, by fewer groups: ", rewrite(statement, write)));
