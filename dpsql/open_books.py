@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from dpsql.accounting.ledger import Way
 from dpsql.accounting.sql.ledger import SqlLedger
-from dpsql.open_ledger import open_ledger, place_of_trail
+from dpsql.open_ledger import open_ledger, place_of_trail, see_that_budgets_fit
 from dpsql.policy.config import Config
 from dpsql.stage_times import StageTimes
 from dpsql.trail.chain import ChainedLine
@@ -56,6 +56,7 @@ def open_books(config: Config, way: Way) -> Iterator[OpenBooks]:
         closing(open_ledger(config, way)) as ledger,
         closing(AuditTrail(place_of_trail(config), lambda: datetime.now(UTC))) as trail,
     ):
+        see_that_budgets_fit(ledger, config.policy)
         trail.note(AuditRecord(trail.now(), AuditEvent.START, about=about))
         try:
             yield OpenBooks(ledger, trail, StageTimes())

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import assert_never
 
 from dpsql.accounting import mark
-from dpsql.accounting.ledger import DataSet, Entry, Way
+from dpsql.accounting.balance import Account, see_that_rho_is_counted
+from dpsql.accounting.ledger import DataSet, Entry, Ledger, Way
 from dpsql.accounting.postgres.ledger import PostgresLedger
 from dpsql.accounting.postgres.store import rehearse
 from dpsql.accounting.postgres.upkeep import lines_on_server
@@ -15,6 +16,7 @@ from dpsql.accounting.sqlite.upkeep import newest_lines, owner_of
 from dpsql.engines.source import Wordings, source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
+from dpsql.policy.model import Policy
 
 
 def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqlLedger:
@@ -26,6 +28,16 @@ def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqlLedger:
     if isinstance(config.ledger, PostgresLedgerConfig):
         return PostgresLedger(config.ledger.dsn, config.ledger.beside, _now, _dataset(config), way)
     return SqliteLedger(place_of_ledger(config), _now, _dataset(config), way)
+
+
+def see_that_budgets_fit(ledger: Ledger, policy: Policy) -> None:
+    """Return if no budget adds up ε while answers count in it that have a ρ and no ε.
+
+    Raises:
+        ConfigError: one does.
+    """
+    for role in policy.roles.values():
+        see_that_rho_is_counted(ledger.balance(Account("", role, policy.budgets[role.protects])))
 
 
 def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:

@@ -23,7 +23,7 @@ from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.readiness import Readiness
 from dpsql.metrics.sources import Sources
 from dpsql.open_books import OpenBooks, open_books
-from dpsql.open_ledger import told_ahead
+from dpsql.open_ledger import see_that_budgets_fit, told_ahead
 from dpsql.policy.config import Config, User
 from dpsql.reloading import not_reloaded, reloaded, show_certificates, users_left
 from dpsql.retired import RetiredEngines
@@ -202,6 +202,7 @@ class Server:
 
     async def _serve_config(self, new: Config, engine: Engine, known: Public | None) -> None:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
+        await asyncio.to_thread(see_that_budgets_fit, self._books.ledger, new.policy)
         # The work that may take long comes before the lock: the shadow can be restarted meanwhile.
         public = await asyncio.to_thread(read_public, new.policy, engine) if known is None else known
         contents = await asyncio.to_thread(self._contents_of, new, public, engine)

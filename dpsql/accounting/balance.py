@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_filter import PrivacyFilter, counted
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.errors import AccountClosed, BudgetExhausted
+from dpsql.errors import AccountClosed, BudgetExhausted, ConfigError, InternalError
 from dpsql.policy.model import DatasetBudget, Privacy, Role
 
 _SHARED = "It is shared by all roles and does not renew; questions that were answered before stay available."
@@ -31,6 +31,11 @@ class Account:
     role: Role
     dataset: DatasetBudget
     """The data set's own budget for the unit kind that the role protects."""
+
+    @property
+    def counts_rho(self) -> bool:
+        """Return whether all budgets that pay count ρ: of what has no ε no sum of ε says anything."""
+        return self.role.counts_rho and self.dataset.concentrated is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,25 @@ class Balance:
         return self.dataset_filter.left
 
 
+def see_that_rho_is_counted(balance: Balance) -> None:
+    """Return if no budget adds up ε while something counts in it that has none.
+
+    Raises:
+        ConfigError: one does: the sum would say too little, and the promise would not hold.
+    """
+    role, kind = balance.account.role, balance.account.role.protects
+    whose = []
+    if balance.role_spent.rho and not role.counts_rho:
+        whose.append(f"roles.{role.name}.budget" if role.budget.concentrated is None else f"roles.{role.name}.users")
+    if balance.dataset_spent.rho and balance.account.dataset.concentrated is None:
+        whose.append(f"budget.{kind}")
+    if whose:
+        raise ConfigError(
+            f"{whose[0]} adds up ε, and answers with Gaussian noise count in it, which have a ρ and no ε",
+            hint="Leave `accounting: zcdp`, and no `users` with shares, until a new period or window has begun.",
+        )
+
+
 def see_that_none_is_refused(balance: Balance, forms: Iterable[Callable[[], str]]) -> None:
     """Return if none of the forms of what is to be measured is refused to the role; most have to look at none.
 
@@ -151,6 +175,8 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[P
         it.
     """
     role, role_cost = balance.account.role, compose(costs)
+    if role_cost.rho and not balance.account.counts_rho:  # plans are made for the budgets: it does not come to this
+        raise InternalError
     see_that_it_may_measure(balance, len(costs))
     short = _shortfall(balance.role_filter, costs)
     if short:
@@ -207,7 +233,9 @@ def _at_most(role: Role, costs: Sequence[Privacy]) -> Sequence[Privacy]:
     cost, each = compose(costs), role.per_query
     if role.owner or not cost.epsilon:
         return costs
-    return (Privacy(max(cost.epsilon, each.epsilon), max(cost.delta, each.delta) if cost.delta else cost.delta),)
+    delta = max(cost.delta, each.delta) if cost.delta else cost.delta
+    # One at the whole ε costs as much ρ, or more: with zCDP a part of it costs less than that part of its ρ.
+    return (Privacy(max(cost.epsilon, each.epsilon), delta),)
 
 
 def _shortfall(budget: PrivacyFilter, costs: Sequence[Privacy]) -> str | None:

@@ -12,11 +12,12 @@ from dpsql.policy.model import Privacy
 
 def compose(losses: Iterable[Privacy]) -> Privacy:
     """Return the loss of all of them together."""
-    epsilon = delta = Fraction(0)
+    epsilon = delta = rho = Fraction(0)
     for loss in losses:
         epsilon += loss.epsilon
         delta += loss.delta
-    return Privacy(epsilon, delta)
+        rho += loss.rho
+    return Privacy(epsilon, delta, rho)
 
 
 def equal_share(whole: Fraction, number: int) -> Fraction:
@@ -25,8 +26,8 @@ def equal_share(whole: Fraction, number: int) -> Fraction:
 
 
 def covers(budget: Privacy, loss: Privacy) -> bool:
-    """Return whether a budget, all of it, can pay for a loss."""
-    return loss.epsilon <= budget.epsilon and loss.delta <= budget.delta
+    """Return whether a budget, all of it, can pay for a loss; of ε and δ none pays for what has no ε."""
+    return not loss.rho and loss.epsilon <= budget.epsilon and loss.delta <= budget.delta
 
 
 def left_of(budget: Privacy, spent: Privacy) -> Privacy:

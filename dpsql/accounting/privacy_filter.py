@@ -19,10 +19,13 @@ from dpsql.policy.model import Privacy
 
 
 def counted(costs: Iterable[Privacy], accounting: Accounting) -> Privacy:
-    """Return what charges add up to: Σε and Σδ, or with zCDP Σρ instead of Σε."""
+    """Return what charges add up to: Σε and Σδ, or with zCDP Σρ instead of Σε.
+
+    What has a ρ of its own has no ε: where ε is added up its ρ stays apart, and no budget covers it.
+    """
     if accounting is Accounting.SUM:
         return compose(costs)
-    return compose(Privacy(rho_of(cost.epsilon), cost.delta) for cost in costs)
+    return compose(Privacy(cost.rho or rho_of(cost.epsilon), cost.delta) for cost in costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ class PrivacyFilter:
 
     @property
     def room(self) -> Privacy:
-        """Return what they may yet add up to, as they are counted."""
-        return left_of(self.limit, self.charged)
+        """Return what they may yet add up to, as they are counted; nothing, where something was charged that has no ε."""
+        return left_of(self.limit, self.limit) if self.charged.rho else left_of(self.limit, self.charged)
 
     @property
     def left(self) -> Privacy:

@@ -102,7 +102,7 @@ class SlidingTotal:
         some, more = (bisect_right(self._begun.days, day + window) for day in (first, last))
         begins = self._begun.days[some:more]
         counts = [self._within(day, window) for day in (first, *(begin - window for begin in begins))]
-        return Privacy(max(each.epsilon for each in counts), max(each.delta for each in counts))
+        return Privacy(*(max(amounts) for amounts in zip(*((c.epsilon, c.delta, c.rho) for c in counts), strict=True)))
 
     def free_from(self, most: Privacy, window: int, today: date) -> date:
         """Return the first day, today or later, on which no more than `most` counts for what is read on it alone."""

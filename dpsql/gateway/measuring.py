@@ -330,6 +330,8 @@ class Measuring:
         whose = (self.ledger.identity, kind, print_, epoch, *(() if edition is None else (edition.name,)))
         awaited = (self._key(awaited_part, asker, epoch, kept_keys) for awaited_part in part.read)
         parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity, *awaited)
+        if cost.rho:  # what has no ε is nobody else's, and nobody buys it
+            parts = (*parts, str(cost.rho), f"of role {asker.role}")
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         kept_keys[id(part)] = part, hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()

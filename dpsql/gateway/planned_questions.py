@@ -159,7 +159,8 @@ class PlannedQuestions:
                 for query in resolved.queries:
                     take_apart(query.nodes)
             volatile = planner.evaluator.volatile or is_moving(tokens_of(request.question.text) or ())
-        return price(plan, role, settings, self._emitter), volatile
+        counts_rho = self._deps.policy.counts_rho(role)
+        return price(plan, role, settings, self._emitter, counts_rho=counts_rho), volatile
 
     def _planner(self, role: Role, request: Request) -> Planner:
         deps, settings = self._deps, request.settings

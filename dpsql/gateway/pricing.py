@@ -11,6 +11,7 @@ from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.session_settings import Aim, is_clamped, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.accuracy.first_look import first_look
+from dpsql.privacy.measurement.euclidean import in_euclidean_norm
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan, Searched
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, shares, waiting
@@ -78,8 +79,12 @@ class PricedPlan:
         yield self
 
 
-def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter) -> PricedPlan:
+def price(
+    plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter, *, counts_rho: bool = False
+) -> PricedPlan:
     """Return the plan with each measurement's share of ε and δ, and with the engine's SQL.
+
+    `counts_rho` says that all who pay for it count ρ: then it may have noise that has no ε. What aims at an error has none.
 
     Raises:
         Unsupported: the session's ε, or error, is none that the statement may have.
@@ -87,6 +92,8 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     plans, aim = [scope.plan for stage in plan.stages() for scope in stage.scopes], session_aim(settings, role)
     if aim is None or any(each.inner for each in plan.inner):  # what waits for what waits pays at once what it may
         epsilon = session_epsilon(settings, role, role.per_query.epsilon) if aim is None else aim.cap
+        if counts_rho and aim is None and emitter.dialect.finds_roots:
+            plans = [in_euclidean_norm(each, epsilon) for each in plans]
         return _staged(plan, iter(shares(plans, epsilon, role, emitter)), role, settings)
     plans = [_with_widths(each) for each in plans]
     whole = shares(plans, aim.cap, role, emitter)

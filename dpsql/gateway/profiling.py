@@ -163,7 +163,7 @@ def with_profile(drawn: Mapping[str, Draws], priced: PricedPlan, profile: Profil
     for scope in priced.scopes:
         for part in scope.parts:
             bound, draws = part.measurement.bound, drawn.get(part.identity)
-            if draws is None or (bound.form is not Form.REWEIGHT and part.bound_by is None):
+            if draws is None or (bound.form not in {Form.REWEIGHT, Form.EUCLIDEAN} and part.bound_by is None):
                 continue
             table_profile = profile.of(bound.unit.table) if bound.once else None
             profiled[part.identity] = draws if table_profile is None else draws.bounded_by(table_profile)

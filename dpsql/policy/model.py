@@ -224,7 +224,10 @@ class Privacy:
     """An amount of ε and δ."""
 
     epsilon: Fraction
+    """Of what has a ρ: the ε of pure answers that cost as much. It keeps no ε."""
     delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    """The ρ of noise that is private by zCDP alone, Gaussian noise; 0 for all else, whose ρ follows from its ε."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +279,8 @@ class MechanismName(StrEnum):
 
     CUBE = "cube"
     LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+    """No role asks for it: it is chosen for a statement where all who pay count ρ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +328,11 @@ class Role:
     where: Mapping[str, RowCondition] = field(default_factory=dict)
     """By protected table: a condition on the rows that it sees; all rows of the tables that are not here."""
 
+    @property
+    def counts_rho(self) -> bool:
+        """Return whether the role and its users count ρ: a user's share is an amount of ε."""
+        return self.budget.concentrated is not None and not self.shares
+
     def may_use(self, table: str) -> bool:
         """Return whether it may use a protected table or view."""
         return self.tables is None or table in self.tables
@@ -350,6 +360,11 @@ class Policy:
     """A hash of the tables, columns and units: releases made under others are not reused."""
     views: Mapping[str, View] = field(default_factory=dict)
     """By name, each behind those that it reads."""
+
+    def counts_rho(self, role: Role) -> bool:
+        """Return whether all who pay for a role's statements count ρ: noise that has no ε may then be released."""
+        return role.counts_rho and self.budgets[role.protects].concentrated is not None
+
     search_path: tuple[str, ...] = ()
     """The schemas in which clients' bare names are looked for unless they say others; none: PostgreSQL's default."""
 

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measured
@@ -147,8 +147,10 @@ def _ladder_moved(measurement: RowsPerUnit, numbers: MeasuredNumbers, other: Mea
 
 
 def claim_of(measurement: Measured) -> int:
-    """Return how far one unit may move it; where keys are found by units, the square of how far in ℓ2."""
+    """Return how far one unit may move it; for Gaussian noise, also where keys are found, the square of how far in ℓ2."""
     match measurement:
+        case Sums(bound=Bound(form=Form.EUCLIDEAN)):
+            return measurement.square
         case Sums() | RowsPerUnit() | BeyondBounds():
             return measurement.sensitivity
         case KeySearch():
@@ -168,7 +170,7 @@ def moved_by(measurement: Measured, numbers: MeasuredNumbers, other: MeasuredNum
 
 def _norm(measurement: Measured, moved: Numbers) -> int:
     match measurement:
-        case KeySearch():
+        case KeySearch() | Sums(bound=Bound(form=Form.EUCLIDEAN)):
             return sum(x**2 for x in moved)
         case Sums():
             blocks = ((block.norm, [moved[i] for i in block.places]) for block in measurement.blocks)

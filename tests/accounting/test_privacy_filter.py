@@ -157,3 +157,21 @@ def test_in_a_window_what_has_left_counts_no_more(ledger: Ledger, clock: Clock) 
     assert "ε = 0.1 is free from 2024-05-19 (UTC) on" in (caught.value.hint or "")
     clock.now = clock.now.replace(day=19, hour=0)
     ask(ledger, account, item_of("more", "0.1"))
+
+
+def test_what_has_no_epsilon_leaves_no_room_in_a_sum() -> None:
+    """Its ρ counts where ρ is counted; where ε is added up nothing is left, and nothing pays for it."""
+    normal, pure = Privacy(Fraction(1, 10), Fraction(0), rho_of(Fraction(1, 10))), Privacy(Fraction(1, 10))
+    total = Privacy(Fraction(5), Fraction("1e-6"))
+    assert counted((normal, pure), Accounting.ZCDP) == Privacy(2 * rho_of(Fraction(1, 10)))
+    summed = counted((normal, pure), Accounting.SUM)
+    assert summed == Privacy(Fraction(2, 10), Fraction(0), rho_of(Fraction(1, 10)))
+    for charged in (summed, counted((normal,), Accounting.SUM)):
+        budget = PrivacyFilter(total, None, charged)
+        assert budget.room == budget.left == Privacy(Fraction(0))
+        assert not budget.pays(pure)
+        assert not budget.questions(pure)
+    assert not PrivacyFilter(total, None, Privacy(Fraction(0))).pays(normal)
+    concentrated = PrivacyFilter(total, total.delta, counted((normal,), Accounting.ZCDP))
+    assert concentrated.pays(counted((normal,), Accounting.ZCDP))
+    assert concentrated.questions(normal) == concentrated.questions(pure) > 80

@@ -11,6 +11,7 @@ from dpsql.gateway.plans.planning import Planner
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
+from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import DistinctCountOutput, Measurement, MeasurementPlan, Searched, StatisticOutput
@@ -109,8 +110,10 @@ class Measured:
 
     @property
     def claim(self) -> int:
-        """Return how far one unit may move it; where keys are found by units, the square of how far in ℓ2."""
+        """Return how far one unit may move it; of Gaussian noise, and where keys are found by units, the square in ℓ2."""
         match self.measurement:
+            case Sums(bound=Bound(form=Form.EUCLIDEAN)):
+                return self.measurement.square
             case Sums() | RowsPerUnit() | BeyondBounds():
                 return self.measurement.sensitivity
             case KeySearch():
@@ -150,7 +153,7 @@ class Measured:
 
         Of sums, over the blocks, the largest or, for cells, the total; of a histogram the total; of a key the square.
         """
-        if isinstance(self.measurement, KeySearch):
+        if isinstance(self.measurement, KeySearch) or self.measurement.bound.form is Form.EUCLIDEAN:
             return sum(x**2 for x in moved)
         if isinstance(self.measurement, Histogram | Searched):
             return sum(moved)

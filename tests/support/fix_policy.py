@@ -98,3 +98,21 @@ def with_epsilon(policy: Policy, epsilon: Fraction) -> Policy:
 def protected(policy: Policy) -> tuple[Table, ...]:
     """Return the tables with records."""
     return tuple(table for table in are_meant(policy.tables.values()) if not table.public)
+
+
+def counting_rho(policy: Policy, *names: str) -> Policy:
+    """Return the policy in which some roles, and what all roles may spend of the kinds that they protect, count ρ."""
+    roles = {
+        name: replace(role, budget=replace(role.budget, total=_CONCENTRATED, concentrated=_CONCENTRATED.delta))
+        for name, role in policy.roles.items()
+        if name in names
+    }
+    kinds = {role.protects for role in roles.values()}
+    budgets = {
+        kind: replace(budget, total=_CONCENTRATED, concentrated=_CONCENTRATED.delta) if kind in kinds else budget
+        for kind, budget in policy.budgets.items()
+    }
+    return replace(policy, roles={**policy.roles, **roles}, budgets=budgets)
+
+
+_CONCENTRATED = Privacy(Fraction(10**9), Fraction(1, 10**6))

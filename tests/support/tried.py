@@ -67,7 +67,8 @@ class Court:
         )
         planner = Planner(self.policy, PlanningContext(*facts), shadow)
         plan = planner.measure(planner.track(planner.resolve(asked, ()), ()))
-        return price(plan, asking_role, Settings(), self.emitter)
+        counts_rho = self.policy.counts_rho(asking_role)
+        return price(plan, asking_role, Settings(), self.emitter, counts_rho=counts_rho)
 
     def tried(self, sql: str, role: str) -> Tried:
         """Try a statement.

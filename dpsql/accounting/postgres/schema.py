@@ -4,7 +4,7 @@ from dpsql.accounting.postgres.session import SCHEMA
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.errors import ConfigError
 
-SERVER_VERSION = 6
+SERVER_VERSION = 7
 """The version of the tables that this dpsql reads: versions count as the file's do, whose first two there never were here."""
 KEPT_TABLES = ("statements", "charges", "epochs", "events", "owners")
 """The tables whose lines stay as they are."""
@@ -18,7 +18,7 @@ CREATE TABLE statements (
 CREATE TABLE charges (
     id BIGINT PRIMARY KEY, statement BIGINT NOT NULL REFERENCES statements, key TEXT NOT NULL, note TEXT NOT NULL,
     epsilon TEXT NOT NULL, delta TEXT NOT NULL, measured INTEGER NOT NULL CHECK (measured IN (0, 1)),
-    first_read TEXT, last_read TEXT
+    first_read TEXT, last_read TEXT, rho TEXT
 );
 CREATE TABLE releases (
     kind TEXT NOT NULL, key TEXT NOT NULL, release BYTEA NOT NULL, failed TEXT, PRIMARY KEY (kind, key)
@@ -65,7 +65,9 @@ CREATE TABLE standing_claims (
 CREATE TABLE standing_attempts (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, time TEXT NOT NULL, role TEXT NOT NULL)
 """
 """Version 6 adds these, likewise."""
-_ADDED = {4: _FOURTH, 5: _FIFTH, 6: _SIXTH}
+_SEVENTH = "ALTER TABLE charges ADD COLUMN rho TEXT"
+"""Version 7 adds it, likewise."""
+_ADDED = {4: _FOURTH, 5: _FIFTH, 6: _SIXTH, 7: _SEVENTH}
 """By version what it adds to the one before."""
 _REFUSAL = """
 CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS

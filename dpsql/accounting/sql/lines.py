@@ -10,7 +10,7 @@ from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.model import Privacy
 
 _LINES = """
-SELECT c.id, s.time, s."user", s.role, s.kind, s.text, c.key, c.note, c.epsilon, c.delta, c.measured,
+SELECT c.id, s.time, s."user", s.role, s.kind, s.text, c.key, c.note, c.epsilon, c.delta, c.rho, c.measured,
   c.first_read, c.last_read
 FROM charges c JOIN statements s ON s.id = c.statement
 """
@@ -21,8 +21,8 @@ _STATEMENT = """
 INSERT INTO statements (time, "user", role, kind, text) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id
 """
 _CHARGE = """
-INSERT INTO charges (statement, key, note, epsilon, delta, measured, first_read, last_read)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id
+INSERT INTO charges (statement, key, note, epsilon, delta, rho, measured, first_read, last_read)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id
 """
 
 
@@ -36,7 +36,8 @@ def enter_charge(
 ) -> int:
     """Write a statement's charge for one measurement, for which records are read on some days; return its number."""
     days = (read.first.isoformat(), read.last.isoformat())
-    values = (statement, key, note, str(cost.epsilon), str(cost.delta), int(measured), *days)
+    rho = str(cost.rho) if cost.rho else None
+    values = (statement, key, note, str(cost.epsilon), str(cost.delta), rho, int(measured), *days)
     return int(connection.execute(_CHARGE, values).fetchone()[0])
 
 
@@ -54,7 +55,9 @@ def _read(connection: SqlConnection, sql: str, values: tuple[object, ...]) -> It
     for number, written, user, role, kind, text, key, note, *cost, measured, first, last in connection.execute(
         sql, values
     ):
-        time, paid, said = datetime.fromisoformat(written), Privacy(*map(Fraction, cost)), presentable(text)
+        # What has no ρ of its own has NULL there.
+        paid = Privacy(*(Fraction(amount or 0) for amount in cost))
+        time, said = datetime.fromisoformat(written), presentable(text)
         # Ledgers of before have no days: what was charged then counts as read of the records themselves.
         read = ReadDays.of_now(time) if first is None else ReadDays(date.fromisoformat(first), date.fromisoformat(last))
         yield int(number), Entry(time, user, role, kind, said, key, note, paid, bool(measured), read)

@@ -37,9 +37,9 @@ def wrong_lines(connection: SqlConnection) -> Iterator[str]:
         number, last = connection.execute(f"SELECT count(*), coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
         if number != last:
             yield f"{last - number} lines of {table} are gone"
-    for line, epsilon, delta in connection.execute("SELECT id, epsilon, delta FROM charges"):
+    for line, epsilon, delta, rho in connection.execute("SELECT id, epsilon, delta, rho FROM charges"):
         try:
-            sound = Fraction(epsilon) >= 0 <= Fraction(delta)
+            sound = Fraction(epsilon) >= 0 <= Fraction(delta) and (rho is None or Fraction(rho) > 0)
         except (ValueError, ZeroDivisionError):
             sound = False
         if not sound:

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-VERSION = 6
+VERSION = 7
 """The version of the tables that this dpsql reads."""
 _TABLES = """
 CREATE TABLE statements (
@@ -67,6 +67,8 @@ CREATE TABLE standing_claims (
 CREATE TABLE standing_attempts (id INTEGER PRIMARY KEY, time TEXT NOT NULL, role TEXT NOT NULL) STRICT
 """
 """Version 6 adds standing questions: what roles have paid for, which periods were measured, and who may measure."""
+_SEVENTH = "ALTER TABLE charges ADD COLUMN rho TEXT"
+"""Version 7 adds the ρ of what has no ε; earlier charges have none."""
 _APPEND_ONLY = """
 CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
@@ -96,7 +98,9 @@ def upgrade(connection: sqlite3.Connection, version: int) -> None:
         _run(connection, _FOURTH)
     if version < 5:  # a version
         _run(connection, _FIFTH)
-    _run(connection, _SIXTH)
+    if version < 6:  # a version
+        _run(connection, _SIXTH)
+    _run(connection, _SEVENTH)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

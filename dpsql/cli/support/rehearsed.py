@@ -13,7 +13,14 @@ from tempfile import TemporaryDirectory
 from dpsql import control
 from dpsql.accounting.mark import mark_path, read_mark
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import open_ledger, place_of_ledger, place_of_trail, rehearse_ledger, told_ahead
+from dpsql.open_ledger import (
+    open_ledger,
+    place_of_ledger,
+    place_of_trail,
+    rehearse_ledger,
+    see_that_budgets_fit,
+    told_ahead,
+)
 from dpsql.policy.config import Config, LdapDirectory, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.private_files import open_private, see_directory
 from dpsql.served_metrics import see_that_there_is_a_client
@@ -68,6 +75,7 @@ def _try_ledger(config: Config) -> datetime | None:
             mark_path(copy).chmod(0o600)
         try:
             with open_ledger(replace(config, ledger=SqliteLedgerConfig(copy))) as ledger:
+                see_that_budgets_fit(ledger, config.policy)
                 return ledger.ahead(config.asked_anew)
         except ConfigError as wrong:
             raise ConfigError(wrong.message.replace(str(copy), str(path)), hint=wrong.hint) from None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
-from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.engines.base import Edition
 from dpsql.errors import InternalError
 from dpsql.gateway.explaining.foreseen import NO_KNOWLEDGE, Knowledge, foreseen_bounds
@@ -171,7 +171,9 @@ def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:
         of_table = profile.of(name)
         if of_table is None or of_table.ladder is None or of_table.rows is None:
             continue
-        fixed = bound.once and bound.form is Form.REWEIGHT and bound.up_to is None  # else it is of other rows
+        fixed = (
+            bound.once and bound.form in {Form.REWEIGHT, Form.EUCLIDEAN} and bound.up_to is None
+        )  # else it is of other rows
         cut = (
             f"; C = {bound.rows:,} takes about {100 * of_table.share_cut(bound.rows).value:.2g} % off all of them"
             if fixed
@@ -257,7 +259,8 @@ def _headline(part: PricedMeasurement) -> str:
         case Sums():
             what = _counted(m)
     which = f"{what} {'over' if isinstance(m, Sums) else 'of'} {tables}, {groups}"
-    return f"{which}: ε = {show_down(part.cost.epsilon)}{_delta(part.cost.delta)}"
+    rho = f", ρ = {show_up(part.cost.rho)} by Gaussian noise, which has no ε" if part.cost.rho else ""
+    return f"{which}: ε = {show_down(part.cost.epsilon)}{_delta(part.cost.delta)}{rho}"
 
 
 def _counted(m: Sums) -> str:
@@ -283,6 +286,7 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         Form.REWEIGHT: "mass scaling",
         Form.TRUNCATE: "selection",
         Form.ACCOUNT: "mass scaling by accounts",
+        Form.EUCLIDEAN: "mass scaling by the root of its rows' squares over the groups",
     }
     if isinstance(m, KeySearch):
         yield from _search(m, part.rule)

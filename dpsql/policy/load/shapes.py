@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
@@ -173,7 +173,7 @@ class RoleShape(StrictShape):
     """The questions computed from paid answers, unless the session sets dpsql.reuse: the same, parts of them, or all."""
     preview: Preview = Preview.REFUSE
     """Whether a preview of a protected table, SELECT * … LIMIT 100, is refused or has made-up rows."""
-    mechanism: MechanismName = MechanismName.CUBE
+    mechanism: Literal[MechanismName.CUBE, MechanismName.LAPLACE] = MechanismName.CUBE
     """The noise that the role's statistics get."""
     max_groups: CountText = 100_000
     """The most groups that one statement may have."""

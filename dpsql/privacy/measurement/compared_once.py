@@ -14,7 +14,7 @@ from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, Moment, told_of
 from dpsql.rewrite.translate.rows.compared import Stretches, compared
-from dpsql.rewrite.translate.rows.computed import refused_margin
+from dpsql.rewrite.translate.rows.computed import refused_margin, refused_shrunk
 
 Planned = Callable[[Relation, Sequence[Expr], Sequence[Aggregate]], MeasurementPlan]
 """Plans the aggregates of a relation by some keys."""
@@ -37,11 +37,7 @@ def compared_once(
     if any(isinstance(output, ComputedMarginOutput) and output.totals for output in plan.outputs):
         raise refused_margin("dpsql.margin() of a total over groups that have rows in common is not known")
     if any(isinstance(output, StatisticOutput) and output.shrunk for output in plan.outputs):
-        raise Unsupported(
-            "dpsql.shrunk() is of groups that have no rows in common",
-            because="shrunk-of-groups",
-            hint="Write avg(x) by itself, or group by a key of the rows.",
-        )
+        raise refused_shrunk("and these have rows in common", "Write avg(x) by itself, or group by a key of the rows.")
     own = [place for place, key in enumerate(keys) if _of_constants(key, comparison)]
     others = [place for place, key in enumerate(keys) if place not in own]
     if any(_reads(keys[place], comparison) for place in others):

@@ -28,6 +28,9 @@ times that is added. As n·w ≤ max(0, C·W − used), the account never passes
 two measurements, and in whichever order they were made: a unit's weights in all of them together add up to at most C·W. Only
 rows are weighed so, no norms. That the account is kept is the caller's: see `dpsql.standing`.
 
+*Scaling by squares* (for Gaussian noise, see `euclidean`): a unit with n_g rows in each group g weighs by ℓ, the root of
+Σ n_g² rounded up, and not by how many rows it has: ⌊W·C / max(ℓ, C)⌋. Groups are told apart as they come back.
+
 *Selection* (for keys and distinct values that are released: a weighted unit could touch any number of them): the first C
 rows of each unit. The order is total over everything that the measurement reads, and the same for values that the engine
 takes for one. An order of their texts would put −0 and 0 in different places.
@@ -38,6 +41,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from dpsql.frozen import quickly_made
+from dpsql.policy.sql_type import SqlType
 from dpsql.privacy.features.lattice import HEAVIEST
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
@@ -56,11 +60,12 @@ class Form(Enum):
     REWEIGHT = "mass scaling"
     TRUNCATE = "selection of rows"
     ACCOUNT = "mass scaling by what an account has left"
+    EUCLIDEAN = "mass scaling by the root of the squares of a unit's rows in each group"
 
     @property
     def weighs(self) -> bool:
         """Return whether rows have weights."""
-        return self is Form.REWEIGHT or self is Form.ACCOUNT
+        return self in {Form.REWEIGHT, Form.ACCOUNT, Form.EUCLIDEAN}
 
 
 ACCOUNT = "dpsql_account"
@@ -154,6 +159,23 @@ class Bound:
         joined = f"({numbers}) AS p JOIN {ACCOUNT} AS a ON a.unit = {unit_text('p.u')}"
         return dialect.common_table("h", f"SELECT p.u AS hu, p.n AS n, {weight} AS w FROM {joined}")
 
+    def weights_of_squares(self, parts: str, dialect: Dialect) -> str:
+        """Return the CTE `h (hu, w)` of every unit's weight by the root of the squares of its rows in each group.
+
+        `parts` has a row for each unit `u` and group, with the number `n` of its rows there. The root is found in double
+        precision, which errs by one at most, and made the least whole number with ℓ² ≥ Σ n² by whole numbers.
+        """
+        most = MOST_IN_GROUP**2
+        square = f"least(n, {MOST_IN_GROUP}) * least(n, {MOST_IN_GROUP})"
+        squares = f"SELECT u, CAST(least({dialect.total(square)}, {most}) AS BIGINT) AS q FROM {parts} GROUP BY u"
+        root = dialect.forms.ceil.format(f"sqrt({dialect.cast('q', SqlType.DOUBLE)})")
+        roots = f"SELECT u, q, CAST({root} AS BIGINT) AS r FROM ({squares}) AS a"
+        least = "CASE WHEN (r - 1) * (r - 1) >= q THEN r - 1 WHEN r * r >= q THEN r ELSE r + 1 END"
+        lengths = f"SELECT u, q, {least} AS l FROM ({roots}) AS b"
+        weight = dialect.unit_weight(self.mass, f"greatest(l, {self.rows})", heaviest=self.weight)
+        weighed = f"CASE WHEN q < {most} THEN {weight} ELSE 0 END"
+        return dialect.common_table("h", f"SELECT u AS hu, {weighed} AS w FROM ({lengths}) AS c")
+
     def two_weights(self, parts: str, dialect: Dialect, *, row_norm: int, once: Sequence[str] | None = None) -> str:
         """Return the CTE `h (hu, w, v)` of what every unit's rows weigh, and what they weigh in sums.
 
@@ -191,6 +213,10 @@ class Norms:
     def total(self, dialect: Dialect) -> str:
         """Return the sum of many rows' as a 64-bit integer; what is cut off has no weight left."""
         return f"CAST(least({dialect.total(self.text)}, {MOST_NORM}) AS BIGINT)"
+
+
+MOST_IN_GROUP = 2**31 - 1
+"""Rows of a unit in a group whose square is computed; a unit with as many or more has no weight."""
 
 
 def unit_text(unit: str) -> str:

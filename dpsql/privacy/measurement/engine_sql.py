@@ -187,6 +187,9 @@ class BoundedScan:
                 return f"SELECT {outputs} FROM ({self._selected(rows, values)}) AS r{grouping}"
             case Form.ACCOUNT:
                 return self._by_accounts(rows, sums, *also)
+            case Form.EUCLIDEAN:
+                weights = self.bound.weights_of_squares(self._by_group(rows), self.emitter.dialect)
+                return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
 
     def _by_accounts(self, rows: str, sums: Sequence[str], *also: str) -> str:
         """Return the statement of the sums, and below them of what is added to each unit's account.
@@ -199,6 +202,14 @@ class BoundedScan:
         summed = f"SELECT {self.outputs(sums, *also)}, NULL AS unit, NULL AS added FROM r JOIN h ON u = hu{grouping}"
         nothing = ", ".join(["NULL"] * (len(by) + len(sums)))
         return f"WITH {tables} {summed} UNION ALL SELECT {nothing}, {unit_text('hu')}, CAST(w * n AS BIGINT) FROM h"
+
+    def _by_group(self, rows: str) -> str:
+        """Return how many rows `n` each unit has in each group; keys that come back equal are one before they are counted."""
+        names = self._names()
+        codes = [f"{code} AS {name}" for code, name in zip(self._codes(), names, strict=True)]
+        by = ", ".join(["u", *names])
+        told_apart = f"SELECT {', '.join(['u', *codes])} FROM ({rows}) AS r"
+        return f"(SELECT u, count(*) AS n FROM ({told_apart}) AS p GROUP BY {by}) AS g"
 
     def texts_of_units(self) -> str:
         """Return the SELECT of the texts by which accounts of the rows' units are kept, each once: `unit`."""

@@ -43,6 +43,7 @@ from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
+from dpsql.rewrite.translate.rows.computed import refused_shrunk
 from dpsql.rewrite.translate.rows.profiled import as_counted, computes, inputs, is_possible, profiled_without_bounds
 
 _Build = Callable[[Fraction, Role, Known], Builder]
@@ -86,11 +87,7 @@ def measure(
         AccessDenied: the keys would show single units.
     """
     if not keys and any(map(_draws_together, aggregates)):
-        raise Unsupported(
-            "dpsql.shrunk() draws the means of groups together, and there is no GROUP BY",
-            because="shrunk-of-groups",
-            hint="Write avg(x): of all rows there is one mean.",
-        )
+        raise refused_shrunk("and there is no GROUP BY", "Write avg(x): of all rows there is one mean.")
     if context.role.min_units is not None:
         return _of_enough(relation, keys, sets, aggregates, context, context.role.min_units)
     of_units, planned = [unit_computed(a, relation) for a in aggregates], partial(_with_nulls, relation, keys, sets)

@@ -88,8 +88,9 @@ class PricedMeasurement:
         if isinstance(m, BeyondBounds):
             return f"values beyond the bounds of {len(m.columns)} columns"
         blocks = f" in {len(m.blocks):,} blocks" if m.block_conditions else ""
+        noise = f", Gaussian noise of ρ = {show_up(self.cost.rho)}" if self.cost.rho else ""
         what = "sums" if m.distinct.value in {"rows", "each value"} else "distinct counts"
-        return f"{len(m.features)} {what}{blocks}, {groups}"
+        return f"{len(m.features)} {what}{blocks}, {groups}{noise}"
 
 
 @dataclass(frozen=True, slots=True)

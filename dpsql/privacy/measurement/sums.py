@@ -27,7 +27,7 @@ from dpsql.privacy.measurement.contribution import MOST_NORM, Bound, Form, Norms
 from dpsql.privacy.measurement.engine_sql import BoundedScan, numbers_of_units
 from dpsql.privacy.measurement.heavy_units import HeavySum, UnitNumbers
 from dpsql.privacy.measurement.lattice_values import LatticeValues
-from dpsql.privacy.mechanisms.block import Block
+from dpsql.privacy.mechanisms.block import Block, epsilon_parts
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.clamped_once import with_columns_clamped_once
@@ -98,8 +98,16 @@ class Sums:
         return self.bound.mass * self.row_norm
 
     @property
+    def square(self) -> int:
+        """Return the square of the most by which one unit moves all coordinates together in the Euclidean norm.
+
+        It is claimed of units that are bounded so: see `euclidean` and `Gaussian`.
+        """
+        return self.sensitivity**2 * epsilon_parts(self.blocks)
+
+    @property
     def scale(self) -> int:
-        """Return the noise's t."""
+        """Return the noise's t, or σ."""
         return mechanism(self.mechanism).scale(self.sensitivity, self.blocks, self.epsilon)
 
     @property
@@ -236,7 +244,7 @@ class Sums:
     def weighs_norms(self) -> bool:
         """Return whether what is bounded are the norms of a unit's rows: of sums alone, which no row need have in full."""
         alone = all(feature.shape is Shape.SIGNED for feature in self.features)
-        if self.bound.form is Form.ACCOUNT:
+        if self.bound.form in {Form.ACCOUNT, Form.EUCLIDEAN}:
             return False
         return alone and not self.delta and self.sensitivity < MOST_NORM
 

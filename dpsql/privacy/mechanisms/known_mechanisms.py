@@ -4,6 +4,7 @@ from functools import cache
 from typing import assert_never
 
 from dpsql.policy.model import MechanismName
+from dpsql.privacy.mechanisms.gaussian import Gaussian
 from dpsql.privacy.mechanisms.independent_laplace import IndependentLaplace
 from dpsql.privacy.mechanisms.k_norm import KNorm
 from dpsql.privacy.mechanisms.mechanism import Mechanism
@@ -17,5 +18,7 @@ def mechanism(name: MechanismName) -> Mechanism:
             return KNorm()
         case MechanismName.LAPLACE:
             return IndependentLaplace()
+        case MechanismName.GAUSSIAN:
+            return Gaussian()
         case _:
             assert_never(name)

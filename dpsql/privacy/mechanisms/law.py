@@ -65,6 +65,29 @@ class CubeLaw:
 LAPLACE = CubeLaw(1)
 
 
+@dataclass(frozen=True, slots=True)
+class NormalLaw:
+    """One draw for one coordinate, with density ∝ exp(−z²/2)."""
+
+    @property
+    def variance(self) -> Fraction:
+        """Return 1."""
+        return Fraction(1)
+
+    @property
+    def far(self) -> float:
+        """Return 7, beyond which there is less than e^-26."""
+        return 7.0
+
+    def tail(self, x: Reals, weights: Reals) -> Reals:
+        """Return P(|w·z| > x)."""
+        (weight,) = weights.tolist()
+        return np.array([math.erfc(each / (weight * math.sqrt(2))) for each in x.tolist()])
+
+
+NORMAL = NormalLaw()
+
+
 @lru_cache(maxsize=16)
 def _signs(n: int) -> Reals:
     """Return all vectors of n signs."""

@@ -18,6 +18,7 @@ from dpsql.policy.interval import Interval
 from dpsql.privacy.features.blocks import Combination
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.variance import coordinate_variances, spread
+from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
     ComputedMarginOutput,
@@ -362,7 +363,10 @@ def lens(
 
 def _is_alike(wanted: Sums | Histogram, told: Sums | Histogram) -> bool:
     """Return whether two measurements are of one kind, and their units are kept to one bound in one way."""
-    if not _takes_off_nothing(told) and replace(wanted.bound, unit=told.bound.unit) != told.bound:
+    bound = replace(wanted.bound, unit=told.bound.unit)
+    if bound.form is Form.REWEIGHT and told.bound.form is Form.EUCLIDEAN:
+        bound = replace(bound, form=told.bound.form)  # of which rows weigh no less: more of them are told
+    if not _takes_off_nothing(told) and bound != told.bound:
         return False
     match wanted, told:
         case Sums(), Sums():

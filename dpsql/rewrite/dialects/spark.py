@@ -90,6 +90,7 @@ class SparkDialect(PlainForms):
     )  # fmt: skip
     double_type = "DOUBLE"
     computed_once = ""
+    finds_roots = False
 
     def cast(self, text: str, type_: SqlType) -> str:
         """Return `CAST(x AS DOUBLE)`."""

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.accounting.ledger import Entry
+from dpsql.accounting.ledger import ChargeItem, Entry
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql.ledger import SqlLedger
+from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import BudgetExhausted, InternalError
 from dpsql.policy.model import Period, Privacy, RoleLimits
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
@@ -219,3 +220,22 @@ def test_release_must_be_of_the_charge(ledger: SqlLedger) -> None:
         ask(ledger, account_of(), item_of("b"), item_of("b"))
     with pytest.raises(InternalError):
         item_of("c", "0")
+
+
+def test_a_line_holds_rho(ledger: SqlLedger) -> None:
+    """As it was charged; a pure charge has none, and a budget that adds up ε can't pay for what has one."""
+    account = account_of(total="5", dataset="5")
+    concentrated = Fraction("1e-6")
+    rho = Privacy(Fraction("0.1"), Fraction(0), rho_of(Fraction("0.1")))
+    counting = replace(
+        account,
+        role=replace(account.role, budget=replace(account.role.budget, concentrated=concentrated)),
+        dataset=replace(account.dataset, concentrated=concentrated),
+    )
+    ask(ledger, counting, item_of("pure"), ChargeItem("normal", rho, "sums with Gaussian noise"))
+    assert {entry.key: entry.cost.rho for entry in ledger.entries(None, 5)} == {"normal": rho.rho, "pure": 0}
+    with pytest.raises(InternalError):
+        ask(ledger, account, ChargeItem("other", rho, "sums with Gaussian noise"))
+    balance = ledger.balance(account)
+    assert balance.role_left.epsilon == balance.dataset_left.epsilon == 0
+    assert ledger.balance(counting).role_left.epsilon > 0

@@ -162,14 +162,16 @@ def test_a_ledger_of_the_first_version_is_taken_over_once(tmp_path: Path, clock:
 
 
 def older(path: Path, version: int) -> None:
-    """Make a ledger one of version 3, 4 or 5, as an earlier dpsql wrote it."""
+    """Make a ledger one of version 3 to 6, as an earlier dpsql wrote it."""
     fifth = """
         ALTER TABLE charges DROP COLUMN first_read; ALTER TABLE charges DROP COLUMN last_read;
         ALTER TABLE events DROP COLUMN form;
     """
+    sixth = "DROP TABLE lineages; DROP TABLE standing; DROP TABLE standing_claims; DROP TABLE standing_attempts;"
     connection = sqlite3.connect(path)
     connection.executescript(f"""
-        DROP TABLE lineages; DROP TABLE standing; DROP TABLE standing_claims; DROP TABLE standing_attempts;
+        ALTER TABLE charges DROP COLUMN rho;
+        {sixth if version < 6 else ""}
         {fifth if version < 5 else ""}
         {"DROP TABLE readings;" if version == 3 else ""}
         PRAGMA user_version = {version};
@@ -177,7 +179,7 @@ def older(path: Path, version: int) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize("version", [3, 4, 5, 6])
 def test_a_ledger_of_an_older_version_is_taken_over(tmp_path: Path, clock: Clock, version: int) -> None:
     """With all that was charged and stored, which answers may be read off from now on."""
     path = tmp_path / "ledger.db"

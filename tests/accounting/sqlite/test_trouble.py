@@ -250,5 +250,5 @@ def test_any_text_can_be_read_again(ledger: SqliteLedger) -> None:
         pass
     with ledger._file.write() as connection:
         connection.execute("INSERT INTO statements VALUES (9, '2024-05-15', 'ana', 'analyst', 'p', ?)", ("x\0y",))
-        connection.execute("INSERT INTO charges VALUES (9, 9, 'k', 'count', '1', '0', 1, NULL, NULL)")
+        connection.execute("INSERT INTO charges VALUES (9, 9, 'k', 'count', '1', '0', 1, NULL, NULL, NULL)")
     assert [entry.statement for entry in ledger.entries(None, 9)] == ["x\ufffdy", "SELECT '\ufffd\ufffd'"]

@@ -247,6 +247,13 @@ def _unknown(hint: str | None = None) -> Unsupported:
     )
 
 
+def refused_shrunk(why: str, hint: str) -> Unsupported:
+    """Return the refusal of means that are drawn together where there are no groups of which that can be."""
+    return Unsupported(
+        f"dpsql.shrunk() draws the means of groups together, {why}", because="shrunk-of-groups", hint=hint
+    )
+
+
 def refused_margin(why: str, hint: str | None = None) -> Unsupported:
     """Return the refusal of a margin of what is computed."""
     return Unsupported(
