@@ -409,7 +409,7 @@ class Gateway(PlannedQuestions):
             return Reply(splice(priced, drawn, statement_reading), said)
 
         def work() -> Reply:
-            self._standing.measure_questions(reading.questions, reading.edition, request, lambda: None)
+            self._standing.measure_questions(reading.questions, reading.edition, request, lambda: reading.questions)
             return told()
 
         claims = self._standing_read.claims(reading, request)
@@ -419,6 +419,7 @@ class Gateway(PlannedQuestions):
     def _standing_reply(self, standing: StandingStatement, request: Request, said: Sequence[str]) -> Reply:
         """Return the reply over what was measured of a standing question."""
         claims, reading = self._standing.claims(standing, request), self._reading(request)
+        standing = self._standing.again(standing, request)
         priced, drawn = standing.narrowed(claims)
         told = (*notices(priced, drawn, reading), *standing.notices(claims), *said)
         return Reply(splice(priced, drawn, reading), told)

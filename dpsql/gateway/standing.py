@@ -5,19 +5,23 @@ notice says why.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.composition import compose
-from dpsql.accounting.ledger import ChargeItem
+from dpsql.accounting.ledger import ChargeItem, PaidStatement
 from dpsql.accounting.privacy_loss import show_up
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.standing import StandingClaim, StandingQuestion, standing_key
-from dpsql.engines.base import Edition
-from dpsql.errors import AccountClosed, BudgetExhausted, EngineNotReady, Unsupported
+from dpsql.engines.apart import ready_apart
+from dpsql.engines.base import Edition, PreparedMeasurements
+from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotReady, InternalError, Unsupported
 from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.catalogue.standing_rows import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -27,13 +31,16 @@ from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import is_renewed
 from dpsql.gateway.written_questions import written_question
+from dpsql.interrupt import interruptible
 from dpsql.policy.growth import Grows, Term
 from dpsql.policy.load.fingerprint import fingerprint
-from dpsql.policy.model import Role, Table
+from dpsql.policy.model import Privacy, Role, Table
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
+from dpsql.privacy.release.released import release_of
+from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.standing.measuring import AskedQuestion, StandingMeasuring, lost_periods, measured_cells, to_measure
 from dpsql.standing.questions import Ordinary, StandingPart, recognized
@@ -80,7 +87,7 @@ class StandingStatement:
 
     def is_paid(self, claims: Claims) -> bool:
         """Return whether all of its questions are paid for by the role."""
-        return all(key in claims for key in self.keys)
+        return all(_is_paid(asked, claims) for asked in self.questions.values())
 
     def left(self, claims: Claims) -> bool:
         """Return whether something of it has closed, and is not measured yet."""
@@ -110,7 +117,8 @@ class StandingStatement:
                 for day in shown
                 for place, numbers in zip(each.part.cells[day], measured[day], strict=True)
             }
-            drawn[part.identity] = Draws.of((sums, Release([by_place[place] for place in sorted(by_place)])))
+            numbers = [by_place[place] for place in sorted(by_place)]
+            drawn[part.identity] = Draws.of((sums, Release(numbers, chosen=each.part.chosen)))
             parts.append(replace(part, measurement=sums))
             measurements.append(sums)
         plan = replace(scope.plan, groups=asked[0].part.groups(shown), parts=tuple(measurements))
@@ -149,6 +157,91 @@ class StandingStatement:
         return f"Standing: {paid}; {until}{following}"
 
 
+def _is_paid(asked: AskedQuestion, claims: Claims) -> bool:
+    """Return whether a question is paid for: one whose C was to be chosen, and was not, is paid for again."""
+    return asked.key in claims and not asked.part.waits
+
+
+def _cost(part: StandingPart) -> Privacy:
+    """Return what a question costs for its term, with the choice of its C."""
+    measured = part.part.cost
+    return measured if part.choosing is None else compose((measured, Privacy(part.choosing)))
+
+
+def sharing(parts: Mapping[str, StandingPart]) -> dict[str, StandingPart]:
+    """Return questions with what the choices of their C pay: those that one statement would share have parts of it."""
+    searches = Counter(part.part.bound_by.identity for part in parts.values() if part.part.bound_by is not None)
+    return {
+        identity: part
+        if part.choosing is None or part.part.bound_by is None
+        else replace(part, choosing=part.choosing / searches[part.part.bound_by.identity])
+        for identity, part in parts.items()
+    }
+
+
+def _has_last_term(part: StandingPart, edition: Edition) -> bool:
+    """Return whether the term before a question's is in the table as a whole, and has closed: by what is declared."""
+    begins = part.begins()
+    last = max(part.grows.periods(part.last_term.first, part.last_term.end))
+    return begins is not None and begins <= part.grows.closes(last).date() and part.grows.is_closed(last, edition.taken)
+
+
+def _settled(part: StandingPart, identity: str, key: str, stored: bytes) -> AskedQuestion:
+    """Return a question with the C that was released for it: its accounts are those of that C."""
+    chosen = part.choice(Release.from_bytes(stored).numbers[0])
+    named = hashlib.sha256(f"{identity}\n{chosen.rows}".encode()).hexdigest()
+    return AskedQuestion(part.settled(chosen), named, key)
+
+
+def ladder_of(part: StandingPart, emitter: Emitter) -> PricedMeasurement:
+    """Return the measurement by which the C of a question is chosen."""
+    ladder = part.ladder()
+    text = ladder.sql(emitter)
+    return PricedMeasurement(ladder, text, hashlib.sha256(text.encode()).hexdigest())
+
+
+@dataclass
+class _Ladders:
+    """Measures by which the C of questions is chosen, once they are paid for."""
+
+    deps: GatewayDependencies
+    parts: Mapping[str, PricedMeasurement]
+    """By the keys of the charges."""
+    cancellation: Cancellation
+    held: ExitStack
+    prepared: PreparedMeasurements | None = None
+
+    def prepare(self, missing: AbstractSet[str]) -> None:
+        """Make ready what nothing is stored for, before it is paid."""
+        self.held.close()
+        statements = [self.parts[key].sql for key in self.parts if key in missing]
+        if statements:
+            deps = self.deps
+            ready = ready_apart(deps.engine, statements, timeout=deps.timeout, cancellation=self.cancellation)
+            self.prepared = self.held.enter_context(ready)
+
+    def measured(self, key: str, paid: PaidStatement) -> bytes:
+        """Return the release of one; from the moment the engine is asked nothing may depend on data but that.
+
+        Raises:
+            DpsqlError: it failed, which is stored, or somebody has cancelled.
+        """
+        part = self.parts[key]
+        if self.prepared is None:
+            raise InternalError
+        try:
+            rows = self.prepared.run(part.sql, paid.charge)
+            return release_of(part, rows, None, interruptible(self.deps.entropy, self.cancellation)).to_bytes()
+        except EngineLost:
+            raise
+        except Exception as error:  # of any kind
+            failure = failure_of(error, self.cancellation)
+            if failure is None:
+                raise
+            paid.fail(key, failure)
+            raise failure.how.error() from None
+
+
 class StandingStatements:
     """Recognizes and answers standing questions; one that was not paid for is an ordinary one, unless it may begin now."""
 
@@ -169,7 +262,7 @@ class StandingStatements:
         why = next((asked for _, asked in found if isinstance(asked, Ordinary)), None) or self.not_here(priced, role)
         if why is not None:
             return why
-        parts = {part.identity: asked for part, asked in found if isinstance(asked, StandingPart)}
+        parts = sharing({part.identity: asked for part, asked in found if isinstance(asked, StandingPart)})
         if len(parts) < len({part.identity for part, _ in found}):
             return Ordinary("it reads other tables, too")
         if len({(part.table.name, part.term, part.periods) for part in parts.values()}) > 1:
@@ -179,6 +272,16 @@ class StandingStatements:
         edition, accounts = deps.engine.edition, deps.accounts
         if edition is None or accounts is None:
             return Ordinary("there are no accounts beside the records: it takes a snapshot")
+        late = next(
+            (part for part in parts.values() if part.choosing is not None and not _has_last_term(part, edition)), None
+        )
+        if late is not None:
+            begins = late.begins()
+            since = "" if begins is None else f", from {begins} on"
+            return Ordinary(
+                f"max_rows of table {late.table.name} is auto, and C is chosen over a whole {late.term.length} that has "
+                f"closed{since}"
+            )
         statement = StandingStatement(priced, {key: self.asked(part, role) for key, part in parts.items()}, edition)
         if now.date() >= statement.term.end and not statement.is_paid(self.claims(statement, request)):
             return Ordinary(
@@ -202,7 +305,21 @@ class StandingStatements:
         deps, table = self._deps, part.table
         stored = deps.engine.columns(table.name).get(part.asked.bound.unit.name, "")
         identity = part.identity(deps.ledger.identity, role.protects, self.declared(table, role), stored)
-        return AskedQuestion(part, identity, standing_key(identity))
+        key = standing_key(identity)
+        if part.choosing is None:
+            return AskedQuestion(part, identity, key)
+        payer = Account("", role, deps.policy.budgets[role.protects])
+        released = deps.ledger.paid(payer, [key]).get(key)
+        return AskedQuestion(part, identity, key) if released is None else _settled(part, identity, key, released)
+
+    def again(self, statement: StandingStatement, request: Request) -> StandingStatement:
+        """Return a statement that was paid for, with what was chosen by that."""
+        role = self._deps.policy.roles[request.asker.role]
+        questions = {
+            identity: self.asked(asked.part, role) if asked.part.waits else asked
+            for identity, asked in statement.questions.items()
+        }
+        return replace(statement, questions=questions)
 
     def declared(self, table: Table, role: Role) -> str:
         """Return a hash of what was declared, with which all standing questions of the table end.
@@ -261,7 +378,7 @@ class StandingStatements:
         of_term = [q for q in paid if (q.table, q.term) == (name, term) and q.until > now]
         # The very statement was paid for as other questions: what it measures has changed by something else.
         text = None if request.arguments else request.question.text
-        costs = {part.cost.epsilon for part in statement.priced.measurements}
+        costs = {_cost(asked.part).epsilon for asked in statement.questions.values()}
         again = any(q.statement == text and q.epsilon in costs for q in of_term)
         if again or any(q.declared != declared for q in of_term):
             raise Unsupported(
@@ -280,19 +397,27 @@ class StandingStatements:
         """
         said: list[str] = []
         questions = list(statement.questions.values())
+
+        def pay() -> Sequence[AskedQuestion]:
+            said.extend(self._paid(statement, request))
+            return list(self.again(statement, request).questions.values())
+
         try:
-            self.measure_questions(
-                questions, statement.edition, request, lambda: said.extend(self._paid(statement, request))
-            )
+            self.measure_questions(questions, statement.edition, request, pay)
         except (EngineNotReady, AccountClosed, BudgetExhausted) as error:
             claims = self.claims(statement, request)
+            statement = self.again(statement, request)
             if not statement.is_paid(claims) or not statement.told(claims):
                 raise
             said.append(f"nothing more of it is measured now: {error.message}")
         return said
 
     def measure_questions(
-        self, questions: Sequence[AskedQuestion], edition: Edition, request: Request, pay: Callable[[], None]
+        self,
+        questions: Sequence[AskedQuestion],
+        edition: Edition,
+        request: Request,
+        pay: Callable[[], Sequence[AskedQuestion]],
     ) -> None:
         """Pay for questions, and measure what of them has closed; see `StandingMeasuring.measure`."""
         deps = self._deps
@@ -321,7 +446,9 @@ class StandingStatements:
         deps, payer = self._deps, account(self._deps.policy, request.asker)
         claims = self.claims(statement, request)
         # Two measurements that differ in how they spell the period are one question.
-        by_key = {asked.key: key for key, asked in statement.questions.items() if asked.key not in claims}
+        by_key = {
+            asked.key: (key, asked.part) for key, asked in statement.questions.items() if not _is_paid(asked, claims)
+        }
         if not by_key:
             return []
         last = statement.grows.last_moment(statement.term)
@@ -330,25 +457,30 @@ class StandingStatements:
         items = [
             ChargeItem(
                 charged,
-                parts[key].cost,
+                _cost(standing),
                 f"standing question for {statement.term}: {parts[key].note}",
                 partial(form_of, parts[key].measurement, parts[key].sql),
                 read,
             )
-            for charged, key in by_key.items()
+            for charged, (key, standing) in by_key.items()
         ]
+        ladders = {
+            key: ladder_of(part, self._emitter) for key, (_, part) in by_key.items() if part.choosing is not None
+        }
         question = written_question(request, ())
-        with deps.ledger.open_statement(
-            payer, request.question.text, items, cancellation=request.cancellation, question=question
-        ) as paid:
-            request.receipt.note((item.key for item in items), paid.charge.cost)
-            if paid.failed is not None:
-                raise paid.failed.error()
-            for item in items:
-                if item.key not in paid.stored:
-                    paid.store(item.key, _MARK)
-                deps.ledger.note_standing(payer, self._listed(statement, item, request, last))
-            nearing = paid.nearing
+        with ExitStack() as held:
+            ready = _Ladders(deps, ladders, request.cancellation, held)
+            with deps.ledger.open_statement(
+                payer, request.question.text, items, ready.prepare, request.cancellation, question
+            ) as paid:
+                request.receipt.note((item.key for item in items), paid.charge.cost)
+                if paid.failed is not None:
+                    raise paid.failed.error()
+                for item in items:
+                    if item.key not in paid.stored:
+                        paid.store(item.key, ready.measured(item.key, paid) if item.key in ladders else _MARK)
+                    deps.ledger.note_standing(payer, self._listed(statement, item, request, last))
+                nearing = paid.nearing
         cost = show_up(compose([item.cost for item in items]).epsilon)
         later = f"each {statement.grows.every} is measured when it has closed, free"
         return [f"standing question: ε = {cost} was paid once for {statement.term}; {later}", *nearing]

@@ -24,12 +24,13 @@ from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.lenses import Lenses
 from dpsql.gateway.reuse.told_releases import PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
-from dpsql.gateway.standing import Claims, StandingStatements
+from dpsql.gateway.standing import Claims, StandingStatements, sharing
 from dpsql.gateway.written_questions import read_question
 from dpsql.policy.choices import Reuse
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
@@ -100,7 +101,10 @@ class ReadPart:
                 for place, values in zip(asked.part.cells[day], cells[day], strict=True)
             }
             numbers += [by_place[place] for place in sorted(by_place)]
-        return Release(numbers)
+        chosen = [asked.part.chosen for asked in self.sources if asked.part.chosen is not None]
+        cut, doubt = sum(each.cut for each in chosen), sum(each.doubt for each in chosen)
+        of_all = ChosenBound(chosen[0].rows, cut, doubt, any(each.few for each in chosen)) if chosen else None
+        return Release(numbers, chosen=of_all)
 
 
 def _measured(asked: AskedQuestion, claims: Mapping[str, Sequence[StandingClaim]]) -> list[date]:
@@ -274,11 +278,12 @@ class StandingReadings:
             return
         if priced is None or self._standing.not_here(priced, payer.role) is not None:
             return
-        for scope in priced.scopes:
-            for part in scope.parts:
-                found = recognized(scope.plan, part, payer.role.protects, self._standing.now())
-                if isinstance(found, StandingPart):
-                    yield _PlannedQuestion(read.statement, found, whole)
+        every = [(scope.plan, part) for scope in priced.scopes for part in scope.parts]
+        now, kind = self._standing.now(), payer.role.protects
+        found = {part.identity: recognized(plan, part, kind, now) for plan, part in every}
+        parts = sharing({identity: part for identity, part in found.items() if isinstance(part, StandingPart)})
+        for part in parts.values():
+            yield _PlannedQuestion(read.statement, part, whole)
 
     def _read(
         self, identity: str, wanted: WantedSums, needed: tuple[Feature, ...], paid: _Paid, request: Request
@@ -299,7 +304,11 @@ class StandingReadings:
                 or not paid.keys.issuperset(s.key for s in sources)
             ):
                 continue
-            read = ReadPart(wanted, needed, sources, question.statement)
+            (bound, *others) = {source.part.asked.bound for source in sources}
+            if others or any(source.part.waits for source in sources):
+                continue  # what was measured by different C is of different rows
+            weighed = replace(wanted, measured=replace(wanted.measured, bound=bound))
+            read = ReadPart(weighed, needed, sources, question.statement)
             if self._is_all_there(read, request) and self._is_seen(identity, read, request):
                 yield read
 

@@ -131,10 +131,12 @@ class StandingMeasuring:
         account: Account,
         questions: Sequence[AskedQuestion],
         text: str,
-        pay: Callable[[], None],
+        pay: Callable[[], Sequence[AskedQuestion]],
         cancellation: Cancellation,
     ) -> None:
         """Pay for questions, and measure what of them has closed and is not measured; their releases are in the ledger then.
+
+        `pay` returns them, each with its C, which may have been chosen then.
 
         Raises:
             DpsqlError: what was paid and measured until then stays so.
@@ -149,8 +151,9 @@ class StandingMeasuring:
                 if periods:
                     until = asked.part.grows.last_moment(asked.part.term)
                     accounts.see_that_it_runs(self._statements(asked.part.for_periods(periods), until))
-            pay()
-            for asked in questions:
+            for asked in pay():
+                if asked.part.waits:
+                    raise InternalError
                 self._measured(account, asked, text, accounts, lineage, cancellation)
 
     def _statements(self, sums: Sums, until: datetime) -> AccountedSums:

@@ -19,16 +19,20 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from fractions import Fraction
 from functools import cached_property
 
 from dpsql.errors import InternalError
 from dpsql.policy.growth import Grows, Term
 from dpsql.policy.model import SqlType, Table
+from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
-from dpsql.rewrite.analysis.groups import Groups
+from dpsql.privacy.release.noisy_ladder import NoisyLadder
+from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
 from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.functions.spans import compared, truncated
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both, conjuncts, refs
@@ -37,6 +41,8 @@ from dpsql.rewrite.ir.relation import Join
 _DAY = 86_400_000_000
 """Microseconds: timestamps are so many since 1970-01-01, and dates days."""
 _EPOCH = date(1970, 1, 1)
+_LAST = 10
+"""Of so many parts of a term all that C cuts is taken to be in the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,63 @@ class StandingPart:
     by: Ref
     place: int
     """Which of the keys is the period."""
+    choosing: Fraction | None = None
+    """What the choice of C pays, where it is chosen; None where it is a number."""
+    chosen: ChosenBound | None = None
+    """What was chosen, once it was."""
+
+    @property
+    def waits(self) -> bool:
+        """Return whether its C is not chosen yet."""
+        return self.choosing is not None and self.chosen is None
+
+    def settled(self, chosen: ChosenBound) -> "StandingPart":
+        """Return the question with the C that was chosen for it."""
+        return replace(self, asked=self.asked.settled(chosen.rows), chosen=chosen)
+
+    @property
+    def last_term(self) -> Term:
+        """Return the term before its own, over which its C is chosen."""
+        return self.grows.term_of(self.term.first - timedelta(days=1))
+
+    def begins(self) -> date | None:
+        """Return from which day on there is a whole term behind, over which C is chosen, by the bounds of the time.
+
+        None if there is none within the bounds.
+        """
+        bounds = self.by.column.bounds
+        if bounds is None:
+            return None
+        first = _EPOCH + timedelta(days=int(bounds.low) if self.by.type is SqlType.DATE else int(bounds.low) // _DAY)
+        term = self.grows.term_of(first)
+        if _value(term.first, self.by.type) < bounds.low:
+            term = self.grows.term_of(term.end)
+        return self.grows.closes(max(self.grows.periods(term.first, term.end))).date()
+
+    def ladder(self) -> RowsPerUnit:
+        """Return the measurement by which C is chosen: how many rows units have that it would have counted in the last term.
+
+        It is as any other statement's. What it has released stays, so that a term has one C.
+        """
+        if self.choosing is None:
+            raise InternalError
+        last = self.last_term
+        within = both(self._compared("ge", last.first), self._compared("lt", last.end))
+        relation = replace(self.asked.relation, where=both(self.asked.relation.where, within))
+        bound = replace(self.asked.bound, form=Form.REWEIGHT)
+        rows = replace(self.asked, relation=relation, bound=bound, groups=NO_KEYS, features=(ONE,), block_conditions=())
+        return RowsPerUnit(rows, self.choosing)
+
+    def choice(self, released: Sequence[int]) -> ChosenBound:
+        """Return the C that follows from the ladder's release: post-processing.
+
+        The rows that it cuts are the last ones that are measured. So it is chosen as for groups of which there are a tenth as
+        many as there are cells: the last periods lose ten times as much as periods would on average.
+        """
+        periods = sum(1 for _ in self.grows.periods(self.term.first, self.term.end))
+        (places, *_) = self.cells.values()
+        groups = max(periods // _LAST, 1) * len(places)
+        return NoisyLadder.of(self.ladder(), released).chosen(self.asked, groups)
 
     @cached_property
     def cells(self) -> dict[date, list[int]]:
@@ -163,6 +226,11 @@ class StandingPart:
             [repr(condition) for condition in asked.block_conditions],
             (repr(asked.bound), asked.bound.mass, asked.lattice, asked.row_norm, asked.scale),
             (asked.mechanism.value, str(asked.epsilon)),
+            *(
+                ()
+                if self.choosing is None
+                else (("chosen over", self.last_term.first, str(self.choosing), asked.of_ratios),)
+            ),
         )
         return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()
 
@@ -209,17 +277,15 @@ def rows_weighed(
     owner, bound = table.units.get(kind), measured.bound
     if owner is None or owner.through is not None or (bound.unit.source, bound.unit.name) != (0, owner.column):
         return Ordinary("its rows are not the table's, one by one")
-    if measured.distinct is not CountOf.ROWS or measured.delta or measured.end is not None or part.read:
+    if measured.distinct is not CountOf.ROWS or measured.delta or measured.end is not None or part.awaits:
         return Ordinary("distinct counts and selected keys are measured anew")
-    if owner.up_to is not None or bound.up_to is not None:
-        return Ordinary(
-            f"max_rows of table {table.name} is chosen for each statement; a standing question needs a number"
-        )
+    if owner.up_to != bound.up_to or owner.max_rows != bound.rows:
+        return Ordinary("its rows are bounded otherwise than the table's")
     if bound.form is not Form.REWEIGHT:
         return Ordinary("rows are not weighed in it")
     if plan.sets is not None or plan.units is not None or plan.finder is not None:
         return Ordinary("its groups are put together of others")
-    return table, Bound(bound.unit, owner.max_rows, Form.ACCOUNT)
+    return table, Bound(bound.unit, owner.max_rows, Form.ACCOUNT, up_to=owner.up_to)
 
 
 def _by_time(
@@ -253,7 +319,8 @@ def _by_time(
     relation = replace(measured.relation, where=both(*others))
     asked = replace(measured, relation=relation, bound=bound)
     until = term.end if end is None else min(end, term.end)
-    return _of_whole_periods(StandingPart(part, asked, table, grows, term, by, keys[0]), first, until)
+    choosing = None if part.bound_by is None else part.bound_by.cost.epsilon
+    return _of_whole_periods(StandingPart(part, asked, table, grows, term, by, keys[0], choosing), first, until)
 
 
 def _of_whole_periods(standing: StandingPart, first: date, until: date) -> StandingPart | Ordinary:

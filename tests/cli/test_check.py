@@ -317,7 +317,10 @@ def test_what_an_old_copy_means_is_said(
         ),
         ({"refresh: daily": "refresh: never"}, ["no copy is made by itself (refresh: never)"]),
         ({"refresh: daily": "refresh: monthly"}, ["grows by the day, and a copy is made each month"]),
-        ({"max_rows: 20": "max_rows: auto"}, ["max_rows is auto, and C has to be a number"]),
+        (
+            {"max_rows: 20": "max_rows: auto"},
+            ["max_rows is auto, so that standing questions that protect a passenger begin once"],
+        ),
         (
             {"{epsilon: 10, delta": "{window: 30 days, epsilon: 10, delta"},
             ["budget.passenger.window is 30 days: what a"],

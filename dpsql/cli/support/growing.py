@@ -32,12 +32,12 @@ def _of_table(loaded: Config, table: Table, grows: Grows) -> Iterator[str]:
                 f"table {table.name} has no standing questions that protect a {kind}: whose a row is, another table says; "
                 "copy that column into it"
             )
-        elif unit.up_to is not None:
-            yield (
-                f"table {table.name} has no standing questions that protect a {kind}: max_rows is auto, and C has to be a "
-                f"number: how many rows of one {kind} count in a whole {grows.term}"
-            )
         else:
+            if unit.up_to is not None:
+                yield (
+                    f"table {table.name}: max_rows is auto, so that standing questions that protect a {kind} begin once a "
+                    f"whole {grows.term} within the bounds of {grows.by} has closed; a number lets them begin at once"
+                )
             yield from _of_budgets(loaded, table, grows, kind)
 
 
