@@ -111,6 +111,7 @@ def test_names_and_values_are_quoted(session: psycopg.Connection) -> None:
     [
         ("CREATE TEMP TABLE big AS SELECT g AS zone FROM generate_series(1, 1001) g", "big"),
         ("CREATE TEMP TABLE big AS SELECT 1 AS zone, repeat('x', 100001) AS x", "big"),
+        ("CREATE TEMP TABLE big AS SELECT 1 AS zone, repeat('x', 300000000) AS x", "big"),
         ("CREATE TEMP TABLE big AS SELECT 1 AS zone, ARRAY[1] AS x", "big"),
         ("CREATE TEMP VIEW big AS SELECT 1 AS zone", "big"),
         ("CREATE TEMP TABLE big AS SELECT 1 AS zone", "big WHERE big.ctid IS NOT NULL AND big"),
@@ -126,3 +127,16 @@ def test_what_is_no_list_is_refused(here: Site, made: str, named: str) -> None:
         with pytest.raises(psycopg.Error) as refused:
             session.execute(statement.encode())
     assert "at most 1,000 rows" in (refused.value.diag.message_hint or "")
+
+
+def test_few_lists_stand_in_a_statement(here: Site) -> None:
+    """So that what is read of them stays short: the eleventh is none."""
+    with psycopg.connect(here.dsn, autocommit=True) as session:
+        names = [f"l{number:02}" for number in range(11)]
+        for name in names:
+            session.execute(f"CREATE TEMP TABLE {name} AS SELECT 1 AS zone".encode())
+        among = [f"pickup_zone IN (SELECT zone FROM {name})" for name in names]
+        statement = "SELECT count(*) FROM trips WHERE {}"
+        assert session.execute(statement.format(" AND ".join(among[:10])).encode()).fetchall() == [(OF_ZONE,)]
+        with pytest.raises(psycopg.Error):
+            session.execute(statement.format(" AND ".join(among)).encode())

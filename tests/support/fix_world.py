@@ -3,7 +3,6 @@
 One PostgreSQL serves all tests; the database `clamped` in it is the reference evaluator's.
 """
 
-import json
 import os
 import random
 import shutil
@@ -141,8 +140,7 @@ class Client:
             tables = tuple(temporary(told, question.text))
             asks = own_lists.asking(tables)
             lists = self.connection.execute(psycopg.sql.SQL(asks)).fetchone() if asks else ()
-            rows = [None if each is None else json.dumps(each) for each in lists or ()]
-            settings = replace(settings, temporary=own_lists.with_rows(tables, rows))
+            settings = replace(settings, temporary=own_lists.with_rows(tables, lists or ()))
         return Request(question, arguments, in_session(settings), self.asker, Cancellation())
 
     def describe(self, probe: str) -> tuple[ColumnDescription, ...]:

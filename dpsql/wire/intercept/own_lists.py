@@ -5,12 +5,15 @@ who has written it, or to whom it was released.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.ir.evaluator import TYPES
 
+_MOST_LISTS = 10
+"""Of one statement: what they hold is sent, and is a part of what the statement is remembered by."""
 _MOST_COLUMNS = 50
 _MOST_ROWS = 1_000
 _MOST_CHARACTERS = 100_000
@@ -19,14 +22,20 @@ _MOST_CHARACTERS = 100_000
 
 def asking(tables: Iterable[TemporaryTable]) -> str:
     """Return the SELECT of the rows of those tables that may be lists, one column each; nothing if there are none."""
-    columns = [f"({_rows_of(table)})" for table in tables if _may_be_list(table)]
+    columns = [f"({_rows_of(table)})" for table in _lists(tables)]
     return f"SELECT {', '.join(columns)}" if columns else ""
 
 
 def with_rows(tables: Iterable[TemporaryTable], told: Sequence[str | None]) -> tuple[TemporaryTable, ...]:
-    """Return the tables with the rows that `asking` was answered; those with too many of them go without."""
-    rows = iter(told)
-    return tuple(replace(table, rows=_read(next(rows))) if _may_be_list(table) else table for table in tables)
+    """Return the tables with the rows that `asking` was answered; those that are no lists go without."""
+    tables = tuple(tables)
+    rows = dict(zip((table.name for table in _lists(tables)), told, strict=True))
+    return tuple(replace(table, rows=_read(rows.get(table.name))) for table in tables)
+
+
+def _lists(tables: Iterable[TemporaryTable]) -> Iterator[TemporaryTable]:
+    """Yield those that may be lists: of few tables, that one statement names."""
+    return islice(filter(_may_be_list, tables), _MOST_LISTS)
 
 
 def _may_be_list(table: TemporaryTable) -> bool:
@@ -41,17 +50,23 @@ def _bare(type_: str) -> str:
 
 
 def _rows_of(table: TemporaryTable) -> str:
-    """Return the SELECT of a table's rows, as lists of texts; a time's is in ISO 8601, whatever the session says."""
-    cells = (f"pg_catalog.to_jsonb({_quoted(name)}) OPERATOR(pg_catalog.#>>) '{{}}'" for name, _ in table.columns)
-    rows = f"SELECT pg_catalog.json_build_array({', '.join(cells)}) AS r FROM pg_temp.{_quoted(table.name)}"  # noqa: S608  # quoted
-    return f"SELECT pg_catalog.json_agg(r) FROM ({rows} LIMIT {_MOST_ROWS + 1}) AS l"  # noqa: S608  # ours
+    """Return the SELECT of a table's rows, as lists of texts in JSON; NULL where that is long, which is not even made.
+
+    Times in it are in ISO 8601, whatever the session says.
+    """
+    names = [_quoted(name) for name, _ in table.columns]
+    rows = f"(SELECT {', '.join(names)} FROM pg_temp.{_quoted(table.name)} LIMIT {_MOST_ROWS + 1}) AS l"  # noqa: S608  # quoted
+    lengths = " + ".join(f"coalesce(pg_catalog.length({name}::pg_catalog.text), 0)" for name in names)
+    cells = ", ".join(f"pg_catalog.to_jsonb({name}) OPERATOR(pg_catalog.#>>) '{{}}'" for name in names)
+    made = (
+        f"SELECT coalesce(pg_catalog.json_agg(pg_catalog.json_build_array({cells}))::pg_catalog.text, '[]') FROM {rows}"  # noqa: S608  # ours
+    )
+    return f"SELECT CASE WHEN (SELECT pg_catalog.sum({lengths}) FROM {rows}) > {_MOST_CHARACTERS} THEN NULL ELSE ({made}) END"  # noqa: S608  # ours
 
 
 def _read(told: str | None) -> tuple[tuple[str | None, ...], ...] | None:
-    if told is not None and len(told) > _MOST_CHARACTERS:
-        return None
-    rows = json.loads(told) if told is not None else []
-    return tuple(map(tuple, rows)) if len(rows) <= _MOST_ROWS else None
+    rows = None if told is None else json.loads(told)
+    return None if rows is None or len(rows) > _MOST_ROWS else tuple(map(tuple, rows))
 
 
 def _quoted(name: str) -> str:
