@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import psycopg
 import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
@@ -68,6 +69,7 @@ class Ward:
     engine: SnapshotEngine | None = None
     ledger: SqliteLedger = field(init=False)
     said: Sequence[str] = ()
+    sessions: dict[str, psycopg.Connection] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Write the configuration, and open the ledger."""
@@ -124,10 +126,15 @@ class Ward:
                 *parts, os.urandom, Period.NEVER, 60.0, tuple, StageTimes(), None, store, lambda: self.now
             )
         )
-        session, owner = self.world.connect(user, "ward"), self.world.connect("dpsql_owner", "ward")
-        self.until.callback(session.close)
-        self.until.callback(owner.close)
+        session, owner = self._session(user), self._session("dpsql_owner")
         return Client(gateway, self.ledger, session, owner, Asker(user, _USERS[user]))
+
+    def _session(self, user: str) -> psycopg.Connection:
+        """Return a user's session: one for all that they ask, since there are not many at a time."""
+        if user not in self.sessions:
+            self.sessions[user] = self.world.connect(user, "ward")
+            self.until.callback(self.sessions[user].close)
+        return self.sessions[user]
 
     def ask(self, sql: str = DAILY, user: str = "ana", settings: Settings = Settings()) -> list[tuple[object, ...]]:
         """Return the rows of an answer; what was said beside it is in `said`."""

@@ -13,6 +13,7 @@ from tests.support import (
     rights_mutants,
     rows_mutants,
     shop_mutants,
+    standing_mutants,
     unit_mutants,
     word_mutants,
 )
@@ -49,6 +50,12 @@ _KEYS = (
 _PAID = ("gateway/test_gateway.py", "gateway/test_paying.py", "audit/test_transcripts.py")
 _LEDGER = ("accounting/test_balance.py", "accounting/sql/test_ledger.py", *_PAID)
 _FAILING = ("gateway/test_failing.py", "accounting/test_failures.py", *_LEDGER)
+_STANDING = (
+    "standing/test_histories.py",
+    "gateway/test_standing.py",
+    "accounting/sql/test_standing.py",
+    "gateway/test_standing_reading.py",
+)
 _REUSE = (
     "gateway/test_gateway.py",
     "gateway/test_editions.py",
@@ -65,6 +72,7 @@ FILES: Mapping[ModuleType, Sequence[str]] = {
     noise_mutants: _LAWS,
     rights_mutants: ("attack/test_rights.py", "queries/test_rights.py"),
     ledger_mutants: _LEDGER,
+    standing_mutants: _STANDING,
     rows_mutants: ("properties/test_heavy_rows.py", "trial/test_mutants.py"),
 }
 """By the module of a mistake."""
