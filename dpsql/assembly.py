@@ -137,7 +137,8 @@ def _accounts_of(config: Config, engine: Engine) -> AccountStore | None:
         return None
     if all(table.grows is None for table in config.policy.tables.values()):
         return None
-    return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources)
+    secret = kept_secret(secret_file(config.shadow, config.file.parent))
+    return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources, secret)
 
 
 def contents_of(epoch: int, public: Public) -> str:

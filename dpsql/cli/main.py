@@ -121,6 +121,11 @@ COMMANDS: Mapping[str, Mapping[str, CommandEntry]] = {
             "the ledger keeps that it was.",
             "dpsql unlock analyst",
         ),
+        "forget": CommandEntry(
+            "forget:forget",
+            "Remove the accounts of somebody whose records were erased; what was released stays.",
+            "dpsql forget patient 4711",
+        ),
         "adopt": CommandEntry(
             "adopt:adopt",
             "Let the ledger belong to the data set and the engine that the configuration names; "

@@ -150,14 +150,15 @@ class StandingMeasuring:
                 periods = to_measure(asked, claims.get(asked.key, ()), self.copied)
                 if periods:
                     until = asked.part.grows.last_moment(asked.part.term)
-                    accounts.see_that_it_runs(self._statements(asked.part.for_periods(periods), until))
+                    accounts.see_that_it_runs(self._statements(asked.part.for_periods(periods), until, account))
             for asked in pay():
                 if asked.part.waits:
                     raise InternalError
                 self._measured(account, asked, text, accounts, lineage, cancellation)
 
-    def _statements(self, sums: Sums, until: datetime) -> AccountedSums:
-        return AccountedSums(sums.units_accounted(self.emitter), sums.sql(self.emitter), sums.bound.mass, until)
+    def _statements(self, sums: Sums, until: datetime, account: Account) -> AccountedSums:
+        units, kind = sums.units_accounted(self.emitter), account.role.protects
+        return AccountedSums(units, sums.sql(self.emitter), sums.bound.mass, until, kind)
 
     def _measured(
         self,
@@ -174,7 +175,7 @@ class StandingMeasuring:
             return
         sums, stands = asked.part.for_periods(periods), accounts.stands(asked.identity)
         until = asked.part.grows.last_moment(asked.part.term)
-        statements = self._statements(sums, until)
+        statements = self._statements(sums, until, account)
         claim = self.ledger.claim(account, Wanted(asked.key, uuid4().hex, lineage, stands, periods, until))
         if isinstance(claim, Denied):
             raise denied(claim, account.role.name)

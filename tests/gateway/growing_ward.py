@@ -69,6 +69,7 @@ class Ward:
     engine: SnapshotEngine | None = None
     ledger: SqliteLedger = field(init=False)
     said: Sequence[str] = ()
+    key: bytes = b"key"
     sessions: dict[str, psycopg.Connection] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,7 +112,7 @@ class Ward:
         """Return a client of a gateway to the newest copy."""
         assert self.engine is not None
         assert self.config.snapshot is not None
-        store = AccountStore(self.place, self.engine.file, self.config.snapshot.resources)
+        store = AccountStore(self.place, self.engine.file, self.config.snapshot.resources, self.key)
         policy = self.config.policy
         parts = (
             policy,

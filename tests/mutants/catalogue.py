@@ -55,6 +55,7 @@ _STANDING = (
     "gateway/test_standing.py",
     "accounting/sql/test_standing.py",
     "gateway/test_standing_reading.py",
+    "gateway/test_standing_forgotten.py",
 )
 _REUSE = (
     "gateway/test_gateway.py",

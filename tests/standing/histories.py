@@ -144,4 +144,7 @@ def copies() -> Iterator[Copies]:
         connection.execute(
             "CREATE TABLE standing.main.questions (question VARCHAR, number BIGINT, claim VARCHAR, until TIMESTAMP)"
         )
+        for name, columns in (("kinds", "kind"), ("forgotten", "hashed")):
+            connection.execute(f"CREATE TABLE standing.main.{name} (question VARCHAR, {columns} VARCHAR)")
+        connection.execute("CREATE TABLE standing.main.keyed (sign VARCHAR)")
         yield Copies(connection, Emitter(DUCKDB, Declared({}), lambda name: f'records.main."{name}"'))

@@ -1,5 +1,6 @@
 """Mistakes in what keeps standing questions to their bound, each as a patch: accounts, claims on measurements, terms."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -99,6 +100,11 @@ def missing_accounts_are_empty(patch: pytest.MonkeyPatch) -> None:
         return text.replace(" AS p JOIN ", " AS p LEFT JOIN ").replace("a.used", "coalesce(a.used, 0)")
 
     patch.setattr(Bound, "weights_left", weights_left)
+
+
+def erased_are_new(patch: pytest.MonkeyPatch) -> None:
+    """Let who comes back after they were erased begin with an empty account."""
+    _accounts_say(patch, lambda sql: re.sub(r"THEN \d+ ELSE 0 END", "THEN 0 ELSE 0 END", sql))
 
 
 def stores_by_their_numbers(patch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ class Month:
             assert self.config.snapshot is not None
             engine.edition = replace(engine.edition, taken=at, finished=at)
             self.ledger.begin(engine.edition.epoch)
-            store = AccountStore(self.config.snapshot.accounts, engine.file, self.config.snapshot.resources)
+            store = AccountStore(self.config.snapshot.accounts, engine.file, self.config.snapshot.resources, b"key")
             public = self.world.public
             gateway = Gateway(
                 GatewayDependencies(

@@ -5,12 +5,16 @@ statement, adds it, and is durable before it returns the sums. It is all of that
 written before it was served and never changes, so that all statements of a measurement see the same rows. Accounts are never
 shown to anybody, and are not in the ledger: they are records.
 
+Whoever is erased has no account any more. So that who comes back by the same name does not begin anew, a keyed hash of the
+name stays until the terms are over in which it had an account: it is given a full one. The key is kept elsewhere.
+
 A store has an identity, which each writer makes anew when it begins, and by question the number and the name of the last
 measurement that its accounts have. Who calls compares both with the ledger: a store that is a copy of another, or was put
 back from a backup, is not the one that the ledger means.
 """
 
 import fcntl
+import hashlib
 import logging
 import os
 import threading
@@ -45,7 +49,12 @@ CREATE TABLE IF NOT EXISTS {_STORE}.main.lineage (name VARCHAR NOT NULL);
 CREATE TABLE IF NOT EXISTS {_STORE}.main.questions (
     question VARCHAR NOT NULL, number BIGINT NOT NULL, claim VARCHAR NOT NULL, until TIMESTAMP NOT NULL
 );
+CREATE TABLE IF NOT EXISTS {_STORE}.main.kinds (question VARCHAR NOT NULL, kind VARCHAR NOT NULL);
+CREATE TABLE IF NOT EXISTS {_STORE}.main.forgotten (question VARCHAR NOT NULL, hashed VARCHAR NOT NULL);
+CREATE TABLE IF NOT EXISTS {_STORE}.main.keyed (sign VARCHAR NOT NULL);
 """
+_HASHED = "sha256(? || sha256(? || n.unit))"
+"""What stays of the name of a unit that was erased, with the key."""
 _IN_PROCESS = threading.Lock()
 """One measurement of a standing question at a time in a process: the file's lock is the process's."""
 
@@ -62,29 +71,57 @@ class AccountedSums:
     """The most that an account may be."""
     until: datetime
     """From when on the question is measured no more, and accounts go."""
+    kind: str = ""
+    """Of the units."""
 
 
 class AccountStore:
     """The accounts of a data set, in a directory of their own, beside the file of one copy."""
 
-    def __init__(self, directory: Path, records: Path, resources: Resources) -> None:
+    def __init__(self, directory: Path, records: Path, resources: Resources, key: bytes) -> None:
+        """Keep them in a directory; those who were erased are known by hashes with `key`, which is not kept there."""
         self.directory, self._records, self._resources = directory, records, resources
+        self._key = hashlib.sha256(key + b"forgotten").hexdigest()
 
     @contextmanager
     def held(self, cancellation: Cancellation) -> Iterator["HeldAccounts"]:
         """Give the store for one measurement; no other has it meanwhile.
 
         Raises:
-            EngineNotReady: another process has it, or it can't be opened; nothing was written.
+            EngineNotReady: another process has it, it can't be opened, or was written with another key; nothing was written.
             QueryCanceled: somebody has cancelled while it waited for others in this process.
         """
         while not _IN_PROCESS.acquire(timeout=_AGAIN):
             stop_if_cancelled(cancellation)
         try:
             with self._locked(), self._opened(self._records) as connection:
-                yield HeldAccounts(connection)
+                accounts = HeldAccounts(connection, self._key)
+                accounts.see_that_the_key_is_right()
+                yield accounts
         finally:
             _IN_PROCESS.release()
+
+    def forget(self, kind: str, unit: str) -> int:
+        """Remove the accounts of a unit of a kind; return how many questions had one. The file is written anew.
+
+        Raises:
+            EngineNotReady: a process measures at the time, or the file can't be opened or written.
+        """
+        with self._locked():
+            file = self.directory / _FILE
+            if not file.exists():
+                return 0
+            new = file.with_name(f"{_FILE}.new")
+            try:
+                new.unlink(missing_ok=True)
+                number = _forgotten(file, new, self._key, (kind, unit))
+                new.chmod(0o600)
+                new.replace(file)
+                file.with_name(f"{_FILE}.wal").unlink(missing_ok=True)
+            except (duckdb.Error, OSError) as error:
+                _LOG.error("the accounts of standing questions can't be written anew: %s", type(error).__name__)
+                raise EngineNotReady from None
+            return number
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -136,11 +173,53 @@ def _connected(records: Path, file: Path, scratch: Path, resources: Resources) -
         raise EngineNotReady from None
 
 
+def _forgotten(file: Path, new: Path, key: str, who: tuple[str, str]) -> int:
+    """Write the accounts without a unit's, and its hash instead of each; return how many there were."""
+    kind, unit = who
+    with closing(duckdb.connect()) as connection:
+        execute = connection.execute
+        execute(f"ATTACH {duckdb_literal(str(file))} AS {_STORE}")
+        execute(f"ATTACH {duckdb_literal(str(new))} AS written")
+        execute("BEGIN")
+        execute(_TABLES)
+        other = f"EXISTS (FROM {_STORE}.main.kinds AS k WHERE k.question = q.question AND k.kind <> ?)"
+        found = execute(f"SELECT question FROM {_STORE}.main.questions AS q WHERE NOT {other}", [kind]).fetchall()  # noqa: S608
+        had = 0
+        for (question,) in found:
+            name = f"accounts {question}"
+            there = "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND table_name = ?"
+            if execute(there, [_STORE, name]).fetchone() == (0,):
+                continue  # its term is over
+            accounts = _table(question)
+            if execute(f"SELECT count(*) FROM {accounts} WHERE unit = ?", [unit]).fetchone() == (0,):  # noqa: S608
+                continue
+            execute(f"DELETE FROM {accounts} WHERE unit = ?", [unit])  # noqa: S608
+            hashed = f"INSERT INTO {_STORE}.main.forgotten SELECT ?, {_HASHED} FROM (SELECT ? AS unit) AS n"  # noqa: S608
+            execute(hashed, [question, key, key, unit])
+            had += 1
+        execute(f"DELETE FROM {_STORE}.main.keyed")  # noqa: S608
+        execute(f"INSERT INTO {_STORE}.main.keyed VALUES (sha256(?))", [key])  # noqa: S608
+        execute("COMMIT")
+        execute(f"COPY FROM DATABASE {_STORE} TO written")
+        execute("DETACH written")
+        return had
+
+
 class HeldAccounts:
     """The accounts, for one measurement."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+    def __init__(self, connection: duckdb.DuckDBPyConnection, key: str = "") -> None:
+        self._connection, self._key = connection, key
+
+    def see_that_the_key_is_right(self) -> None:
+        """Return if it can be told who was erased.
+
+        Raises:
+            EngineNotReady: they were with another key.
+        """
+        if self._one(f"SELECT 1 FROM {_STORE}.main.keyed WHERE sign <> sha256(?)", self._key) is not None:  # noqa: S608
+            _LOG.error("who was erased from the accounts can't be told: the secret is another one than it was then")
+            raise EngineNotReady
 
     @property
     def lineage(self) -> str | None:
@@ -205,7 +284,10 @@ class HeldAccounts:
         if not self.stands(question).number:  # else they are there, or nothing may be measured
             execute(f"CREATE TABLE {accounts} (unit VARCHAR NOT NULL, used BIGINT NOT NULL)")
         known = f"EXISTS (FROM {accounts} AS a WHERE a.unit = n.unit)"
-        execute(f"INSERT INTO {accounts} SELECT unit, 0 FROM ({statements.units}) AS n WHERE NOT {known}")  # noqa: S608
+        erased = f"EXISTS (FROM {_STORE}.main.forgotten AS f WHERE f.question = ? AND f.hashed = {_HASHED})"
+        begins = f"CASE WHEN {erased} THEN {statements.most} ELSE 0 END"
+        added = f"SELECT unit, {begins} FROM ({statements.units}) AS n WHERE NOT {known}"  # noqa: S608
+        execute(f"INSERT INTO {accounts} {added}", [question, self._key, self._key])
         # Were a unit there twice, it would have what is left of the fuller account, once.
         execute(
             f"CREATE OR REPLACE TEMP VIEW {ACCOUNT} AS SELECT unit, max(used) AS used FROM {accounts} GROUP BY unit"  # noqa: S608
@@ -219,11 +301,15 @@ class HeldAccounts:
         execute(f"DELETE FROM {_STORE}.main.questions WHERE question = ?", [question])  # noqa: S608
         values = [question, to.number, to.claim, statements.until.astimezone(UTC).replace(tzinfo=None)]
         execute(f"INSERT INTO {_STORE}.main.questions VALUES (?, ?, ?, ?)", values)  # noqa: S608
+        execute(f"DELETE FROM {_STORE}.main.kinds WHERE question = ?", [question])  # noqa: S608
+        execute(f"INSERT INTO {_STORE}.main.kinds VALUES (?, ?)", [question, statements.kind])  # noqa: S608
 
     def drop_what_is_over(self, now: datetime) -> None:
         """Remove the accounts of questions that are over; where each stood stays, so that none begins anew by that."""
         over = self._every(f"SELECT question FROM {_STORE}.main.questions WHERE until <= ?", now.replace(tzinfo=None))  # noqa: S608
-        self._all_or_nothing([(f"DROP TABLE IF EXISTS {_table(str(question))}", []) for (question,) in over])
+        forgotten = f"DELETE FROM {_STORE}.main.forgotten WHERE question = ?"  # noqa: S608
+        gone = [(f"DROP TABLE IF EXISTS {_table(str(question))}", list[object]()) for (question,) in over]
+        self._all_or_nothing([*gone, *((forgotten, [question]) for (question,) in over)])
 
     def _all_or_nothing(self, statements: Sequence[tuple[str, Sequence[object]]]) -> None:
         try:

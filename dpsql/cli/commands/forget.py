@@ -1,0 +1,44 @@
+"""`dpsql forget`: the accounts of somebody who was erased at the source."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpsql.cli.support.exit_codes import with_exit_code
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.engines.snapshot.accounts import AccountStore
+from dpsql.errors import ConfigError
+from dpsql.policy.load import load
+from dpsql.secret import kept_secret, secret_file
+
+
+@with_exit_code
+def forget(
+    kind: Annotated[str, typer.Argument(help="The unit kind, as the tables declare it: patient.")],
+    unit: Annotated[str, typer.Argument(help="Who it is, as the tables name them: 4711.")],
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Remove the accounts of somebody whose records were erased; what was released stays.
+
+    Erase the records at the source and make a copy before. Who comes back by that name weighs nothing in the questions that
+    they had a part in, until their terms are over.
+    """
+    loaded = load(config)
+    policy, copied = loaded.policy, loaded.snapshot
+    kinds = {kind for table in policy.tables.values() if table.grows is not None for kind in table.units}
+    if copied is None or kind not in kinds:
+        raise ConfigError(
+            f'no table that grows protects a "{kind}", so that there are no accounts',
+            hint=f"Kinds: {', '.join(sorted(kinds)) or 'none'}.",
+        )
+    secret = kept_secret(secret_file(loaded.shadow, loaded.file.parent))
+    number = AccountStore(copied.accounts, Path(), copied.resources, secret).forget(kind, unit)
+    if not number:
+        typer.echo(f"{kind} {unit} has no account in any standing question")
+        return
+    typer.echo(f"{kind} {unit} had accounts in {number} standing questions; they are removed")
+    typer.echo("what was released of these questions stays as it is, and can't be taken back")
+    typer.echo(
+        "a copy of the records that was made before they were erased has them still: dpsql refresh makes another"
+    )
