@@ -2,22 +2,22 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 
 import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement import euclidean, lengths
-from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.euclidean import in_euclidean_norm
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
-from tests.properties.test_euclidean import EPSILON, STATEMENTS, Break, databases
+from tests.properties.test_euclidean import EPSILON, STATEMENTS, databases
+from tests.support import euclidean_mutants
 from tests.support.exactness import Measured, moves_of_each, plans
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_policy import with_chosen_rows
 from tests.support.fix_world import World
 from tests.support.memory import Memory
+from tests.support.mutants import Break
 from tests.support.records import Maker, Row
 from tests.support.schema import of
 
@@ -71,27 +71,10 @@ def test_it_is_that_of_lengths_and_rows(dialect: str, policy: Policy, world: Wor
     assert Measured.of(search, tiny[dialect], world).exact() == {(): expected}
 
 
-def rows_stand_for_units(patch: pytest.MonkeyPatch) -> None:
-    """Let a unit stand once for each of its groups."""
-    patch.setattr(
-        BoundedScan,
-        "lengths",
-        lambda self: f"SELECT u, n, n AS l FROM {self._by_group(self.rows(()))}",
-    )
-
-
-def shares_that_do_not_add_up(patch: pytest.MonkeyPatch) -> None:
-    """Give the rung below a whole unit as well."""
-    right = lengths._places
-
-    def places(rungs: Sequence[int], length: int) -> list[tuple[int, int]]:
-        return [(place, lengths.WHOLE) for place, _ in right(rungs, length)]
-
-    patch.setattr(lengths, "_places", places)
-
-
 @pytest.mark.parametrize("dialect", ENGINES)
-@pytest.mark.parametrize("mistake", [rows_stand_for_units, shares_that_do_not_add_up])
+@pytest.mark.parametrize(
+    "mistake", [euclidean_mutants.rows_stand_for_units, euclidean_mutants.shares_that_do_not_add_up]
+)
 def test_what_is_wrong_is_caught(
     mistake: Break, dialect: str, policy: Policy, world: World, tiny: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

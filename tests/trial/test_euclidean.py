@@ -9,9 +9,8 @@ from dpsql.policy.model import MechanismName, Policy
 from dpsql.privacy.measurement import euclidean
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
-from tests.properties import test_euclidean as properties
-from tests.properties import test_lengths as of_lengths
 from tests.properties.test_euclidean import STATEMENTS
+from tests.support import euclidean_mutants
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_policy import counting_rho, with_chosen_rows, with_epsilon, with_rows
 from tests.support.fix_world import World
@@ -51,7 +50,9 @@ def test_a_chosen_bound_is_tried_with_its_ladder(sql: str, choosing: Court) -> N
     choosing.see(priced, "owner")
 
 
-@pytest.mark.parametrize("mistake", [of_lengths.rows_stand_for_units, of_lengths.shares_that_do_not_add_up])
+@pytest.mark.parametrize(
+    "mistake", [euclidean_mutants.rows_stand_for_units, euclidean_mutants.shares_that_do_not_add_up]
+)
 def test_a_wrong_ladder_fails(mistake: Break, choosing: Court, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before a record is read."""
     mistake(monkeypatch)
@@ -72,11 +73,11 @@ def test_what_is_right_passes(sql: str, trials: Court) -> None:
 @pytest.mark.parametrize(
     "mistake",
     [
-        properties.rows_instead_of_squares,
-        properties.a_root_one_too_low,
-        properties.no_limit,
-        properties.every_row_a_group,
-        properties.one_dimension,
+        euclidean_mutants.rows_instead_of_squares,
+        euclidean_mutants.a_root_one_too_low,
+        euclidean_mutants.no_limit,
+        euclidean_mutants.every_row_a_group,
+        euclidean_mutants.one_dimension,
     ],
 )
 def test_what_is_wrong_fails(mistake: Break, trials: Court, monkeypatch: pytest.MonkeyPatch) -> None:
