@@ -1,20 +1,28 @@
 """Which ledger a configuration has: its own, or the one of a time when all data sets of a directory had the same."""
 
 import sqlite3
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from dpsql.accounting.ledger import Way
+from dpsql.accounting.balance import Account
+from dpsql.accounting.ledger import ChargeItem, Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.zcdp import rho_of
+from dpsql.cli.support.rehearsed import see_that_serve_would_start
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import open_ledger
+from dpsql.open_books import open_books
+from dpsql.open_ledger import open_ledger, see_that_budgets_fit
 from dpsql.policy.config import Config, SqliteLedgerConfig
 from dpsql.policy.load import load
+from dpsql.policy.model import Privacy
 from tests.accounting.sqlite.test_file import as_of_version_one
 from tests.policy.fix_config import write_files
 from tests.support.connected import connections
+from tests.support.fix_ledger import ask
 
 
 def config(directory: Path, dataset: str = "taxi", database: str = "taxi.duckdb") -> Config:
@@ -129,3 +137,26 @@ def test_what_was_spent_stays_spent_when_tables_get_their_schemas(tmp_path: Path
     config.write_text(moved.replace("core.labs: core", "core.labs: labs"))
     with pytest.raises(ConfigError, match="is that of duckdb"):
         opened(load(config, {}))
+
+
+def test_a_policy_that_goes_back_to_sums_is_not_served(tmp_path: Path) -> None:
+    """While something counts that has a ρ and no ε: neither by `check`, nor by `serve`."""
+    configuration = config(tmp_path)
+    role = next(iter(configuration.policy.roles.values()))
+    budget, kind = role.budget, configuration.policy.budgets[role.protects]
+    total = Privacy(Fraction(5), Fraction("1e-6"))
+    counting = Account(
+        "ana",
+        replace(role, shares={}, budget=replace(budget, total=total, concentrated=total.delta)),
+        replace(kind, total=total, concentrated=total.delta),
+    )
+    with open_ledger(configuration) as ledger:
+        see_that_budgets_fit(ledger, configuration.policy)
+        ask(ledger, counting, ChargeItem("k", Privacy(Fraction("0.1"), Fraction(0), rho_of(Fraction("0.1"))), "sums"))
+        with pytest.raises(ConfigError, match="adds up ε, and answers with Gaussian noise count in it"):
+            see_that_budgets_fit(ledger, configuration.policy)
+    with pytest.raises(ConfigError, match="adds up ε") as refused, open_books(configuration, Way.AS_IT_IS):
+        pass
+    assert "accounting: zcdp" in (refused.value.hint or "")
+    with pytest.raises(ConfigError, match="adds up ε"):
+        see_that_serve_would_start(configuration)

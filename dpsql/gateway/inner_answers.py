@@ -19,7 +19,7 @@ from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
 from dpsql.privacy.release.cell_text import CellText
-from dpsql.privacy.release.noisy_ladder import NoisyLadder
+from dpsql.privacy.release.noisy_pairs import chosen_by
 from dpsql.privacy.release.postprocess import CanHaveRows
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.question import Cancellation
@@ -106,7 +106,7 @@ class Reading:
         if not isinstance(search, RowsPerUnit) or not isinstance(measurement, (Sums, Histogram)):
             raise InternalError
         # Not by a profile: another role, which has not paid for that, may be told the same release.
-        return NoisyLadder.of(search, release.numbers[0]).chosen(measurement, groups, aimed=priced.aim is not None)
+        return chosen_by(search, release.numbers[0], measurement, groups, aimed=priced.aim is not None)
 
     def _answers(self, priced: PricedPlan, drawn: Drawn, wanted: set[int] | None = None) -> Mapping[int, TableRows]:
         """Return the rows of inner queries by their places."""

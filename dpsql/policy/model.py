@@ -224,7 +224,7 @@ class Privacy:
     """An amount of ε and δ."""
 
     epsilon: Fraction
-    """Of what has a ρ: the ε of pure answers that cost as much. It keeps no ε."""
+    """Of what has a ρ: its part of the ε that a statement is priced at, of which it keeps none."""
     delta: Fraction = Fraction(0)
     rho: Fraction = Fraction(0)
     """The ρ of noise that is private by zCDP alone, Gaussian noise; 0 for all else, whose ρ follows from its ε."""

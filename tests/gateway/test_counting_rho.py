@@ -11,6 +11,7 @@ from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import ConfigError
 from dpsql.gateway.measuring import account
 from dpsql.policy.model import MechanismName, NoiseLevel, Policy
+from dpsql.privacy.measurement import euclidean
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Asker, Settings
 from tests.support.fix_policy import counting_rho, with_chosen_rows, with_epsilon, with_rows
@@ -22,6 +23,12 @@ BY_SEATS = "SELECT seats, count(*), avg(fare) FROM rides GROUP BY seats ORDER BY
 EPSILON = Fraction(1)
 MARGIN = "dpsql.margin(count(*))"
 ROLES = ("owner", "clamped", "explorer")
+
+
+@pytest.fixture(autouse=True)
+def _of_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choose a C for lengths over any number of groups."""
+    monkeypatch.setattr(euclidean, "FEWEST_CHOSEN", 2)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +106,7 @@ def test_no_other_role_has_it_or_buys_it(client: Client) -> None:
     assert len(shared) == 1
 
 
-@pytest.mark.parametrize("missing", ["role", "data set", "user", "mechanism", "aim", "chosen", "one group", "level"])
+@pytest.mark.parametrize("missing", ["role", "data set", "user", "mechanism", "aim", "one group", "level"])
 def test_otherwise_the_noise_stays_what_it_was(
     missing: str, scattered: Memory, policy: Policy, new_client: NewClient
 ) -> None:
@@ -121,14 +128,31 @@ def test_otherwise_the_noise_stays_what_it_was(
             settings = Settings(error="20 %")
         case "level":
             counting = replace(counting, roles={**counting.roles, "owner": replace(owner, noise=NoiseLevel.HIGH)})
-        case "chosen":
-            counting = with_chosen_rows(counting, "rides", "passenger")
         case _:
             sql = "SELECT count(*), avg(fare) FROM rides"
     client = new_client(scattered, policy=counting)
     client.ask(sql, settings)
     assert client.charges
     assert all(not rho and "Gaussian" not in note for rho, note in _notes(client))
+
+
+def test_a_chosen_bound_pays_its_part_of_rho(scattered: Memory, policy: Policy, new_client: NewClient) -> None:
+    """The ladder's own, and the sums the rest of what the statement pays: not that of the rest of ε, which is less."""
+    client = new_client(scattered, policy=with_chosen_rows(_policy(policy), "rides", "passenger"))
+    client.ledger.advance("once more")
+    before = client.charges
+    ((_, count), *_) = client.ask("SELECT seats, count(*) FROM rides WHERE seats < 3 GROUP BY seats ORDER BY 1").rows
+    assert abs(float(str(count)) - 300) < 150
+    assert client.charges == before + 2
+    newest = client.ledger.entries(None, 2)
+    assert sum(entry.cost.epsilon for entry in newest) == EPSILON
+    (ladder,), (sums,) = ([e for e in newest if bool(e.cost.rho) == normal] for normal in (False, True))
+    whole = sums.cost.rho + rho_of(ladder.cost.epsilon)
+    assert whole <= rho_of(EPSILON)
+    assert float(whole) == pytest.approx(float(rho_of(EPSILON)), rel=1e-6)
+    assert sums.cost.rho > rho_of(sums.cost.epsilon) * Fraction(14, 10)
+    lines = [str(row[0]).strip() for row in client.ask(f"EXPLAIN {BY_SEATS}").rows]
+    assert any("at most C rows each; C is chosen privately" in line and "squares" in line for line in lines)
 
 
 def test_explain_says_which_noise_it_is(client: Client) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from tests.support import (
+    euclidean_mutants,
     key_mutants,
     ledger_mutants,
     lemma_mutants,
@@ -63,7 +64,14 @@ _REUSE = (
     "accounting/sql/test_ledger.py",
     "audit/test_transcripts.py",
 )
+_EUCLIDEAN = (
+    "properties/test_euclidean.py",
+    "properties/test_lengths.py",
+    "privacy/mechanisms/test_gaussian.py",
+    "gateway/test_counting_rho.py",
+)
 FILES: Mapping[ModuleType, Sequence[str]] = {
+    euclidean_mutants: _EUCLIDEAN,
     mutants: _HEART,
     key_mutants: ("properties/test_mutants.py", "audit/test_keys.py", *_HEART),
     lemma_mutants: _LEMMAS,

@@ -7,7 +7,7 @@ mistake in what enforces it is caught.
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,16 +15,17 @@ import pytest
 
 from dpsql.policy.model import MechanismName, Policy, SqlType, Table
 from dpsql.privacy.measurement.contribution import WEIGHT, Bound, Form
-from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.euclidean import in_euclidean_norm
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Apply, Ref
+from tests.support import euclidean_mutants
 from tests.support.exactness import Measured, measurements, moves_of_each, plans
 from tests.support.fix_engines import ENGINES, Engines
-from tests.support.fix_policy import with_rows
+from tests.support.fix_policy import with_chosen_rows, with_rows
 from tests.support.fix_world import World
 from tests.support.memory import Memory
+from tests.support.mutants import Break
 from tests.support.records import Maker, Row
 from tests.support.schema import of
 
@@ -159,56 +160,16 @@ def test_a_unit_of_any_size_has_a_weight(dialect: str, policy: Policy, tiny: Eng
     assert weights == {i: WEIGHT // n if n < 2**31 - 1 else 0 for i, n in enumerate(numbers)}
 
 
-Break = Callable[[pytest.MonkeyPatch], None]
-
-
-def rows_instead_of_squares(patch: pytest.MonkeyPatch) -> None:
-    """Take the root of the rows, as if each were in a group of its own."""
-    right = Bound.weights_of_squares
-    wrong = "least(n, 2147483647) * least(n, 2147483647)"
-
-    def weights(self: Bound, parts: str, dialect: Dialect) -> str:
-        assert wrong in right(self, parts, dialect)
-        return right(self, parts, dialect).replace(wrong, "n")
-
-    patch.setattr(Bound, "weights_of_squares", weights)
-
-
-def a_root_one_too_low(patch: pytest.MonkeyPatch) -> None:
-    """Cut the root off."""
-    right = Bound.weights_of_squares
-
-    def weights(self: Bound, parts: str, dialect: Dialect) -> str:
-        least = "CASE WHEN (r - 1) * (r - 1) >= q THEN r - 1 WHEN r * r >= q THEN r ELSE r + 1 END"
-        assert least in right(self, parts, dialect)
-        return right(self, parts, dialect).replace(least, "r - 1")
-
-    patch.setattr(Bound, "weights_of_squares", weights)
-
-
-def no_limit(patch: pytest.MonkeyPatch) -> None:
-    """Let all rows count in full."""
-    right = Bound.weights_of_squares
-
-    def weights(self: Bound, parts: str, dialect: Dialect) -> str:
-        return right(self, parts, dialect).replace(f"greatest(l, {self.rows})", f"greatest(0, {self.rows})")
-
-    patch.setattr(Bound, "weights_of_squares", weights)
-
-
-def every_row_a_group(patch: pytest.MonkeyPatch) -> None:
-    """Count the rows of all groups as if none were in the same one."""
-    patch.setattr(BoundedScan, "_by_group", lambda _, rows: f"(SELECT u, 1 AS n FROM ({rows}) AS r) AS g")
-
-
-def one_dimension(patch: pytest.MonkeyPatch) -> None:
-    """Forget that a row moves each of its statistics."""
-    patch.setattr(Sums, "square", property(lambda self: self.sensitivity**2))
-
-
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize(
-    "mistake", [rows_instead_of_squares, a_root_one_too_low, no_limit, every_row_a_group, one_dimension]
+    "mistake",
+    [
+        euclidean_mutants.rows_instead_of_squares,
+        euclidean_mutants.a_root_one_too_low,
+        euclidean_mutants.no_limit,
+        euclidean_mutants.every_row_a_group,
+        euclidean_mutants.one_dimension,
+    ],
 )
 def test_what_is_wrong_is_caught(
     mistake: Break, dialect: str, policy: Policy, world: World, tiny: Engines, monkeypatch: pytest.MonkeyPatch
@@ -243,7 +204,7 @@ def test_others_keep_their_noise(sql: str, policy: Policy, world: World) -> None
 
 
 def test_it_is_chosen_where_it_is_less(policy: Policy, world: World) -> None:
-    """At a large ε Laplace noise is the smaller one; a chosen C has no proof here."""
+    """At a large ε Laplace noise is the smaller one."""
     engine = Memory(policy)
     (plan,) = plans(STATEMENTS[0], with_rows(policy, "rides", "passenger", 3), world, engine)
     for epsilon, is_normal in (
@@ -253,10 +214,6 @@ def test_it_is_chosen_where_it_is_less(policy: Policy, world: World) -> None:
         (Fraction(50), False),
     ):
         assert (in_euclidean_norm(plan, epsilon) != plan) == is_normal
-    (part,) = plan.parts
-    assert isinstance(part, Sums)
-    chosen = replace(plan, parts=(replace(part, bound=replace(part.bound, up_to=20)),))
-    assert in_euclidean_norm(chosen, EPSILON) == chosen
     assert measurements(STATEMENTS[0], policy, world, engine)[0].bound.form is Form.REWEIGHT
     engine.close()
 
@@ -272,3 +229,16 @@ def test_keys_that_are_fractions_have_no_proof(policy: Policy, world: World) -> 
     assert fraction.fractional
     changed = replace(plan, parts=(replace(part, groups=replace(part.groups, keys=(fraction,))),))
     assert in_euclidean_norm(changed, EPSILON) == changed
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_normal"), [(STATEMENTS[0], False), ("SELECT age, count(*) FROM rides GROUP BY age", True)]
+)
+def test_a_bound_is_chosen_for_lengths_over_many_groups(
+    sql: str, is_normal: bool, policy: Policy, world: World
+) -> None:
+    """Over few of them its ladder costs more than it gains."""
+    engine = Memory(policy)
+    (plan,) = plans(sql, with_chosen_rows(policy, "rides", "passenger"), world, engine)
+    engine.close()
+    assert (in_euclidean_norm(plan, EPSILON) != plan) == is_normal

@@ -153,10 +153,10 @@ class Measured:
 
         Of sums, over the blocks, the largest or, for cells, the total; of a histogram the total; of a key the square.
         """
-        if isinstance(self.measurement, KeySearch) or self.measurement.bound.form is Form.EUCLIDEAN:
-            return sum(x**2 for x in moved)
         if isinstance(self.measurement, Histogram | Searched):
             return sum(moved)
+        if isinstance(self.measurement, KeySearch) or self.measurement.bound.form is Form.EUCLIDEAN:
+            return sum(x**2 for x in moved)
         blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]
         return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)
 

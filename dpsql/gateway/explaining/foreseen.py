@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from dpsql.errors import InternalError
 from dpsql.privacy.accuracy.expected_error import ForeseenBound
+from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.noisy_ladder import NoisyLadder
+from dpsql.privacy.release.noisy_pairs import chosen_by
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.privacy.release.release import Release
 from dpsql.rewrite.ir.relation import reads_all
@@ -47,11 +48,13 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
     if (release := known.releases.get(search.identity)) is not None:
         if not isinstance(search.measurement, RowsPerUnit):
             raise InternalError
-        ladder = NoisyLadder.of(search.measurement, Release.from_bytes(release).numbers[0])
-        return ForeseenBound(ladder.chosen(measured, groups, paid=paid), None, "as released for these rows before")
+        cells = Release.from_bytes(release).numbers[0]
+        chosen = chosen_by(search.measurement, cells, measured, groups, paid=paid)
+        return ForeseenBound(chosen, None, "as released for these rows before")
     last = search.measurement.rungs[-1] if isinstance(search.measurement, RowsPerUnit) else _MUCH
     of_table = known.profile.of(measured.bound.unit.table) if measured.bound.once else None
-    if of_table is None or of_table.ladder is None or not measured.bounds_rows:
+    told = measured.bounds_rows and measured.bound.form is not Form.EUCLIDEAN  # of lengths a profile says nothing
+    if of_table is None or of_table.ladder is None or not told:
         least, most = (ChosenBound(min(rows, last), 0) for rows in (_LEAST, _MUCH))
         return ForeseenBound(least, most, f"{_LEAST} if units have a row or two each, {_MUCH} if some have a hundred")
     chosen = of_table.ladder.chosen(measured, groups, paid=paid)

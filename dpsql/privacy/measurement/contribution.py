@@ -165,16 +165,23 @@ class Bound:
         `parts` has a row for each unit `u` and group, with the number `n` of its rows there. The root is found in double
         precision, which errs by one at most, and made the least whole number with ℓ² ≥ Σ n² by whole numbers.
         """
-        most = MOST_IN_GROUP**2
-        square = f"least(n, {MOST_IN_GROUP}) * least(n, {MOST_IN_GROUP})"
-        squares = f"SELECT u, CAST(least({dialect.total(square)}, {most}) AS BIGINT) AS q FROM {parts} GROUP BY u"
-        root = dialect.forms.ceil.format(f"sqrt({dialect.cast('q', SqlType.DOUBLE)})")
-        roots = f"SELECT u, q, CAST({root} AS BIGINT) AS r FROM ({squares}) AS a"
-        least = "CASE WHEN (r - 1) * (r - 1) >= q THEN r - 1 WHEN r * r >= q THEN r ELSE r + 1 END"
-        lengths = f"SELECT u, q, {least} AS l FROM ({roots}) AS b"
         weight = dialect.unit_weight(self.mass, f"greatest(l, {self.rows})", heaviest=self.weight)
-        weighed = f"CASE WHEN q < {most} THEN {weight} ELSE 0 END"
-        return dialect.common_table("h", f"SELECT u AS hu, {weighed} AS w FROM ({lengths}) AS c")
+        weighed = f"CASE WHEN q < {MOST_IN_GROUP**2} THEN {weight} ELSE 0 END"
+        return dialect.common_table("h", f"SELECT u AS hu, {weighed} AS w FROM ({self.lengths(parts, dialect)}) AS c")
+
+    def lengths(self, parts: str, dialect: Dialect) -> str:
+        """Return the SELECT of every unit `u`, the number `n` of its rows, the sum `q` of squares and its length `l`.
+
+        All are cut off at what 64 bits have room for; see `weights_of_squares`.
+        """
+        square = f"least(n, {MOST_IN_GROUP}) * least(n, {MOST_IN_GROUP})"
+        q = f"CAST(least({dialect.total(square)}, {MOST_IN_GROUP**2}) AS BIGINT)"
+        number = f"CAST(least({dialect.total('n')}, {MOST_NORM}) AS BIGINT)"
+        squares = f"SELECT u, {q} AS q, {number} AS n FROM {parts} GROUP BY u"
+        root = dialect.forms.ceil.format(f"sqrt({dialect.cast('q', SqlType.DOUBLE)})")
+        roots = f"SELECT u, q, n, CAST({root} AS BIGINT) AS r FROM ({squares}) AS a"
+        least = "CASE WHEN (r - 1) * (r - 1) >= q THEN r - 1 WHEN r * r >= q THEN r ELSE r + 1 END"
+        return f"SELECT u, q, n, {least} AS l FROM ({roots}) AS b"
 
     def two_weights(self, parts: str, dialect: Dialect, *, row_norm: int, once: Sequence[str] | None = None) -> str:
         """Return the CTE `h (hu, w, v)` of what every unit's rows weigh, and what they weigh in sums.

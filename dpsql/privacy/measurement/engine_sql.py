@@ -203,6 +203,10 @@ class BoundedScan:
         nothing = ", ".join(["NULL"] * (len(by) + len(sums)))
         return f"WITH {tables} {summed} UNION ALL SELECT {nothing}, {unit_text('hu')}, CAST(w * n AS BIGINT) FROM h"
 
+    def lengths(self) -> str:
+        """Return the SELECT of each unit `u`, the number `n` of its rows, and its length `l` over the groups."""
+        return self.bound.lengths(self._by_group(self.rows(())), self.emitter.dialect)
+
     def _by_group(self, rows: str) -> str:
         """Return how many rows `n` each unit has in each group; keys that come back equal are one before they are counted."""
         names = self._names()

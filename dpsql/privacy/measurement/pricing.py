@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from dpsql.accounting.composition import equal_share
 from dpsql.accounting.privacy_loss import show_down, show_up
+from dpsql.accounting.zcdp import epsilon_paid_by, rho_of
 from dpsql.errors import Unsupported
 from dpsql.frozen import quickly_made
-from dpsql.policy.model import Privacy, Role
+from dpsql.policy.model import MechanismName, Privacy, Role
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_choice import chosen
@@ -58,7 +59,9 @@ class PricedMeasurement:
         """Return what it costs."""
         match self.measurement:
             case Sums(mechanism=name, epsilon=epsilon, delta=delta):
-                return mechanism(name).loss(epsilon, delta)
+                loss = mechanism(name).loss(epsilon, delta)
+                # Of a statement's ε the choice of C has its part. Of its ρ that is a smaller one.
+                return replace(loss, epsilon=self.bound_by.cost.epsilon * SHARE) if loss.rho and self.bound_by else loss
             case Histogram(epsilon=epsilon) | RowsPerUnit(epsilon=epsilon) | BeyondBounds(epsilon=epsilon):
                 return Privacy(epsilon)
             case KeySearch(epsilon=epsilon, delta=delta):
@@ -128,6 +131,7 @@ def shares(
     if least < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
         raise _too_little(role, epsilon, number if searches else len(distinct))
     done = [_spread(priced(plan, each), finding) if finding else priced(plan, each) for plan in plans]
+    done = [replace(plan, parts=tuple(_with_the_rest(part, search) for part in plan.parts)) for plan in done]
     paying = (
         _parts(p, written_parts) if finding else _paying(p, unpaid_parts, emitter)
         for p, written_parts, unpaid_parts in zip(done, written, unpaid, strict=True)
@@ -136,6 +140,13 @@ def shares(
         PricedScope(plan, tuple(_searching(part, search) for part in parts))
         for plan, parts in zip(done, paying, strict=True)
     )
+
+
+def _with_the_rest(part: Measurement, search: Fraction) -> Measurement:
+    """Return a measurement with Gaussian noise that pays what is left of ρ, when its C is chosen, and not of ε."""
+    if not isinstance(part, Sums) or part.mechanism is not MechanismName.GAUSSIAN or part.bound.up_to is None:
+        return part
+    return replace(part, epsilon=epsilon_paid_by(rho_of(search * (SHARE + 1)) - rho_of(search)))
 
 
 def _searching(part: PricedMeasurement, epsilon: Fraction) -> PricedMeasurement:

@@ -33,8 +33,9 @@ from itertools import pairwise
 
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import CHOOSING
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.lengths import WHOLE, cells_of
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
 from dpsql.rewrite.emit.emitter import Emitter
@@ -79,6 +80,8 @@ class RowsPerUnit:
     @property
     def sensitivity(self) -> int:
         """Return what one unit adds to all cells together."""
+        if self.is_by_length:
+            return WHOLE**2
         return self.of.row_norm_of_units * math.lcm(*(b - a for a, b in pairwise(self.rungs)))
 
     @property
@@ -87,9 +90,18 @@ class RowsPerUnit:
         return Fraction(self.sensitivity) / self.epsilon
 
     @property
+    def is_by_length(self) -> bool:
+        """Return whether C limits the length of units in the Euclidean norm: the ladder is of pairs then, see `lengths`."""
+        return self.bound.form is Form.EUCLIDEAN
+
+    @property
     def is_by_number(self) -> bool:
         """Return whether the engine is asked how many units have each number; of norms nearly each unit has its own."""
-        return self.of.row_norm_of_units == 1 and (not isinstance(self.of, Sums) or self.of.end is None)
+        return (
+            not self.is_by_length
+            and self.of.row_norm_of_units == 1
+            and (not isinstance(self.of, Sums) or self.of.end is None)
+        )
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: a number of rows, and how many units have it, as text.
@@ -105,6 +117,9 @@ class RowsPerUnit:
         GROUP BY b
         """
         dialect, profiled = emitter.dialect, self._known(emitter)
+        if isinstance(self.of, Sums) and self.is_by_length:
+            every = f"({self.of.lengths_of_units(emitter)}) AS p"
+            return f"SELECT l, n, {dialect.as_text('count(*)')} FROM {every} GROUP BY l, n"
         if profiled is not None:
             return f"SELECT n, {dialect.as_text('units')} FROM {profiled} AS p"
         rows_of_units = self.of.rows_of_units(emitter)
@@ -131,6 +146,8 @@ class RowsPerUnit:
 
     def cells(self, answer: Sequence[Sequence[int]]) -> list[int]:
         """Return what stands at each rung, in steps, from the rows of `sql` as whole numbers."""
+        if self.is_by_length:
+            return cells_of(self.rungs, len(self.of.groups.grouped), answer)
         ladder, whole, norm = self.rungs, self.sensitivity, self.of.row_norm_of_units
         cells = [0] * len(ladder)
         placed = (

@@ -215,6 +215,10 @@ class Sums:
                 read = [f"{text} AS {name}" for text, name in self._named_values(emitter).items()]
                 return scan.per_unit(scan.rows(read, distinct=True))
 
+    def lengths_of_units(self, emitter: Emitter) -> str:
+        """Return the SELECT of each unit's length `l` and the number `n` of its rows, of the very rows that are summed."""
+        return BoundedScan.of(self.relation, self.where, self.groups.keys, self._used(), self.bound, emitter).lengths()
+
     def units_accounted(self, emitter: Emitter) -> str:
         """Return the SELECT of the texts by which accounts of the rows' units are kept."""
         used = [*self._used(), *(key.grouped for key in self.groups.keys)]

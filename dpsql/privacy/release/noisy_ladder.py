@@ -14,7 +14,7 @@ with the best C.
 The constants were chosen on numbers of rows as trips, flights and laboratory results have them, on power laws, lognormal and
 equal numbers, and on one row each, for counts, averages and shares at ε = 1, 0.1 and 0.01. Beside the best C in hindsight the
 error is 2.4 times as large (the geometric mean), and five times at most in nine of ten cells. Half a deviation more or less
-of `_SEEN`, or two more of `_FAR`, changed that by a twentieth.
+of `SEEN`, or two more of `_FAR`, changed that by a twentieth.
 """
 
 import math
@@ -29,7 +29,7 @@ from dpsql.privacy.measurement.rows_per_unit import SHARE, ChosenBound, RowsPerU
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 
-_SEEN, _NEXT = 2.25, 3
+SEEN, _NEXT = 2.25, 3
 """How many standard deviations of noise units are above, to be there; and how many next cells may be added up for it."""
 _FAR = 5.5
 """How many by which a cell further up is: of many cells one may be large by chance."""
@@ -37,15 +37,15 @@ _ONE_UNIT = 0.5
 """And how many units at least: where a great ε leaves so little noise, a part of a unit is noise all the same."""
 _EXPECTED, _ROWS_BELOW = 4, 8
 """How many times as many rows as the policy expects there may be, or as are seen in units that have fewer."""
-_OF_RATIOS = 1 / 16
+OF_RATIOS = 1 / 16
 """How much a row that is taken off matters to a ratio or a quantile, beside a count: means of features lie that far off."""
-_UNSEEN = 0.25
+UNSEEN = 0.25
 """How many units there may be above the last rung that has some, in standard deviations of a cell, when C is chosen."""
-_DOUBT = (0.75, -0.25)
+DOUBT = (0.75, -0.25)
 """For margins: the cells above that rung are taken for units with so many standard deviations more, and none below 0."""
-_DOUBT_OF_FEW = (1.0, 0.5)
+DOUBT_OF_FEW = (1.0, 0.5)
 """The same where few rows count beside those that units at the next rung may have without being seen."""
-_FEW, _FEW_OF_AIMED = 10, 4.5
+FEW, _FEW_OF_AIMED = 10, 4.5
 """How many times as many rows as these have to count to be more than few.
 
 With 2 sums of a fortnight's results, of which 40 patients have more than twice C, were outside of their margins in silence in
@@ -87,7 +87,7 @@ class NoisyLadder:
 
         def begins(place: int) -> bool:
             sums = (sum(cells[place : place + width]) for width in range(1, min(_NEXT, len(cells) - place) + 1))
-            least = (max(_SEEN * sd * sqrt(width), _ONE_UNIT) for width in range(1, _NEXT + 1))
+            least = (max(SEEN * sd * sqrt(width), _ONE_UNIT) for width in range(1, _NEXT + 1))
             return any(few < units <= plausible / rungs[place] for units, few in zip(sums, least, strict=False))
 
         top = 0
@@ -124,7 +124,7 @@ class NoisyLadder:
         top = self.top
         over = [max(rung * keeping - rows, 0.0) for rung in self.rungs[: top + 1]]
         noise = _TWO_SIDED * self.deviation * hypot(*over)
-        return hypot(noise, self._doubted(top, rows, (_TWO_SIDED, *_DOUBT[1:]), keeping))
+        return hypot(noise, self._doubted(top, rows, (_TWO_SIDED, *DOUBT[1:]), keeping))
 
     def _taken_off(self, above: Sequence[float], rows: int, keeping: float = 1.0) -> float:
         """Return Σ max(n − C, 0) over units of which so many are above each rung, and fewer evenly up to the next one."""
@@ -147,7 +147,7 @@ class NoisyLadder:
         `aimed` says that it aims at an error.
         """
         top, seen = self.top, self.above()
-        allowed = [*seen[:top], _UNSEEN * self.deviation, *seen[top + 1 :]]
+        allowed = [*seen[:top], UNSEEN * self.deviation, *seen[top + 1 :]]
         noise = noise_of_row(measurement) / (float(self.epsilon * SHARE) if paid is None else paid)
         bounds = powers_of_two(self.rungs[-1])
         if isinstance(measurement, Histogram) and measurement.end is not None:  # an extreme: as far as anybody is seen
@@ -156,14 +156,14 @@ class NoisyLadder:
         adds_up = isinstance(measurement, Sums) and (numbers or not measurement.of_ratios)
         # Where C is for a number of each of a unit's rows, the unit stands here with the largest, and others may be as large.
         times = max(numbers // max(groups, 1), 1)  # keys that were searched for may be none
-        matters = times * (1.0 if adds_up else _OF_RATIOS) / largest_share(groups)
+        matters = times * (1.0 if adds_up else OF_RATIOS) / largest_share(groups)
         errors = [hypot(self._taken_off(allowed, c) * matters, max(numbers, 1) * c * noise) for c in bounds]
         rows = bounds[errors.index(min(errors))]
-        few = self._has_few(top, rows, _FEW_OF_AIMED if aimed else _FEW)
+        few = self._has_few(top, rows, _FEW_OF_AIMED if aimed else FEW)
         return ChosenBound(
             rows,
             math.ceil(self.cut(rows) * times),
-            math.ceil(self._doubted(top, rows, _DOUBT_OF_FEW if few else _DOUBT)),
+            math.ceil(self._doubted(top, rows, DOUBT_OF_FEW if few else DOUBT)),
             few,
         )
 
@@ -171,7 +171,7 @@ class NoisyLadder:
         """Return whether fewer rows count than so many times those that units at the next rung may have, unseen."""
         seen = zip(self.cells[: top + 1], self.rungs, strict=False)
         counted = sum(units * min(rung, rows) for units, rung in seen)
-        return counted < times * _SEEN * self.deviation * self.rungs[min(top + 1, len(self.rungs) - 1)]
+        return counted < times * SEEN * self.deviation * self.rungs[min(top + 1, len(self.rungs) - 1)]
 
 
 def powers_of_two(last: int) -> list[int]:

@@ -8,7 +8,7 @@ text is *total*: it can't fail for any rows, since an error that depends on data
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar, Literal, final
+from typing import Literal, final
 
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.forms import FIRST_DAY, LAST_DAY, TINY, Forms, Marks, NotFinite, StoredTypes
@@ -275,8 +275,10 @@ class Dialect(ABC):
     def without_range(self, unit: str, type_: SqlType) -> str:
         """Return a unit that is fast to group by where few of a table's are left."""
 
-    finds_roots: ClassVar[bool] = True
-    """Whether it is tried that units are weighed by the root of squares, in the same whole numbers as elsewhere."""
+    @property
+    @abstractmethod
+    def finds_roots(self) -> bool:
+        """Return whether it is tried that it weighs units by the root of squares as others do."""
 
     @property
     @abstractmethod

@@ -94,6 +94,7 @@ class DuckDbDialect(PostgresFunctions):
         common_table="{0} AS MATERIALIZED ({1})", as_a_whole="(({0}) IS TRUE)",
     )  # fmt: skip
     double_type = "DOUBLE"
+    finds_roots = True
     computed_once = ""  # as it always is
 
     def cast(self, text: str, type_: SqlType) -> str:

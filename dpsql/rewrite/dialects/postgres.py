@@ -77,6 +77,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         common_table="{0} AS MATERIALIZED ({1})", as_a_whole="{0}",
     )  # fmt: skip
     double_type = "float8"
+    finds_roots = True
     computed_once = " OFFSET '0'"
     """It is a constant at once: a 0 that is still to be made one of 64 bits would keep a subquery on one processor."""
 
