@@ -25,9 +25,8 @@ def in_equations(tree: exp.Query) -> None:
         select = holder if isinstance(holder, exp.Select) else holder.find_ancestor(exp.Select)
         first = holder.args["from_"].this if isinstance(holder, exp.Select) else holder
         sides = first.alias_or_name, join.this.alias_or_name
-        named = isinstance(holder.parent, exp.Subquery) and holder.parent.args.get(
-            "alias"
-        )  # whose columns USING decides
+        of_brackets = None if isinstance(holder, exp.Select) else holder.parent
+        named = isinstance(of_brackets, exp.Subquery) and of_brackets.args.get("alias")  # whose columns USING decides
         within = first is not holder and first.args.get("joins")
         if named or within or select is None or not all(sides):
             continue

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dpsql.policy.model import MechanismName, Policy
 from dpsql.privacy import mechanisms
+from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
@@ -170,8 +171,8 @@ ASKED = {
     ),
 }
 """What is released of groups, each way at least once."""
-CHOSEN = "rows per unit"
-WAYS = (*ASKED, CHOSEN)
+CHOSEN, NORMAL = "rows per unit", "sums with Gaussian noise"
+WAYS = (*ASKED, CHOSEN, NORMAL)
 
 
 Part = Sums | Histogram | RowsPerUnit
@@ -204,6 +205,10 @@ def parts(policy: Policy, world: World) -> Mapping[str, Part]:
         made[name] = _with_epsilon(part)
     (counted,) = measurements("SELECT count(*) FROM rides", policy, world, Memory(policy))
     assert isinstance(counted, Sums)
+    cube = made["sums of a cube"]
+    assert isinstance(cube, Sums)
+    euclidean = replace(cube.bound, form=Form.EUCLIDEAN)
+    made[NORMAL] = replace(cube, mechanism=MechanismName.GAUSSIAN, bound=euclidean)
     made[CHOSEN] = RowsPerUnit(counted, Fraction(counted.row_norm_of_units, 2))
     return made
 

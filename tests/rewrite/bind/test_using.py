@@ -17,6 +17,9 @@ MADE = {
     "SELECT j.a, j.a IS NULL AS n FROM t FULL JOIN z USING (a) AS j": (
         'SELECT coalesce("t".a, "z".a) AS a, coalesce("t".a, "z".a) IS NULL AS n FROM t FULL JOIN z USING (a)'
     ),
+    "SELECT w.a FROM (SELECT t.a FROM t LEFT JOIN z USING (a)) AS w": (
+        'SELECT w.a FROM (SELECT t.a FROM t LEFT JOIN z ON "t".a = "z".a) AS w'
+    ),
     "SELECT j.a FROM t JOIN z USING (a) AS j JOIN y USING (b)": 'SELECT "t".a FROM t JOIN z USING (a) JOIN y USING (b)',
 }
 KEPT = [
