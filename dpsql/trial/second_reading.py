@@ -1,8 +1,8 @@
 """A second opinion on the price: the engine's text is read again, and it is proved from it how far one unit can move.
 
 It shares nothing with what has written the text, and believes no claim of a measurement. It reads sums and counts over
-one protected table and public ones beside it, or over what its units come to, with each unit kept to its bound in one
-of these ways. Everything else is `NotProvedError`, and rests on the trial alone.
+protected tables that are tied by the unit (`owned_rows`), with public ones beside them, and over what units come to, with
+each unit kept to its bound in one of these ways. Everything else is `NotProvedError`, and rests on the trial alone.
 
     rows of one unit each:  SELECT count(*) FROM (SELECT … AS u FROM trips GROUP BY 1) AS r
     all rows weighed:       WITH h AS (… M // greatest(count(*), C) AS w … GROUP BY 1) SELECT sum(w * f) FROM r JOIN h …
@@ -27,6 +27,7 @@ from dpsql.trial.column_bounds import NotProvedError, column_bounds, without_par
 from dpsql.trial.heavy_apart import HeavyApart
 from dpsql.trial.marks import HeavyMarks, KeptUnits
 from dpsql.trial.named_columns import with_columns_in_place
+from dpsql.trial.owned_rows import OwnedRows
 from dpsql.trial.statement_parts import (
     FULL_WEIGHT,
     ONE_ROW,
@@ -173,7 +174,10 @@ class _Reading:
         if not isinstance(inner, exp.Subquery) or select.args.get("joins"):
             return self._of_tables(select, unit, also, distinct=distinct)
         own = projected(select)
-        below = self._by_unit(inner, own.get(unit)) or self.rows(inner)
+        below = self._by_unit(inner, own.get(unit))
+        if below is None and self._owned().unit_of(inner) is not None:
+            return self._of_tables(select, unit, also, distinct=distinct)
+        below = below or self.rows(inner)
         names = own if not select.is_star else {name: exp.column(name) for name in ("u", *below.columns)}
         columns = {name: column_bounds(column, below.columns) for name, column in names.items() if name != "u"}
         made = {n: _defined(column, below.definitions) for n, column in names.items()}
@@ -215,7 +219,8 @@ class _Reading:
         )
         if not _is_asked(named, conditions):
             raise NotProvedError
-        once = all(map(self._adds_none, select.args.get("joins") or ()))
+        first = select.args["from_"].this
+        once = isinstance(first, exp.Table) and all(map(self._adds_none, select.args.get("joins") or ()))
         return RowsRead(tables, conditions, named, columns, {n: column.sql() for n, column in own.items()}, once=once)
 
     def _adds_none(self, join: exp.Join) -> bool:
@@ -238,21 +243,13 @@ class _Reading:
         return False
 
     def _see_tables(self, select: exp.Select, unit: exp.Expr | None) -> None:
-        """See that one table is somebody's, that the unit is its, and that all others are public."""
-        joins = select.args.get("joins") or []
-        first, *others = (select.args["from_"].this, *(join.this for join in joins))
-        if any(join.side not in ("", "LEFT") for join in joins) or not isinstance(first, exp.Table):
+        """See that all rows that are somebody's are of the unit that is named, and all others public."""
+        named = self._owned().named_in(select)
+        if not isinstance(unit, exp.Column) or named.get(unit.table) != unit.name:
             raise NotProvedError
-        if not isinstance(unit, exp.Column) or unit.table != first.alias or unit.name != self._owner(first):
-            raise NotProvedError
-        beside = (
-            table
-            for clause in (*others, *joins, select.args.get("where"))
-            if clause is not None
-            for table in clause.find_all(exp.Table)
-        )
-        if any(self._owner(table) is not None for table in beside):
-            raise NotProvedError
+
+    def _owned(self) -> OwnedRows:
+        return OwnedRows(self._owner, self.select)
 
     def _owner(self, table: exp.Table) -> str | None:
         name = _name_of(table)

@@ -32,6 +32,9 @@ PROVED = (
     "SELECT avg(tip) FILTER (WHERE late), count(*) FILTER (WHERE late) FROM rides",
     "SELECT avg(n) FROM (SELECT rider, count(*) AS n FROM rides GROUP BY 1) AS t",
     "SELECT count(*) FROM rides WHERE from_zone IN (SELECT zone_id FROM zones WHERE borough = 'Queens')",
+    "SELECT count(*) FROM rides r JOIN trips t ON t.passenger_id = r.rider WHERE t.fare > 3",
+    "SELECT count(*) FROM rides r JOIN (SELECT rider, count(*) AS n FROM rides GROUP BY 1) g USING (rider) WHERE n > 3",
+    "SELECT avg(n) FROM (SELECT rider, late, count(*) AS n FROM rides GROUP BY 1, 2) AS t WHERE late",
 )
 NOT_READ = (of_the_heart.MEDIAN, of_the_heart.VALUES, of_the_heart.UNION)
 
@@ -68,7 +71,7 @@ def test_what_is_not_read_is_not_proved(sql: str, heart: Court) -> None:
     ("engine", "one_of"),
     [("duckdb", 3), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in ("duckdb", "postgres"))],
 )
-def test_three_quarters_of_all_golden_statements_are_proved(
+def test_four_fifths_of_all_golden_statements_are_proved(
     engine: str, one_of: int, policy: Policy, world: World, tiny: Engines
 ) -> None:
     """Of what they sum, with the bounds that the policy has."""
@@ -81,7 +84,7 @@ def test_three_quarters_of_all_golden_statements_are_proved(
         for part in trial_court.priced(golden.sql, "owner").measurements
         if isinstance(part.measurement, Sums)
     ]
-    assert sum(proved) > 0.75 * len(proved)
+    assert sum(proved) > (0.8 if engine == "duckdb" else 0.75) * len(proved)
 
 
 def test_no_mistake_is_proved(heart: Court) -> None:

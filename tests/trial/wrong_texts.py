@@ -176,4 +176,68 @@ WRONG = (
             ),
         ),
     ),
+    # whose joined rows are
+    (
+        2,
+        "SELECT count(*) FROM rides r JOIN rides t ON t.rider = r.rider WHERE t.fare > 3",
+        (
+            ('ON (s1."rider" = s0."rider")', "ON TRUE"),
+            ('ON (s1."rider" = s0."rider")', 'ON (s1."from_zone" = s0."rider")'),
+            ('ON (s1."rider" = s0."rider")', 'ON (s1."rider" = s0."seats")'),
+            ('ON (s1."rider" = s0."rider")', 'ON (s1."rider" >= s0."rider")'),
+            ('ON (s1."rider" = s0."rider")', 'ON (s1."rider" = s0."rider" + 1)'),
+            ('ON (s1."rider" = s0."rider")', 'ON (s1."rider" = s0."rider" OR s0."fare" > 3)'),
+            ('ON (s1."rider" = s0."rider")', 'ON NOT (s1."rider" = s0."rider")'),
+            ('ON (s1."rider" = s0."rider")', 'ON (s1."rider" = s1."rider")'),
+            ('ON (s1."rider" = s0."rider")', 'ON (s0."rider" = s0."rider")'),
+            (' JOIN memory.main."rides"', ' RIGHT JOIN memory.main."rides"'),
+            (' JOIN memory.main."rides"', ' FULL JOIN memory.main."rides"'),
+            (' JOIN memory.main."rides"', ' ANTI JOIN memory.main."rides"'),
+            (' JOIN memory.main."rides"', ' ASOF JOIN memory.main."rides"'),
+            (
+                ' JOIN memory.main."rides" AS s1',
+                ' JOIN memory.main."rides" AS s2 ON TRUE JOIN memory.main."rides" AS s1',
+            ),
+            (
+                ' JOIN memory.main."rides" AS s1',
+                ' JOIN (SELECT * FROM memory.main."rides" LIMIT 9) AS s1',
+            ),
+            (
+                ' JOIN memory.main."rides" AS s1',
+                ' JOIN (SELECT max(fare) AS fare, 1 AS rider FROM memory.main."rides") AS s1',
+            ),
+            ('AND s1."rider" IS NOT NULL', 'AND EXISTS (SELECT 1 FROM memory.main."rides" AS q)'),
+        ),
+    ),
+    # whose groups are that rows are joined to
+    (
+        2,
+        (
+            "SELECT count(*) FROM rides r JOIN (SELECT rider, count(*) AS n, max(fare) AS f FROM rides GROUP BY 1) g"
+            " ON g.rider = r.rider WHERE g.n > 1 AND g.f > 2"
+        ),
+        (
+            ('AS "rider", count(*)', 'AS "driver", s0."seats" AS "rider", count(*)'),
+            ('s0."rider" AS "rider", count(*)', 's0."seats" AS "rider", count(*)'),
+            ('s0."rider" AS "rider", count(*)', 'max(s0."rider") AS "rider", count(*)'),
+            ('s0."rider" AS "rider", count(*)', '1 AS "rider", count(*)'),
+            ('s0."rider" AS "rider", count(*)', 's0."rider" + 0 AS "rider", count(*)'),
+            ('s0."rider" AS "rider", count(*)', 's0."rider" AS "rider", s0."seats" AS "rider", count(*)'),
+            ("GROUP BY 1) AS s1", "GROUP BY 2) AS s1"),
+            ("GROUP BY 1) AS s1", ") AS s1"),
+            ("GROUP BY 1) AS s1", "GROUP BY ALL) AS s1"),
+            ("GROUP BY 1) AS s1", "GROUP BY 1 LIMIT 9) AS s1"),
+            ("GROUP BY 1) AS s1", "GROUP BY 1 QUALIFY row_number() OVER () < 9) AS s1"),
+            (
+                "GROUP BY 1) AS s1",
+                'GROUP BY 1 HAVING count(*) > (SELECT count(*) FROM memory.main."rides")) AS s1',
+            ),
+            ("count(*) AS", "sum(s0.fare) AS"),
+            ("count(*) AS", "any_value(s0.seats) AS"),
+            ("count(*) AS", "count(*) OVER () AS"),
+            ("GROUP BY 1) AS s1", "GROUP BY 1 UNION SELECT 1, 1, 1) AS s1"),
+            ('(s1."rider" = s0."rider")', '(s1."rider" < s0."rider")'),
+            ('(s1."rider" = s0."rider")', '(s1."f" = s0."rider")'),
+        ),
+    ),
 )

@@ -1,0 +1,158 @@
+"""Whose the rows are that a FROM offers: of one unit each, whatever is joined by the unit, grouped by it, or put together.
+
+    rides AS s0 JOIN trips AS s1 ON s1."passenger_id" = s0."rider"                   a joined row is of one rider's rows
+    rides AS s0 JOIN (SELECT s0."rider", count(*) … GROUP BY 1) AS s1 ON s1."rider" = s0."rider"        likewise
+    (SELECT "rider", fare FROM rides … UNION ALL SELECT "passenger_id", fare FROM trips …) AS s0        a row of either
+
+Claim: which rows there are with a unit, and how often, depends on that unit's own rows and on public ones, and is the
+same in each scan of a statement. Proof, from inside out: it holds of a protected table, whose column says whose a row is.
+A row that is joined has parts of which each names the same unit, or is public; what a LEFT JOIN finds, or does not find,
+is of the unit of the row before it. A group by the unit has its rows alone, and so has a UNION ALL of such. A condition
+is of one row, or of public ones. What is aggregated is the same in any order of rows: counts, extremes, and sums of whole
+numbers.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.trial.column_bounds import NotProvedError, column_bounds, without_parens
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedRows:
+    """Reads from a text whose rows are."""
+
+    owner: Callable[[exp.Table], str | None]
+    """Returns the column of a table that says whose a row is, None for public ones; refuses unknown ones."""
+    select: Callable[[exp.Expr], exp.Select]
+    """Returns a SELECT that cuts nothing off, or raises NotProvedError."""
+
+    def named_in(self, select: exp.Select) -> dict[str, str]:
+        """Return, for each element of a SELECT's FROM that is somebody's, the column that names the unit: it is one for all.
+
+        Raises:
+            NotProvedError: rows of two units could meet, or it is not known whose they are.
+        """
+        first, joins = select.args["from_"].this, select.args.get("joins") or []
+        named = dict[str, str]()
+        for item, join in ((first, None), *((join.this, join) for join in joins)):
+            if join is not None and (
+                join.side not in ("", "LEFT") or join.args.get("using") or join.args.get("method")
+            ):
+                raise NotProvedError
+            unit = self.unit_of(item)
+            if unit is None:
+                continue
+            if join is not None and not (named and self._is_tied(join, (item.alias, unit), named)):
+                raise NotProvedError
+            if item.alias in named or not item.alias:
+                raise NotProvedError
+            named[item.alias] = unit
+        if not named:
+            raise NotProvedError
+        conditions = [select.args.get("where"), *(join.args.get("on") for join in joins)]
+        for table in (table for part in conditions if part is not None for table in part.find_all(exp.Table)):
+            if self.owner(table) is not None:
+                raise NotProvedError
+        return named
+
+    def unit_of(self, item: exp.Expr) -> str | None:
+        """Return the column of an element of FROM that says whose a row is; None if its rows are public.
+
+        Raises:
+            NotProvedError: it is not known.
+        """
+        if isinstance(item, exp.Table):
+            return self.owner(item)
+        if not isinstance(item, exp.Subquery):
+            raise NotProvedError
+        if all(self.owner(table) is None for table in item.find_all(exp.Table)):
+            return None
+        units = {self._put_out(part) for part in _parts(item.this)}
+        if len(units) != 1:
+            raise NotProvedError
+        return units.pop()
+
+    def _put_out(self, part: exp.Expr) -> str:
+        """Return the name under which a SELECT puts out the unit of its rows."""
+        select = self.select(part)
+        if select.args.get("with_") or select.args.get("from_") is None:
+            raise NotProvedError
+        named, group, distinct = self.named_in(select), select.args.get("group"), select.args.get("distinct")
+        calls = [call for call in select.find_all(exp.AggFunc) if call.find_ancestor(exp.Select) is select]
+        if (distinct is not None and distinct.args.get("on")) or not all(map(_is_in_any_order, calls)):
+            raise NotProvedError
+        units = {place: name for place, output in enumerate(select.expressions, 1) if (name := _unit_in(output, named))}
+        if group is not None:
+            by = [element.sql() for element in group.expressions]
+            units = {place: name for place, name in units.items() if str(place) in by}
+        elif calls or select.args.get("having"):
+            raise NotProvedError  # of all units together
+        if not units:
+            raise NotProvedError
+        place, name = next(iter(units.items()))
+        if name in [output.alias_or_name for at, output in enumerate(select.expressions, 1) if at != place]:
+            raise NotProvedError
+        return name
+
+    @staticmethod
+    def _is_tied(join: exp.Join, own: tuple[str, str], named: dict[str, str]) -> bool:
+        """Return whether a join's condition asks that a row has the unit of the rows before it."""
+        on = join.args.get("on")
+        if on is None:
+            return False
+        for equal in _conjuncts(on):
+            sides = [without_parens(equal.this), without_parens(equal.expression)] if isinstance(equal, exp.EQ) else []
+            columns = [(side.table, side.name) for side in sides if isinstance(side, exp.Column)]
+            others = [column for column in columns if column != own]
+            if len(columns) == 1 + len(others) == 2 and named.get(others[0][0]) == others[0][1]:
+                return True
+        return False
+
+
+def _unit_in(output: exp.Expr, named: dict[str, str]) -> str | None:
+    """Return the name of the unit in an output that is its column, or that is all columns of a table."""
+    column = output.unalias()
+    if not isinstance(column, exp.Column) or column.table not in named:
+        return None
+    if isinstance(column.this, exp.Star):
+        return named[column.table]
+    return str(output.alias_or_name) if named[column.table] == column.name else None
+
+
+def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield what all has to hold."""
+    condition = without_parens(condition)
+    if isinstance(condition, exp.And):
+        yield from _conjuncts(condition.this)
+        yield from _conjuncts(condition.expression)
+    else:
+        yield condition
+
+
+def _is_in_any_order(call: exp.Expr) -> bool:
+    """Return whether an aggregate is the same in whatever order rows come: a sum of doubles is not."""
+    if isinstance(call, exp.Sum):
+        is_whole = isinstance(call.this, exp.Cast) and call.this.to.is_type("bigint")
+        return is_whole or column_bounds(call.this, {}).is_known
+    return isinstance(call, (exp.Count, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr))
+
+
+def _parts(query: exp.Expr) -> list[exp.Expr]:
+    """Return the SELECTs of a UNION ALL, or the one that there is.
+
+    Raises:
+        NotProvedError: it is another operation.
+    """
+    if not isinstance(query, exp.SetOperation):
+        return [query]
+    if (
+        not isinstance(query, exp.Union)
+        or query.args.get("distinct")
+        or query.args.get("limit")
+        or query.args.get("offset")
+    ):
+        raise NotProvedError
+    return [*_parts(without_parens(query.left)), *_parts(without_parens(query.right))]
