@@ -70,13 +70,15 @@ class OwnedRows:
             raise NotProvedError
         if all(self.owner(table) is None for table in item.find_all(exp.Table)):
             return None
-        units = {self._put_out(part) for part in _parts(item.this)}
-        if len(units) != 1:
+        parts = _parts(item.this)
+        units = {self._put_out(part) for part in parts}
+        starred = any(output.is_star for part in parts if isinstance(part, exp.Select) for output in part.expressions)
+        if len(units) != 1 or (len(parts) > 1 and starred):  # of a star nobody knows where columns are
             raise NotProvedError
-        return units.pop()
+        return units.pop()[1]
 
-    def _put_out(self, part: exp.Expr) -> str:
-        """Return the name under which a SELECT puts out the unit of its rows."""
+    def _put_out(self, part: exp.Expr) -> tuple[int, str]:
+        """Return the place where a SELECT puts out the unit of its rows, and under which name."""
         select = self.select(part)
         if select.args.get("with_") or select.args.get("from_") is None:
             raise NotProvedError
@@ -95,7 +97,7 @@ class OwnedRows:
         place, name = next(iter(units.items()))
         if name in [output.alias_or_name for at, output in enumerate(select.expressions, 1) if at != place]:
             raise NotProvedError
-        return name
+        return place, name
 
     @staticmethod
     def _is_tied(join: exp.Join, own: tuple[str, str], named: dict[str, str]) -> bool:
@@ -118,7 +120,7 @@ def _unit_in(output: exp.Expr, named: dict[str, str]) -> str | None:
     if not isinstance(column, exp.Column) or column.table not in named:
         return None
     if isinstance(column.this, exp.Star):
-        return named[column.table]
+        return str(named[column.table])
     return str(output.alias_or_name) if named[column.table] == column.name else None
 
 

@@ -174,8 +174,9 @@ class _Reading:
         if not isinstance(inner, exp.Subquery) or select.args.get("joins"):
             return self._of_tables(select, unit, also, distinct=distinct)
         own = projected(select)
-        below = self._by_unit(inner, own.get(unit))
-        if below is None and self._owned().unit_of(inner) is not None:
+        named = own.get(unit)
+        below = None if isinstance(inner.this, exp.SetOperation) else self._by_unit(inner, named)
+        if below is None and isinstance(named, exp.Column) and named.table == inner.alias:
             return self._of_tables(select, unit, also, distinct=distinct)
         below = below or self.rows(inner)
         names = own if not select.is_star else {name: exp.column(name) for name in ("u", *below.columns)}

@@ -240,4 +240,18 @@ WRONG = (
             ('(s1."rider" = s0."rider")', '(s1."f" = s0."rider")'),
         ),
     ),
+    # whose rows of two tables are
+    (
+        2,
+        "SELECT count(*) FROM (SELECT rider, seats FROM rides UNION ALL SELECT rider, age FROM rides) AS t WHERE seats > 2",
+        (
+            ("UNION ALL", "UNION"),
+            ("UNION ALL", "EXCEPT ALL"),
+            ('UNION ALL SELECT s0."rider"', 'UNION ALL SELECT s0."seats"'),
+            ('UNION ALL SELECT s0."rider" AS "unit"', 'UNION ALL SELECT s0."seats" AS "seats", s0."rider" AS "unit"'),
+            ('UNION ALL SELECT s0."rider" AS "unit"', 'UNION ALL SELECT s0.*, s0."rider" AS "unit"'),
+            ("UNION ALL", "UNION ALL SELECT 1, 3 UNION ALL"),
+            ('SELECT s0."rider" AS "unit"', 'SELECT s0."seats" AS "unit"'),
+        ),
+    ),
 )
