@@ -34,7 +34,7 @@ _ABOVE = """\
 ## Figures above their aims, and why
 
 - *In the default setting.* The aims were set on another machine, whose plain queries took one and a half to twice as long. Of
-  a question that plainly takes 15 ms, 25 to 30 are dpsql's own (see Sessions). A count under a condition
+  a question that plainly takes 15 ms, 17 to 22 are dpsql's own (see Sessions). A count under a condition
   takes 30 ms more, in which DuckDB counts the rows of 600,000 units; it was 8.9 before it was told by the same statement.
   Sums of two columns take 54 ms more, in which values are clamped and rounded. A week by day reads the records in their
   order, in which that week is one piece, and the rows of heavy units in the order of units. On PostgreSQL units are
@@ -67,8 +67,8 @@ _ABOVE = """\
   22 and 22 with two; repeated ones were 235, 384 and 209, and 134, 510 and 504. On its own day it had 76 to 94 new and 633 to
   1,301 repeated ones.
 - *Two processes.* 1.7 times as many answers as one were aimed at, on two cores. One process has more than one core busy
-  already: DuckDB's threads, and the PostgreSQL without records, work beside it. A new answer takes 36 ms of both cores,
-  the client included, so that two can give 55 a second at most, and gave 54. Each planned again all that the other had
+  already: DuckDB's threads, and the PostgreSQL without records, work beside it. A new answer takes 25 ms of both cores,
+  the client included, so that two can give 80 a second at most, and gave 74. Each planned again all that the other had
   answered, since its next question might be computed from it: 24.3 + 4.9 ms where one took 19.4 + 2.8 (2026-11-29, 8
   sessions, in turn). Now only what may tell something is planned again: 17.8 + 2.7 beside 18.9 + 2.8.
 - *Starting.* Half of `dpsql query` is for importing what answers, and a quarter of that for making data classes. Before
