@@ -83,11 +83,7 @@ quick: $(VENV)/ok
 	@test -d 'tests/$(ROOM)' && test -n '$(ROOM)' || { echo 'a room is needed, such as: make quick ROOM=rewrite' >&2; exit 1; }
 	$(PYTEST) $(PARALLEL) tests/$(ROOM)
 
-# What checks types has one thread, and tests wait for servers: beside each other they take a minute less.
-ci: $(VENV)/ok
-	$(MAKE) --jobs=2 check test
-	$(MAKE) test-long
-	$(MAKE) test-clients
+ci: check test test-long test-clients
 
 # What an attacker would try, a line each.
 attack: $(VENV)/ok

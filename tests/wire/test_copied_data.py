@@ -54,6 +54,9 @@ def _seen(replies: list[Reply]) -> list[Reply]:
     return [(kind, _code(body) if kind == b"E" else body if kind in b"DC" else b"") for kind, body in replies]
 
 
+_TIMES = 3
+
+
 def _code(body: bytes) -> bytes:
     return next((part[1:] for part in body.split(b"\0") if part[:1] == b"C"), b"")
 
@@ -77,11 +80,17 @@ def test_copied_data_may_be_sent_ahead(talk: tuple[bytes, ...], connect: Connect
 
 @pytest.mark.parametrize("talk", END, ids=map(str, range(len(END))))
 def test_what_comes_instead_of_copied_data_ends_the_session(talk: tuple[bytes, ...], connect: Connect) -> None:
-    """With PostgreSQL's code for it: a violation of the protocol, and no mistake of dpsql's; nothing was copied or asked."""
-    connection = connect()
-    connection.execute("create temp table t (a int)")
-    with Raw(connection) as session:
-        session.send(*talk)
-        received = session.rest()
-    assert b"C08P01\0" in received
-    assert b"XX000" not in received
+    """With PostgreSQL's code for it: a violation of the protocol, and no mistake of dpsql's; nothing was copied or asked.
+
+    On a busy machine the end of PostgreSQL's session may be seen before what it has said of it: then that is said.
+    """
+    said = []
+    while b"C08P01" not in said and len(said) < _TIMES:
+        connection = connect()
+        connection.execute("create temp table t (a int)")
+        with Raw(connection) as session:
+            session.send(*talk)
+            received = session.rest()
+        assert b"XX000" not in received
+        said.append(next(code for code in (b"C08P01", b"C57P01") if code + b"\0" in received))
+    assert said[-1] == b"C08P01"
