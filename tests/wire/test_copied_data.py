@@ -47,14 +47,12 @@ END = [
     (*NAMED, message(b"F", bytes(10)), SYNC),
 ]
 """After which neither side knows any more which message is meant for whom."""
+_TIMES = 3
 
 
 def _seen(replies: list[Reply]) -> list[Reply]:
     """Return what has to be equal: names of columns and codes of errors, and not where an error was found."""
     return [(kind, _code(body) if kind == b"E" else body if kind in b"DC" else b"") for kind, body in replies]
-
-
-_TIMES = 3
 
 
 def _code(body: bytes) -> bytes:
@@ -84,7 +82,7 @@ def test_what_comes_instead_of_copied_data_ends_the_session(talk: tuple[bytes, .
 
     On a busy machine the end of PostgreSQL's session may be seen before what it has said of it: then that is said.
     """
-    said = []
+    said = list[bytes]()
     while b"C08P01" not in said and len(said) < _TIMES:
         connection = connect()
         connection.execute("create temp table t (a int)")
