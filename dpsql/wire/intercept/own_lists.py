@@ -11,6 +11,7 @@ from itertools import islice
 
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.ir.evaluator import TYPES
+from dpsql.rewrite.ir.spelled import quoted_name
 
 _MOST_LISTS = 10
 """Of one statement: what they hold is sent, and is a part of what the statement is remembered by."""
@@ -54,8 +55,8 @@ def _rows_of(table: TemporaryTable) -> str:
 
     Times in it are in ISO 8601, whatever the session says.
     """
-    names = [_quoted(name) for name, _ in table.columns]
-    rows = f"(SELECT {', '.join(names)} FROM pg_temp.{_quoted(table.name)} LIMIT {_MOST_ROWS + 1}) AS l"  # noqa: S608  # quoted
+    names = [quoted_name(name) for name, _ in table.columns]
+    rows = f"(SELECT {', '.join(names)} FROM pg_temp.{quoted_name(table.name)} LIMIT {_MOST_ROWS + 1}) AS l"  # noqa: S608  # quoted
     lengths = " + ".join(f"coalesce(pg_catalog.length({name}::pg_catalog.text), 0)" for name in names)
     cells = ", ".join(f"pg_catalog.to_jsonb({name}) OPERATOR(pg_catalog.#>>) '{{}}'" for name in names)
     made = (
@@ -67,7 +68,3 @@ def _rows_of(table: TemporaryTable) -> str:
 def _read(told: str | None) -> tuple[tuple[str | None, ...], ...] | None:
     rows = None if told is None else json.loads(told)
     return None if rows is None or len(rows) > _MOST_ROWS else tuple(map(tuple, rows))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
