@@ -4,6 +4,7 @@ That of dpsql's wheel is one; others are Debian's, and those of `servers.json`, 
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -47,7 +48,9 @@ class PlainServer:
             made.mkdir(mode=0o700)
             if self._account is not None:
                 os.chown(made, self._account.uid, self._account.gid)
-        self._run("initdb", "-D", str(self._data), "-U", _OWNER, "-A", "trust", "--no-sync").wait(_PATIENCE)
+        self._said = directory / "said"
+        made_cluster = self._run("initdb", "-D", str(self._data), "-U", _OWNER, "-A", "trust", "--no-sync")
+        assert made_cluster.wait(_PATIENCE) == 0, self._words()
         self._process = self._started()
 
     def dsn(self, database: str = "postgres") -> str:
@@ -103,7 +106,7 @@ class PlainServer:
             try:
                 psycopg.connect(self.dsn()).close()
             except psycopg.OperationalError:
-                assert time.monotonic() < deadline
+                assert time.monotonic() < deadline, self._words()
                 if process.poll() is not None:  # what was killed has not let go of its memory yet
                     process = self._run("postgres", "-D", str(self._data), *settings)
                 time.sleep(0.05)
@@ -112,15 +115,21 @@ class PlainServer:
 
     def _run(self, program: str, *arguments: str) -> "subprocess.Popen[bytes]":
         who = self._account
-        return subprocess.Popen(  # noqa: S603
-            [str(self._installed.directory / program), *arguments],
-            cwd="/",
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            user=None if who is None else who.uid,
-            group=None if who is None else who.gid,
-            extra_groups=None if who is None else (),
-        )
+        with self._said.open("wb") as said:
+            return subprocess.Popen(  # noqa: S603
+                [str(self._installed.directory / program), *arguments],
+                cwd="/",
+                stdout=said,
+                stderr=said,
+                user=None if who is None else who.uid,
+                group=None if who is None else who.gid,
+                extra_groups=None if who is None else (),
+            )
+
+    def _words(self) -> str:
+        """Return what the last program said, and how much room there is, for the one who reads why a test failed."""
+        free = shutil.disk_usage(self._directory).free
+        return f"{self._said.read_text(errors='replace')[-2000:]}\n{free:,} bytes are free at {self._directory}"
 
 
 @contextmanager
