@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import assert_never
 
 from dpsql.frozen import quickly_made
@@ -113,7 +114,8 @@ def row_norm(features: Sequence[Feature], points: int) -> int:
     return points**2 if any(feature.shape in _SQUARED for feature in features) else points
 
 
-def lattice(features: Sequence[Feature], points: int = FINE, weight: int = HEAVIEST) -> int:
+@lru_cache(maxsize=1024)
+def lattice(features: tuple[Feature, ...], points: int = FINE, weight: int = HEAVIEST) -> int:
     """Return S, such that values with a step of their own are not rounded where that fits, and others to 1/2S.
 
     `points` is how fine it has to be for values without a step. Cells are as fine with half of it: their squares are of 2S.

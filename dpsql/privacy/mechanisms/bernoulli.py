@@ -1,5 +1,6 @@
 """exp(−x) in integers: rigorous bounds, and coins that fall on heads with exactly that probability."""
 
+import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -35,9 +36,16 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     )
 
 
-def coin(entropy: Entropy, x: Fraction) -> bool:
-    """Return true with probability exactly exp(−x), x ≥ 0."""
-    return _decide(entropy, int.from_bytes(entropy(_WORD // 8), "little"), x)
+def coin(entropy: Entropy, numerator: int, denominator: int) -> bool:
+    """Return true with probability exactly exp(−numerator/denominator), which is at most 1; see `coins`."""
+    drawn = int.from_bytes(entropy(_WORD // 8), "little")
+    if numerator <= denominator * _LARGEST:
+        uniform, chance = drawn * 2.0**-_WORD, math.exp(-(numerator / denominator))
+        if uniform < chance * (1 - _SLACK) - _FLOOR:
+            return True
+        if uniform > chance * (1 + _SLACK) + _FLOOR:
+            return False
+    return _decide(entropy, drawn, Fraction(numerator, denominator))
 
 
 def coins(entropy: Entropy, counts: NDArray[np.uint64] | NDArray[np.object_], rate: Fraction) -> NDArray[np.bool_]:
@@ -50,7 +58,8 @@ def coins(entropy: Entropy, counts: NDArray[np.uint64] | NDArray[np.object_], ra
     """
     too_large = counts.dtype == np.object_ and max(counts, default=0) >= _LARGEST
     if too_large or not _TINY < rate < _HUGE:
-        return np.array([coin(entropy, int(count) * rate) for count in counts], dtype=np.bool_)
+        falls = [coin(entropy, int(count) * rate.numerator, rate.denominator) for count in counts]
+        return np.array(falls, dtype=np.bool_)
     drawn = uniform_words(entropy, counts.size)
     uniform = drawn.astype(np.float64) * 2.0**-_WORD
     chance = np.exp(-counts.astype(np.float64) * float(rate))

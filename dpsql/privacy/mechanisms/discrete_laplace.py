@@ -176,8 +176,8 @@ def _wide_geometric(entropy: Entropy, t: int) -> int:
     """Draw one integer x ≥ 0 with P(x) ∝ exp(−x / t) in unbounded integers."""
     while True:
         drawn = below(entropy, t)
-        if not coin(entropy, Fraction(drawn, t)):
+        if not coin(entropy, drawn, t):
             continue
-        while coin(entropy, Fraction(1)):
+        while coin(entropy, 1, 1):
             drawn += t
         return drawn

@@ -79,7 +79,7 @@ def test_an_undecided_word_is_continued() -> None:
 def test_certain_coin_is_heads() -> None:
     """exp(0) = 1: even the largest word is below it."""
     assert coins(Scripted(2**64 - 1), np.zeros(1, dtype=np.uint64), Fraction(1)).tolist() == [True]
-    assert coin(Scripted(2**64 - 1), Fraction(0))
+    assert coin(Scripted(2**64 - 1), 0, 1)
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 2**2000), Fraction(2**2000)])
@@ -100,6 +100,22 @@ def test_floats_never_contradict_the_integers_of_large_counts(rate: Fraction, of
     assert coins(Scripted(word), np.array([count], dtype=object), rate / 2**bits).tolist() == [word < low]
 
 
+@given(rate=rates, offset=st.integers(-(2**30), 2**30), bits=st.integers(0, 4000))
+def test_floats_never_contradict_the_integers_of_one_coin(rate: Fraction, offset: int, bits: int) -> None:
+    """One coin is decided as its probability says, next to that and however long the numbers of its fraction are."""
+    low, high = exp_bounds(rate, 64)
+    word = min(max(low + offset, 0), 2**64 - 1)
+    if not low <= word < high:
+        assert coin(Scripted(word), rate.numerator << bits, rate.denominator << bits) == (word < low)
+
+
+@given(bits=st.integers(66, 4000))
+def test_one_coin_of_a_rate_beyond_floats(bits: int) -> None:
+    """A fraction that a float would take for 0 falls on heads unless the word is the last, and for infinite on tails."""
+    assert coin(Scripted(2**64 - 2), 1, 2**bits)
+    assert not coin(Scripted(1), 2**bits, 1)
+
+
 def test_counts_beyond_floats_are_exact() -> None:
     """What a float would take for infinite takes the integer path."""
     counts = np.array([2**1100], dtype=object)
@@ -111,7 +127,7 @@ def test_frequency_of_heads() -> None:
     entropy = np.random.default_rng(11).bytes
     chance = float(np.exp(-0.7))
     quick = coins(entropy, np.full(200_000, 7, dtype=np.uint64), Fraction(1, 10))
-    slow = [coin(entropy, Fraction(7, 10)) for _ in range(20_000)]
+    slow = [coin(entropy, 7, 10) for _ in range(20_000)]
     assert as_far(int(quick.sum()), quick.size, chance) > 1e-6
     assert as_far(sum(slow), len(slow), chance) > 1e-6
 
