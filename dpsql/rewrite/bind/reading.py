@@ -5,7 +5,7 @@ The parser's tree is written again, and PostgreSQL binds that, too: it must say 
 
 import re
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ from dpsql.rewrite.bind.using import in_equations
 from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.syntax.read.generator import Prefixed
 from dpsql.rewrite.syntax.read.parser_tokens import PREFIXES
-from dpsql.rewrite.syntax.read.trees import every
+from dpsql.rewrite.syntax.read.trees import every, kinds_below
 
 _DEEP = 5_000
 """Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""
@@ -67,16 +67,10 @@ class BoundReader:
         in_plain_words(tree)
         if not self._is_read(text, tree):
             return None
-        for prefixed in every(tree, Prefixed):
-            called = PREFIXES[prefixed.args["operator"]]
-            prefixed.replace(exp.Anonymous(this=called, expressions=[prefixed.this]))
-        with_kept_names(tree)
-        in_equations(tree)
-        with_joins_in_line(tree)
-        with_negations_within(tree)
-        with_own_names(tree)
-        with_ctes_inside(tree)
-        with_tables_in_place(tree)
+        kinds = kinds_below(tree)
+        for step, changed in _STEPS:
+            if any(issubclass(kind, changed) for kind in kinds):
+                step(tree)
         with_counts(tree, self.counts)
         return tree
 
@@ -99,6 +93,25 @@ class BoundReader:
             return True
         signed = _without_signs(text)
         return signed != text and written == self.binder.canonical(signed, self.types, again=True)
+
+
+def _with_names_of_prefixes(tree: exp.Query) -> None:
+    for prefixed in every(tree, Prefixed):
+        called = PREFIXES[prefixed.args["operator"]]
+        prefixed.replace(exp.Anonymous(this=called, expressions=[prefixed.this]))
+
+
+_STEPS: Sequence[tuple[Callable[[exp.Query], None], tuple[type[exp.Expr], ...]]] = (
+    (_with_names_of_prefixes, (Prefixed,)),
+    (with_kept_names, (exp.Table,)),
+    (in_equations, (exp.Join,)),
+    (with_joins_in_line, (exp.Join,)),
+    (with_negations_within, (exp.Not,)),
+    (with_own_names, (exp.CTE,)),
+    (with_ctes_inside, (exp.CTE,)),
+    (with_tables_in_place, (exp.Subquery, exp.CTE)),
+)
+"""What is done to a query that is read, in this order, and the kinds of nodes that it changes: none makes others of these."""
 
 
 def _without_signs(text: str) -> str:

@@ -7,7 +7,7 @@ there was before it and what there is behind it. A form that is added is judged 
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import psycopg
@@ -21,6 +21,7 @@ from dpsql.question import Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.forms import reworded
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
+from dpsql.rewrite.syntax.forms.reworded import FORMS
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole import scopes
@@ -89,8 +90,10 @@ class Judge:
             return run
 
         with patched.context() as patch:
-            for module, name, form in every_form():
+            for module, name, form in other_forms():
                 patch.setattr(module, name, noted(form, name))
+            every = [replace(form, reword=noted(form.reword, form.reword.__name__)) for form in FORMS]
+            patch.setattr(reworded, "FORMS", every)
             try:
                 find(tree, policy, nodes)
             except DpsqlError:
@@ -104,16 +107,28 @@ class Judge:
             return None
         return statement.queries[0].tree if statement is not None else None
 
+    def result(self, sql: str) -> str | None:
+        """Return what all forms together make of a statement; None where it is refused."""
+        tree = self._tree(sql)
+        try:
+            if tree is not None:
+                find(tree, self.world.policy, expand_views(tree, self.world.policy))
+        except DpsqlError:
+            return None
+        return None if tree is None else render(tree)
+
     def differs(self, step: Step) -> bool:
         """Return whether PostgreSQL says two things of the same tables."""
         return any(_answer(session, step.before) != _answer(session, step.after) for session in self.sessions)
 
 
-def every_form() -> Iterator[tuple[ModuleType, str, Callable[..., object]]]:
-    """Yield all that changes a tree, where it is called."""
+def other_forms() -> Iterator[tuple[ModuleType, str, Callable[..., object]]]:
+    """Yield all else that changes a tree, where it is called."""
+    in_order = {form.reword for form in FORMS}
     for module in (reworded, scopes):
         for name, value in list(vars(module).items()):
-            if inspect.isfunction(value) and (".syntax.forms." in value.__module__ or name in _OF_SCOPES):
+            ours = inspect.isfunction(value) and (".syntax.forms." in value.__module__ or name in _OF_SCOPES)
+            if ours and value not in in_order:
                 yield module, name, value
 
 
@@ -201,8 +216,18 @@ def test_over_rides(in_town: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Golden statements, and what was once taken for something else; every form changes some of them."""
     steps = [step for text in _of_rides() for step in in_town.steps(text, monkeypatch)]
     assert [step for step in steps if in_town.differs(step) and not _cuts_ties(step)] == []
-    changing = {name for module, name, _ in every_form() if module is reworded} | {"decorrelated", "put_places_below"}
-    assert changing - {"reword", "number_by_key"} <= {step.form for step in steps}
+    changing = {form.reword.__name__ for form in FORMS} | {"make_distinct", "decorrelated", "put_places_below"}
+    assert changing - {"number_by_key"} <= {step.form for step in steps}
+
+
+def test_a_form_changes_nothing_without_its_kinds_of_nodes(in_town: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All forms, looked for in every SELECT, make of each statement what those make of it that it may have."""
+    texts = _of_rides()
+    made = [in_town.result(text) for text in texts]
+    anything = [replace(form, made_of=(exp.Expr,)) for form in FORMS]
+    monkeypatch.setattr(reworded, "FORMS", anything)
+    assert [in_town.result(text) for text in texts] == made
+    assert len([result for result in made if result is not None]) > len(texts) / 2
 
 
 def test_over_the_shop(in_the_shop: Judge, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,24 @@ def holds(tree: exp.Expr, *kinds: type[exp.Expr]) -> bool:
     return False
 
 
+def kinds_below(tree: exp.Expr) -> set[type[exp.Expr]]:
+    """Return the kinds of all nodes in a tree; that of its root only where another one has it."""
+    kinds = set[type[exp.Expr]]()
+    pending = [tree]
+    while pending:
+        for value in pending.pop().args.values():
+            sort = type(value)
+            if sort is list:
+                inside = [child for child in value if isinstance(child, exp.Expr)]
+            elif sort not in _PLAIN and isinstance(value, exp.Expr):
+                inside = [value]
+            else:
+                continue
+            kinds.update(map(type, inside))
+            pending += inside
+    return kinds
+
+
 def copied(tree: _T, copies: MutableMapping[int, exp.Expr]) -> _T:
     """Return a copy of a tree without what the parser noted of places in the text.
 
