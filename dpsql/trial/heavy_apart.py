@@ -22,8 +22,8 @@ from dpsql.trial.statement_parts import (
 from dpsql.trial.summed import RowNorm, Summed, is_text
 
 _LONG = 2**62
-_SUMMED = f"CAST(least(sum(coalesce({{value}}, {{most}})), {_LONG}) AS BIGINT)"
-_MEAN = "CAST(sum(coalesce({value}, {most})) // count(*) AS BIGINT) + 1"
+_SUMMED = f"CAST(least(sum({{size}}), {_LONG}) AS BIGINT)"
+_MEAN = "CAST(sum({size}) // count(*) AS BIGINT) + 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class HeavyApart:
         ):
             raise NotProvedError
         counted = is_text(projected(parts)["n"], "count(*)")
-        norm = 1 if counted else self._center(projected(parts)["n"], set(self.sums), _SUMMED)[1]
+        norm = 1 if counted else self._largest_size(projected(parts)["n"], set(self.sums), _SUMMED)
         if most != least * FULL_WEIGHT or least % norm or least // norm < listed:
             raise NotProvedError
         if by_v:
@@ -103,27 +103,31 @@ class HeavyApart:
                 raise NotProvedError
         return Fraction(most)
 
-    def _center(self, text: exp.Expr, sums: Collection[str], form: str) -> tuple[int, int]:
-        """Return from where, and up to how far from there, values are added up instead of rows; see the claim.
+    def _largest_size(self, text: exp.Expr, sums: Collection[str], form: str) -> int:
+        """Return S, up to which the sizes go that are added up instead of rows: the largest |f − z| of a row's columns.
 
-        With ρ = |f − z| ≤ S of each row, S for NULL, what a row adds to the coordinates of these sums is at most ρ / S of the
-        most: it is nothing at z, and between z and either end it rises no faster than a straight line.
+        With ρ = |f − z| ≤ S, or the largest of several, S for NULL, what a row adds to the coordinates of these sums is at
+        most ρ / S of the most. Proof: where a column is NULL, ρ = S. Else they are nothing at z, and linear from there; with
+        all columns S / ρ times as far from their z, each is still between its ends, and all coordinates are as much larger.
         """
-        columns = {column for name in sums for column in self.sums[name].columns}
-        if len(columns) != 1 or any(len(self.sums[name].columns) > 1 for name in sums):
+        columns = sorted(
+            {column for name in sums for column in self.sums[name].columns}, key=lambda name: (len(name), name)
+        )
+        bounds = [self.rows.columns[column] for column in columns]
+        if not columns or any(len(self.sums[name].columns) > 1 for name in sums) or not all(b.is_known for b in bounds):
             raise NotProvedError
-        (column,) = columns
-        bounds = self.rows.columns[column]
-        if not bounds.is_known:
-            raise NotProvedError
-        low, high = int(bounds.low), int(bounds.high)
-        for z, most in ((0, high), ((low + high) // 2, (high - low) // 2)):
-            value = f"CAST({column} AS BIGINT)" if z == 0 else f"abs(CAST({column} AS BIGINT) - {z})"
-            fits = low >= 0 and (z == 0 or (low, high) == (0, 2 * z))
-            if fits and any(is_text(text, form_.format(value=value, most=most), lang) for form_, lang in _forms(form)):
-                if not self.norm.is_nothing_at(column, z, sums):
+        ends = [(int(bound.low), int(bound.high)) for bound in bounds]
+        for most in {ends[0][1], ends[0][1] // 2}:
+            if any(low < 0 or (high != most and (low, high) != (0, 2 * most)) for low, high in ends):
+                continue
+            centers = {column: 0 if high == most else most for column, (_, high) in zip(columns, ends, strict=True)}
+            numbers = {column: f"CAST({column} AS BIGINT)" for column in columns}
+            sizes = [f"coalesce({n if not centers[c] else f'abs({n} - {most})'}, {most})" for c, n in numbers.items()]
+            size = sizes[0] if len(sizes) == 1 else f"greatest({', '.join(sizes)})"
+            if any(is_text(text, own.format(size=size), language) for own, language in _forms(form)):
+                if not self.norm.is_nothing_at(centers, sums):
                     raise NotProvedError
-                return z, most
+                return most
         raise NotProvedError
 
     def _see_that_the_same_is_summed(self, parts: exp.Select, weights: exp.Select) -> None:
@@ -179,7 +183,7 @@ class HeavyApart:
         self, weights: exp.Select, inner: exp.Select, parts: exp.Select, by_v: Collection[str]
     ) -> None:
         """See that sums weigh no more than keeps them below what the count may move, in each group."""
-        _, most = self._center(projected(parts)["c"], by_v, _MEAN)
+        most = self._largest_size(projected(parts)["c"], by_v, _MEAN)
         over_all = "max(c)" if len(grouped_by(parts)) > 1 else "c"
         own = [
             f"greatest(w, CAST(least((CAST(w AS BIGINT) * {most} {sign} c), {FULL_WEIGHT}) AS {type_}))"
@@ -196,7 +200,7 @@ def _forms(form: str) -> Iterator[tuple[str, str]]:
     """Yield a form as each engine has it."""
     yield form, "duckdb"
     if form == _MEAN:
-        yield "CAST(div(sum(coalesce({value}, {most})), count(*)) AS BIGINT) + 1", "postgres"
+        yield "CAST(div(sum({size}), count(*)) AS BIGINT) + 1", "postgres"
 
 
 def _unnamed(tree: exp.Expr) -> exp.Expr:

@@ -21,7 +21,16 @@ from sqlglot import exp
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.rewrite.emit.kept import HeavyRows
 from dpsql.trial.column_bounds import NotProvedError
-from dpsql.trial.statement_parts import RowsRead, conditions_of, every_condition, is_by_first, listed_above, projected
+from dpsql.trial.contained_rows import has_all_rows
+from dpsql.trial.statement_parts import (
+    RowsRead,
+    conditions_of,
+    every_condition,
+    is_by_first,
+    listed_above,
+    projected,
+    tables_of,
+)
 from dpsql.trial.summed import is_text
 
 _NOT_IN_HALVES = ("limit", "offset", "distinct", "group", "having", "qualify", "laterals", "sample")
@@ -58,7 +67,7 @@ class HeavyMarks:
         if self.heavy is None:
             above = self._kept(plain)
         else:
-            marks = [condition for condition in every_condition(plain.this) if condition.find(exp.Select)]
+            marks = [condition for condition in every_condition(plain.this) if _reads(condition, "heavy")]
             if len(marks) != 1:
                 raise NotProvedError
             above = self._listed(marks[0]) if isinstance(marks[0], exp.In) else self._in_bits(marks[0])
@@ -139,9 +148,11 @@ class HeavyMarks:
 
     def _see_rows(self, listed: exp.Select, *, grouped: bool = True) -> None:
         """See that rows are counted for the list that hold all those that are summed."""
-        tables = " ".join(clause.sql() for clause in (listed.args["from_"], *(listed.args.get("joins") or ())))
+        tables = tables_of(listed)
         more = conditions_of(listed) - {"TRUE"}
-        if tables != self.rows.text or not more <= self.rows.conditions or (grouped and not is_by_first(listed)):
+        if not more <= self.rows.conditions or (grouped and not is_by_first(listed)):
+            raise NotProvedError
+        if tables != self.rows.text and not has_all_rows(listed, self.rows.text, self.rows.conditions):
             raise NotProvedError
 
     def _of_rows(self) -> KeptUnits | None:
@@ -179,6 +190,10 @@ class HeavyMarks:
 
 def _parsed(text: str) -> exp.Expr:
     return sqlglot.parse_one(text, dialect="duckdb")
+
+
+def _reads(tree: exp.Expr, name: str) -> bool:
+    return any(table.name == name for table in tree.find_all(exp.Table))
 
 
 def _is_of(tree: exp.Expr | str, name: str) -> bool:

@@ -30,13 +30,13 @@ def with_columns_in_place(tree: exp.Expr) -> exp.Expr:
         source = _source_of(column)
         if source is not None and id(source) in wrapped and column.name in wrapped[id(source)]:
             column.replace(exp.Paren(this=wrapped[id(source)][column.name].copy()))
-    for source in [source for source in tree.find_all(exp.Subquery) if id(source) in wrapped]:
+    for source in reversed([source for source in tree.find_all(exp.Subquery) if id(source) in wrapped]):
         source.replace(source.this.args["from_"].this.copy())
     return tree
 
 
 def _named(source: exp.Subquery) -> Named | None:
-    """Return what stands beside the columns of a table; None of any other subquery."""
+    """Return what stands beside the columns of a table, or of rows that are made; None of any other subquery."""
     select = source.this
     if not isinstance(select, exp.Select) or {name for name, part in select.args.items() if part} != {
         "expressions",
@@ -44,7 +44,7 @@ def _named(source: exp.Subquery) -> Named | None:
     }:
         return None
     table = select.args["from_"].this
-    if not isinstance(table, exp.Table) or not table.alias or table.alias != source.alias:
+    if not isinstance(table, (exp.Table, exp.Subquery)) or not table.alias or table.alias != source.alias:
         return None
     named = list(itertools.takewhile(lambda one: not _is_own(one, table.alias), select.expressions))
     own = select.expressions[len(named) :]

@@ -1,6 +1,7 @@
 """Whose the rows are that a FROM offers: of one unit each, whatever is joined by the unit, grouped by it, or put together.
 
     rides AS s0 JOIN trips AS s1 ON s1."passenger_id" = s0."rider"                   a joined row is of one rider's rows
+    rides AS s0 WHERE EXISTS (SELECT 1 FROM trips AS s1 WHERE s1."passenger_id" = s0."rider")           likewise
     rides AS s0 JOIN (SELECT s0."rider", count(*) … GROUP BY 1) AS s1 ON s1."rider" = s0."rider"        likewise
     (SELECT "rider", fare FROM rides … UNION ALL SELECT "passenger_id", fare FROM trips …) AS s0        a row of either
 
@@ -8,16 +9,21 @@ Claim: which rows there are with a unit, and how often, depends on that unit's o
 same in each scan of a statement. Proof, from inside out: it holds of a protected table, whose column says whose a row is.
 A row that is joined has parts of which each names the same unit, or is public; what a LEFT JOIN finds, or does not find,
 is of the unit of the row before it. A group by the unit has its rows alone, and so has a UNION ALL of such. A condition
-is of one row, or of public ones. What is aggregated is the same in any order of rows: counts, extremes, and sums of whole
-numbers.
+is of one row, or of public ones, or asks whether its unit has rows that are tied to it: EXISTS. What is aggregated is the
+same in any order of rows: counts, extremes, and sums of whole numbers; of windows see `unit_windows`.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpsql.trial.column_bounds import NotProvedError, column_bounds, without_parens
+from dpsql.trial.column_bounds import NotProvedError, without_parens
+from dpsql.trial.statement_parts import asked_in_place
+from dpsql.trial.unit_windows import aggregates_of, is_in_any_order, see_windows, windows_of
+
+_ASKED = frozenset({"expressions", "from_", "joins", "where"})
+"""The parts that a SELECT in EXISTS may have: then it has a row if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,8 @@ class OwnedRows:
     """Returns the column of a table that says whose a row is, None for public ones; refuses unknown ones."""
     select: Callable[[exp.Expr], exp.Select]
     """Returns a SELECT that cuts nothing off, or raises NotProvedError."""
+    seen: set[str] = field(default_factory=set)
+    """The texts of the SELECTs that have windows, or are asked for in EXISTS, and that were read."""
 
     def named_in(self, select: exp.Select) -> dict[str, str]:
         """Return, for each element of a SELECT's FROM that is somebody's, the column that names the unit: it is one for all.
@@ -52,11 +60,32 @@ class OwnedRows:
             named[item.alias] = unit
         if not named:
             raise NotProvedError
-        conditions = [select.args.get("where"), *(join.args.get("on") for join in joins)]
-        for table in (table for part in conditions if part is not None for table in part.find_all(exp.Table)):
-            if self.owner(table) is not None:
-                raise NotProvedError
+        for condition in (select.args.get("where"), *(join.args.get("on") for join in joins)):
+            if condition is not None:
+                self._see_condition(condition, named)
         return named
+
+    def _see_condition(self, condition: exp.Expr, named: dict[str, str]) -> None:
+        """See that a condition asks about a row, about public ones, and whether the row's unit has others."""
+        within = set[int]()
+        for test in condition.find_all(exp.Exists):
+            tables = list(test.find_all(exp.Table))
+            if any(id(table) in within for table in tables) or all(self.owner(table) is None for table in tables):
+                continue  # it is within another one, which was seen, or about public rows
+            inner = self.select(test.this)
+            where, from_ = inner.args.get("where"), inner.args.get("from_")
+            if {name for name, part in inner.args.items() if part} - _ASKED or where is None or from_ is None:
+                raise NotProvedError
+            items = [from_.this, *(join.this for join in inner.args.get("joins") or ())]
+            others = self.named_in(inner)
+            if {item.alias for item in items} & {*named}:  # it would be another table's column there
+                raise NotProvedError
+            if not any(self._is_equal(part, own, named) for part in _conjuncts(where.this) for own in others.items()):
+                raise NotProvedError
+            self.seen.add(asked_in_place(inner))
+            within |= {id(table) for table in tables}
+        if any(self.owner(table) is not None and id(table) not in within for table in condition.find_all(exp.Table)):
+            raise NotProvedError
 
     def unit_of(self, item: exp.Expr) -> str | None:
         """Return the column of an element of FROM that says whose a row is; None if its rows are public.
@@ -83,9 +112,12 @@ class OwnedRows:
         if select.args.get("with_") or select.args.get("from_") is None:
             raise NotProvedError
         named, group, distinct = self.named_in(select), select.args.get("group"), select.args.get("distinct")
-        calls = [call for call in select.find_all(exp.AggFunc) if call.find_ancestor(exp.Select) is select]
-        if (distinct is not None and distinct.args.get("on")) or not all(map(_is_in_any_order, calls)):
+        calls = list(aggregates_of(select))
+        if (distinct is not None and distinct.args.get("on")) or not all(map(is_in_any_order, calls)):
             raise NotProvedError
+        if windows_of(select):
+            see_windows(select, next(iter(named.values())))
+            self.seen.add(select.sql())
         units = {place: name for place, output in enumerate(select.expressions, 1) if (name := _unit_in(output, named))}
         if group is not None:
             by = [element.sql() for element in group.expressions]
@@ -99,19 +131,18 @@ class OwnedRows:
             raise NotProvedError
         return place, name
 
-    @staticmethod
-    def _is_tied(join: exp.Join, own: tuple[str, str], named: dict[str, str]) -> bool:
+    def _is_tied(self, join: exp.Join, own: tuple[str, str], named: dict[str, str]) -> bool:
         """Return whether a join's condition asks that a row has the unit of the rows before it."""
         on = join.args.get("on")
-        if on is None:
-            return False
-        for equal in _conjuncts(on):
-            sides = [without_parens(equal.this), without_parens(equal.expression)] if isinstance(equal, exp.EQ) else []
-            columns = [(side.table, side.name) for side in sides if isinstance(side, exp.Column)]
-            others = [column for column in columns if column != own]
-            if len(columns) == 1 + len(others) == 2 and named.get(others[0][0]) == others[0][1]:
-                return True
-        return False
+        return on is not None and any(self._is_equal(part, own, named) for part in _conjuncts(on))
+
+    @staticmethod
+    def _is_equal(part: exp.Expr, own: tuple[str, str], named: dict[str, str]) -> bool:
+        """Return whether a condition is that the unit in a column is that of one of the others."""
+        sides = [without_parens(part.this), without_parens(part.expression)] if isinstance(part, exp.EQ) else []
+        columns = [(side.table, side.name) for side in sides if isinstance(side, exp.Column)]
+        others = [column for column in columns if column != own]
+        return len(columns) == 1 + len(others) == 2 and named.get(others[0][0]) == others[0][1]
 
 
 def _unit_in(output: exp.Expr, named: dict[str, str]) -> str | None:
@@ -132,14 +163,6 @@ def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
         yield from _conjuncts(condition.expression)
     else:
         yield condition
-
-
-def _is_in_any_order(call: exp.Expr) -> bool:
-    """Return whether an aggregate is the same in whatever order rows come: a sum of doubles is not."""
-    if isinstance(call, exp.Sum):
-        is_whole = isinstance(call.this, exp.Cast) and call.this.to.is_type("bigint")
-        return is_whole or column_bounds(call.this, {}).is_known
-    return isinstance(call, (exp.Count, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr))
 
 
 def _parts(query: exp.Expr) -> list[exp.Expr]:

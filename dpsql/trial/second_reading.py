@@ -7,6 +7,7 @@ each unit kept to its bound in one of these ways. Everything else is `NotProvedE
     rows of one unit each:  SELECT count(*) FROM (SELECT … AS u FROM trips GROUP BY 1) AS r
     all rows weighed:       WITH h AS (… M // greatest(count(*), C) AS w … GROUP BY 1) SELECT sum(w * f) FROM r JOIN h …
     heavy units apart:      all rows in full, and (w − W)·s for units that have more than C, of which none is missed
+    values of each unit:    SELECT count(*) FROM (SELECT DISTINCT x FROM (… WHERE place <= C) AS r) AS v, of C rows a unit
 
 Claim: a unit with n rows adds w·n ≤ M rows' worth, since w ≤ M / max(n, C), and one with n ≤ C rows, which is in no list of
 heavy ones, W·n ≤ W·C = M. A row's worth is bounded by what its summed columns can be, by their own CASE and casts. Where sums
@@ -15,7 +16,7 @@ of the unit in the group add up to.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import sqlglot
@@ -23,7 +24,7 @@ from sqlglot import exp
 
 from dpsql.policy.model import MechanismName
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.trial.column_bounds import NotProvedError, column_bounds, without_parens
+from dpsql.trial.column_bounds import ColumnBounds, NotProvedError, column_bounds, without_parens
 from dpsql.trial.heavy_apart import HeavyApart
 from dpsql.trial.marks import HeavyMarks, KeptUnits
 from dpsql.trial.named_columns import with_columns_in_place
@@ -40,10 +41,13 @@ from dpsql.trial.statement_parts import (
     see_that_it_is_known,
     see_that_it_is_plain,
     summed_column,
+    tables_of,
+    unseen,
     weight_of,
     without_group,
 )
 from dpsql.trial.summed import RowNorm, Summed, is_text
+from dpsql.trial.unit_windows import see_windows
 
 _LONGEST = 20_000
 """Characters of a text that is read again: it takes a tenth of a second."""
@@ -70,7 +74,10 @@ def is_proved(measurement: object, sql: str, dialect: str, tables: UnitTables) -
         return False
     try:
         tree = with_columns_in_place(sqlglot.parse_one(sql, dialect=dialect))
-        moved = _Reading(tree, tables, dialect).moved(measurement)
+        reading = _Reading(tree, tables, dialect)
+        moved = reading.moved(measurement)
+        if unseen(tree, reading.is_public, reading.seen):
+            return False
     except Exception:  # noqa: BLE001  (whatever it stumbles over, nothing is proved)
         return False
     return moved <= measurement.sensitivity and measurement.scale * measurement.epsilon >= moved
@@ -83,6 +90,8 @@ class _Reading:
     tree: exp.Expr
     tables: UnitTables
     language: str
+    seen: set[str] = field(default_factory=set)
+    """The texts of SELECTs with windows, and of those in EXISTS, that were looked at."""
 
     def moved(self, measurement: Sums) -> Fraction:
         """Return how far one unit moves all groups together at most, in the norm of the noise.
@@ -96,22 +105,32 @@ class _Reading:
             for name in _called(final)
             if any(f'"{name}"()' in kept.rows.overlap for kept in self.tables.kept.values())
         }
-        see_that_it_is_known(final, lambda table: self._owner(table) is None, called)
+        see_that_it_is_known(final, self.is_public, called)
         ctes = {cte.alias: self.select(cte.this) for cte in final.ctes}
         source = final.args["from_"].this if "from_" in final.args else None
         keys = [output for output in final.expressions if not _is_sum(output)]
-        if not isinstance(source, exp.Subquery) or any(key.find(exp.AggFunc) for key in keys):
+        is_read_twice = set(ctes) == {"r", "h"} and is_member(source, "r")
+        if not (is_read_twice or isinstance(source, exp.Subquery)) or any(key.find(exp.AggFunc) for key in keys):
             raise NotProvedError
-        see_that_it_is_plain(final, joins="h" in ctes and not isinstance(source.this, exp.Union))
-        if isinstance(source.this, exp.Union):
+        is_apart = isinstance(source, exp.Subquery) and isinstance(source.this, exp.Union)
+        see_that_it_is_plain(final, joins="h" in ctes and not is_apart)
+        if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Union):
             return self._apart(final, source.this, ctes, measurement)
-        rows = self.rows(source, distinct="h" in ctes)
+        if not isinstance(source, exp.Subquery):
+            columns, mass = self._of_pairs(final, ctes)
+        elif not ctes and (kept := self._kept_rows(source)) is not None:
+            columns, mass = kept
+        else:
+            rows = self.rows(source, distinct="h" in ctes)
+            columns, mass = rows.columns, self._mass(final, ctes, rows)
         sums = {
-            str(n): Summed.of(output, rows.columns) for n, output in enumerate(final.expressions) if _is_sum(output)
+            str(n): Summed.of(output, columns, distinct=not ctes)
+            for n, output in enumerate(final.expressions)
+            if _is_sum(output)
         }
         if any(summed.weight != ("w" if ctes else "") for summed in sums.values()):
             raise NotProvedError
-        return self._mass(final, ctes, rows) * RowNorm(measurement.reader(), measurement.blocks, sums).largest(())
+        return mass * RowNorm(measurement.reader(), measurement.blocks, sums).largest(())
 
     def _apart(self, final: exp.Select, both: exp.Union, ctes: Mapping[str, exp.Select], measurement: Sums) -> Fraction:
         """Return how far a unit moves the sums where heavy units' rows are weighed apart."""
@@ -137,16 +156,81 @@ class _Reading:
         weights = ctes.get("h")
         if set(ctes) != {"h"} or weights is None or weights.args.get("group") is None:
             raise NotProvedError
-        (join,) = final.args["joins"]
-        if join.side or not is_member(join.this, "h") or not is_text(join.args.get("on"), "u = hu"):
-            raise NotProvedError
         read = self.rows(exp.Subquery(this=without_group(weights)), unit="hu", also="w")
         if not read.same_rows(rows) or not is_by_first(weights, "hu"):
+            raise NotProvedError
+        return self._weighed(final, weights)
+
+    def _of_pairs(
+        self, final: exp.Select, ctes: Mapping[str, exp.Select]
+    ) -> tuple[Mapping[str, ColumnBounds], Fraction]:
+        """Return the columns of rows that are told apart, and how many rows' worth a unit has of them.
+
+        WITH r AS (SELECT DISTINCT … AS u, … AS k0 …), h AS (SELECT u AS hu, CAST(M // greatest(count(*), C) AS …) AS w FROM r
+        GROUP BY 1) SELECT k0, sum(w) FROM r JOIN h ON u = hu GROUP BY k0
+        """
+        rows, weights = self.rows(exp.Subquery(this=ctes["r"].copy()), distinct=True), ctes["h"]
+        see_that_it_is_plain(weights)
+        if rows.named != "u" or not is_member(weights.args["from_"].this, "r") or not is_by_first(weights, "hu"):
+            raise NotProvedError
+        if not is_column(projected(weights)["hu"], "u"):
+            raise NotProvedError
+        return rows.columns, self._weighed(final, weights)
+
+    def _weighed(self, final: exp.Select, weights: exp.Select) -> Fraction:
+        """Return M, where each row is joined to the weight of its unit."""
+        (join,) = final.args["joins"]
+        if join.side or not is_member(join.this, "h") or not is_text(join.args.get("on"), "u = hu"):
             raise NotProvedError
         most, least, number = weight_of(projected(weights)["w"])
         if not is_text(number, "count(*)") or least <= 0:
             raise NotProvedError
         return Fraction(most)
+
+    def _kept_rows(self, source: exp.Subquery) -> tuple[Mapping[str, ColumnBounds], Fraction] | None:
+        """Return the columns of rows of which each unit has C at most, and C; None of others.
+
+        (SELECT DISTINCT k0, x FROM (SELECT * FROM (SELECT r.*, row_number() OVER (PARTITION BY u …) AS place FROM (SELECT
+        DISTINCT … AS u, … FROM rides …) AS r) AS ranked WHERE place <= 20) AS r) AS v
+        """
+        select = self.select(source.this)
+        own = None if select.args.get("distinct") is None else projected(select)
+        if own is not None:
+            given = {name for name, part in select.args.items() if part}
+            of_columns = all(is_column(column, name) for name, column in own.items())
+            if (
+                given != {"distinct", "expressions", "from_"}
+                or select.args["distinct"].args.get("on")
+                or not of_columns
+            ):
+                return None
+            if not isinstance(select.args["from_"].this, exp.Subquery):
+                return None
+            select = self.select(_subquery(select.args["from_"].this))
+        if not select.is_star or len(select.expressions) > 1 or select.args.get("where") is None:
+            return None
+        place, ranked = select.args["where"].this, self.select(_subquery(select.args["from_"].this))
+        given = {name for name, part in select.args.items() if part}
+        numbered = projected(ranked).get("place")
+        if (
+            not isinstance(numbered, exp.Window)
+            or given != {"expressions", "from_", "where"}
+            or len(ranked.expressions) != 2
+            or not ranked.expressions[0].is_star
+            or not isinstance(numbered.this, exp.RowNumber)
+            or [part.sql() for part in numbered.args.get("partition_by") or ()] != ["u"]
+            or not isinstance(place, exp.LTE)
+            or not is_column(place.this, "place")
+            or not place.expression.is_int
+        ):
+            raise NotProvedError
+        see_windows(ranked, "u")
+        below = self.rows(ranked.args["from_"].this, distinct=True)
+        if "place" in below.columns or below.named != "u":
+            raise NotProvedError
+        self.seen.add(ranked.sql())
+        columns = {name: below.columns[name] for name in own or below.columns if name in below.columns}
+        return columns, Fraction(int(place.expression.name))
 
     def _in_full(self, full: exp.Select, outputs: Sequence[str]) -> tuple[RowsRead, dict[str, Summed]]:
         """Return the rows that are summed in full, and what each output sums."""
@@ -213,16 +297,30 @@ class _Reading:
         if apart and len(own) > 1 and not distinct:
             raise NotProvedError
         columns = {n: column_bounds(column, {}) for n, column in own.items() if n not in (unit, also)}
-        tables = " ".join(clause.sql() for clause in (select.args["from_"], *(select.args.get("joins") or ())))
+        tables = tables_of(select)
         named = own[unit].sql()
         conditions = conditions_of(select) | (
             frozenset({ONE_ROW}) if grouped or (apart and len(own) == 1) else frozenset()
         )
         if not _is_asked(named, conditions):
             raise NotProvedError
+        if self._has_one_of_each(select):
+            conditions |= {ONE_ROW}
         first = select.args["from_"].this
         once = isinstance(first, exp.Table) and all(map(self._adds_none, select.args.get("joins") or ()))
         return RowsRead(tables, conditions, named, columns, {n: column.sql() for n, column in own.items()}, once=once)
+
+    def _has_one_of_each(self, select: exp.Select) -> bool:
+        """Return whether a unit has one row at most: joined by the unit is what has one of each alone."""
+        items = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
+        named = self._owned().named_in(select)
+        return all(
+            isinstance(item, exp.Subquery)
+            and isinstance(item.this, exp.Select)
+            and is_by_first(item.this)
+            and item.this.expressions[0].alias_or_name == named.get(item.alias)
+            for item in items
+        )
 
     def _adds_none(self, join: exp.Join) -> bool:
         """Return whether a join makes no two rows of one: it is of a public table, by numbers that this has once each."""
@@ -249,8 +347,12 @@ class _Reading:
         if not isinstance(unit, exp.Column) or named.get(unit.table) != unit.name:
             raise NotProvedError
 
+    def is_public(self, table: exp.Table) -> bool:
+        """Return whether a table's rows are nobody's."""
+        return self._owner(table) is None
+
     def _owned(self) -> OwnedRows:
-        return OwnedRows(self._owner, self.select)
+        return OwnedRows(self._owner, self.select, self.seen)
 
     def _owner(self, table: exp.Table) -> str | None:
         name = _name_of(table)
@@ -267,6 +369,18 @@ class _Reading:
         if offset is not None and offset.expression.name != "0":
             raise NotProvedError
         return tree
+
+
+def _subquery(item: exp.Expr) -> exp.Expr:
+    """Return the query of an element of FROM.
+
+    Raises:
+        NotProvedError: it is none.
+    """
+    if not isinstance(item, exp.Subquery):
+        raise NotProvedError
+    query: exp.Expr = item.this
+    return query
 
 
 def _defined(tree: exp.Expr, below: Mapping[str, str]) -> str:

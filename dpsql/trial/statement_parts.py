@@ -12,13 +12,16 @@ FULL_WEIGHT = 2**16
 """W: the weight of a row of a unit that keeps to its bound."""
 
 _OF_ROWS = frozenset(
-    "Abs And Array Case Cast Ceil Coalesce Collate DateBin Exp Extract Floor Getbit Greatest If IsNan Least Left Length Ln"
-    " Log Lower Nullif Or Pow Round Sign Sqrt Substring TimestampFromParts TimestampTrunc Trim Trunc TryCast UnixToTime"
-    " Upper".split()
+    "Abs And Array Case Cast Ceil Coalesce Collate DateBin Exists Exp Extract Floor Getbit Greatest If IsNan Least Left"
+    " Length Ln Log Lower Nullif Or Pow Round Sign Sqrt Substring TimestampFromParts TimestampTrunc Translate Trim Trunc"
+    " TryCast UnixToTime Upper".split()
 )
 _AGGREGATES = frozenset(
     "BitwiseOrAgg Count ExplodingGenerateSeries GroupConcat LogicalAnd LogicalOr Max Min PercentileCont PercentileDisc"
     " Sum".split()
+)
+_OF_WINDOWS = frozenset(
+    "ConcatWs CumeDist DenseRank FirstValue Lag LastValue Lead MD5 NthValue Ntile PercentRank Rank RowNumber".split()
 )
 _CALLED = frozenset(
     "age epoch_us gcd hashint8 int4send lcm list_extract list_position round_even to_microseconds".split()
@@ -30,10 +33,7 @@ _PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Join: frozenset({"this", "on", "using", "side"}),
     exp.With: frozenset({"expressions"}),
 }
-_UNKNOWN = (
-    *(exp.Cube, exp.Except, exp.GroupingSets, exp.Intersect, exp.Pivot, exp.Rollup, exp.TableSample, exp.UDTF),
-    exp.Window,
-)
+_UNKNOWN = (exp.Cube, exp.Except, exp.GroupingSets, exp.Intersect, exp.Pivot, exp.Rollup, exp.TableSample, exp.UDTF)
 
 ONE_ROW = "one row a unit"
 """Stands among the conditions of rows of which each unit has one."""
@@ -67,20 +67,47 @@ class RowsRead:
 def see_that_it_is_known(tree: exp.Expr, is_public: Callable[[exp.Table], bool], called: Collection[str]) -> None:
     """See that nothing is in a statement whose meaning is not known here, wherever it stands; what is `called` is known, too.
 
-    Of what stands in expressions it may read public tables, and the marks of heavy units where it chooses rows.
+    Of what stands in expressions it may read public tables, and the marks of heavy units where it chooses rows. Windows, and
+    other rows that EXISTS asks for, are looked at where rows are read: see `unseen`.
 
     Raises:
         NotProvedError: something is.
     """
     for node in tree.walk():
         if isinstance(node, exp.Select):
-            accepted = node is tree or (
-                "with_" not in _given(node) and (_is_in_place(node) or _is_beside(node, is_public))
-            )
+            placed = _is_in_place(node) or _is_beside(node, is_public) or isinstance(node.parent, exp.Exists)
+            accepted = node is tree or ("with_" not in _given(node) and placed)
         else:
             accepted = _is_known(node, called)
         if not accepted or _given(node) - _PARTS.get(type(node), _given(node)):
             raise NotProvedError
+
+
+def unseen(tree: exp.Expr, is_public: Callable[[exp.Table], bool], seen: Collection[str]) -> bool:
+    """Return whether a statement has windows, or rows that EXISTS asks for, which nobody has looked at; `seen` are texts."""
+    for select in tree.find_all(exp.Select):
+        if isinstance(select.parent, exp.Exists) and not all(map(is_public, select.find_all(exp.Table))):
+            in_condition = isinstance(
+                select.parent.find_ancestor(exp.Where, exp.Join, exp.Select), (exp.Where, exp.Join)
+            )
+            if not in_condition or asked_in_place(select) not in seen:
+                return True
+        if any(window.find_ancestor(exp.Select) is select for window in select.find_all(exp.Window)):
+            in_from = isinstance(select.parent, exp.Subquery) and _is_in_place(select)
+            if not in_from or select.sql() not in seen:
+                return True
+    return False
+
+
+def asked_in_place(select: exp.Select) -> str:
+    """Return what EXISTS asks for, and of which rows: the same words may ask for others elsewhere."""
+    around = select.find_ancestor(exp.Select)
+    return f"{select.sql()} of {'' if around is None else tables_of(around)}"
+
+
+def tables_of(select: exp.Expr) -> str:
+    """Return FROM with its joins."""
+    return " ".join(clause.sql() for clause in (select.args["from_"], *(select.args.get("joins") or ())))
 
 
 def _is_known(node: exp.Expr, called: Collection[str]) -> bool:
@@ -92,6 +119,8 @@ def _is_known(node: exp.Expr, called: Collection[str]) -> bool:
             return not node.columns or isinstance(node.parent, exp.Values)
         case exp.Anonymous():
             return node.name.lower() in _CALLED or node.name in called
+        case exp.Func() if isinstance(node.find_ancestor(exp.Window, exp.Select), exp.Window):
+            return type(node).__name__ in _OF_ROWS | _AGGREGATES | _OF_WINDOWS
         case exp.Func():
             return type(node).__name__ in _OF_ROWS | _AGGREGATES
         case _:

@@ -49,14 +49,19 @@ class Summed:
     """By which each row is multiplied: w, v, or nothing."""
 
     @classmethod
-    def of(cls, tree: exp.Expr, columns: Mapping[str, ColumnBounds]) -> Self:
-        """Read an aggregate, cast to a type that has room for it, and any weight of its rows."""
+    def of(cls, tree: exp.Expr, columns: Mapping[str, ColumnBounds], *, distinct: bool = False) -> Self:
+        """Read an aggregate, cast to a type that has room for it, and any weight of its rows.
+
+        A number of `distinct` values of a column is read as one of rows: each row is one of either at most.
+        """
         tree, only = without_cast(tree.unalias()), ""
         while isinstance(tree, exp.Filter):
             if only:
                 raise NotProvedError
             only, tree = tree.expression.this.sql(), without_cast(tree.this)
-        if isinstance(tree, exp.Count) and isinstance(tree.this, exp.Star):
+        if isinstance(tree, exp.Count) and (
+            isinstance(tree.this, exp.Star) or (distinct and _is_of_distinct(tree.this))
+        ):
             return cls((), (), only)
         if not isinstance(tree, exp.Sum):
             raise NotProvedError
@@ -66,6 +71,10 @@ class Summed:
             raise NotProvedError
         weight = "".join(name for name in factors if name in ("w", "v"))
         return cls(names, tuple(columns[name] for name in names), only, weight)
+
+
+def _is_of_distinct(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Distinct) and len(tree.expressions) == 1 and isinstance(tree.expressions[0], exp.Column)
 
 
 def _factors(tree: exp.Expr) -> Iterable[exp.Expr]:
@@ -125,12 +134,12 @@ class RowNorm:
                 most = max(most, _norm(moved, self.blocks))
         return most
 
-    def is_nothing_at(self, column: str, value: int, of: Collection[str]) -> bool:
-        """Return whether what a row adds to the coordinates that are made of some sums is 0 at a column's value."""
-        if any(set(self.sums[name].columns) - {column} for name in of):
+    def is_nothing_at(self, centers: Mapping[str, int], of: Collection[str]) -> bool:
+        """Return whether a row adds nothing to the coordinates that are made of some sums where columns have these values."""
+        if any(set(self.sums[name].columns) - {*centers} for name in of):
             return False
         factors = [row if name in of else [0] * len(row) for name, row in zip(self.sums, self._factors(), strict=True)]
-        return not any(any(self._moved({column: value}, kept, factors)) for kept in self._kept())
+        return not any(any(self._moved(centers, kept, factors)) for kept in self._kept())
 
     def _factors(self) -> Sequence[Sequence[int]]:
         """Return for each sum how much of it each coordinate is."""

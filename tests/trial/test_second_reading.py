@@ -17,7 +17,7 @@ from tests.support.golden import load
 from tests.support.mutants import C
 from tests.support.samples import spread
 from tests.support.tried import Court, court
-from tests.trial.wrong_texts import WRONG
+from tests.trial.wrong_texts import WRONG, WRONG_IN_ONE_PLACE
 
 PROVED = (
     of_the_heart.COUNTS,
@@ -36,8 +36,14 @@ PROVED = (
     "SELECT count(*) FROM rides r JOIN trips t ON t.passenger_id = r.rider WHERE t.fare > 3",
     "SELECT count(*) FROM rides r JOIN (SELECT rider, count(*) AS n FROM rides GROUP BY 1) g USING (rider) WHERE n > 3",
     "SELECT avg(n) FROM (SELECT rider, late, count(*) AS n FROM rides GROUP BY 1, 2) AS t WHERE late",
+    "SELECT avg(n) FROM (SELECT rider, count(*) OVER (PARTITION BY rider) AS n FROM rides) AS t",
+    "SELECT avg(n) FROM (SELECT rider, row_number() OVER (PARTITION BY rider ORDER BY picked) AS n FROM rides) AS t",
+    of_the_heart.VALUES,
+    "SELECT late, sum(DISTINCT stars) FROM rides GROUP BY 1",
+    "SELECT late, count(DISTINCT rider) FROM rides GROUP BY 1",
+    "SELECT late, count(*), sum(fare), sum(price) FROM rides GROUP BY 1",
 )
-NOT_READ = (of_the_heart.MEDIAN, of_the_heart.VALUES)
+NOT_READ = (of_the_heart.MEDIAN,)
 
 
 @pytest.fixture(params=["duckdb", "kept", "postgres"])
@@ -72,7 +78,7 @@ def test_what_is_not_read_is_not_proved(sql: str, heart: Court) -> None:
     ("engine", "one_of"),
     [("duckdb", 3), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in ("duckdb", "postgres"))],
 )
-def test_four_fifths_of_all_golden_statements_are_proved(
+def test_nine_tenths_of_all_golden_statements_are_proved(
     engine: str, one_of: int, policy: Policy, world: World, tiny: Engines
 ) -> None:
     """Of what they sum, with the bounds that the policy has."""
@@ -85,7 +91,7 @@ def test_four_fifths_of_all_golden_statements_are_proved(
         for part in trial_court.priced(golden.sql, "owner").measurements
         if isinstance(part.measurement, Sums)
     ]
-    assert sum(proved) > (0.8 if engine == "duckdb" else 0.75) * len(proved)
+    assert sum(proved) > 0.9 * len(proved)
 
 
 def test_no_mistake_is_proved(heart: Court) -> None:
@@ -184,6 +190,21 @@ def test_no_text_of_unknown_meaning_is_proved(policy: Policy, world: World, tiny
         assert [right for right, _ in changes if right not in part.sql] == []
         for right, wrong in changes:
             texts = (wrong.join(part.sql.rsplit(right, 1)), part.sql.replace(right, wrong))
+            if any(trial_court.trial.is_proved(replace(part, sql=text), "passenger") for text in texts):
+                proved.append((rows, right, wrong))
+    assert proved == []
+
+
+def test_no_text_that_differs_in_one_place_is_proved(policy: Policy, world: World, tiny: Engines) -> None:
+    """Other rows in a list of heavy units than are summed, or among these than are weighed: first, or last."""
+    proved = []
+    for rows, sql, changes in WRONG_IN_ONE_PLACE:
+        trial_court = court(with_rows(policy, "rides", "passenger", rows), world, tiny["duckdb"])
+        (part,) = trial_court.priced(sql, "owner").measurements
+        assert trial_court.trial.is_proved(part, "passenger")
+        assert [right for right, _ in changes if right not in part.sql] == []
+        for right, wrong in changes:
+            texts = {wrong.join(part.sql.rsplit(right, 1)), part.sql.replace(right, wrong, 1)}
             if any(trial_court.trial.is_proved(replace(part, sql=text), "passenger") for text in texts):
                 proved.append((rows, right, wrong))
     assert proved == []

@@ -254,4 +254,226 @@ WRONG = (
             ('SELECT s0."rider" AS "unit"', 'SELECT s0."seats" AS "unit"'),
         ),
     ),
+    # which of a unit's rows come first
+    (
+        2,
+        (
+            "SELECT count(*) FROM (SELECT rider, seats, row_number() OVER (PARTITION BY rider ORDER BY seats) AS n"
+            " FROM rides) AS t WHERE n <= 2"
+        ),
+        (
+            ('OVER (PARTITION BY "rider" ', "OVER ("),
+            ('PARTITION BY "rider" ', 'PARTITION BY "seats" '),
+            ('PARTITION BY "rider" ', 'PARTITION BY "rider" + 1 '),
+            ('PARTITION BY "rider" ', 'PARTITION BY "rider" // 2 '),
+            ('PARTITION BY "rider" ', "PARTITION BY 1 "),
+            ('ORDER BY "seats" ASC NULLS LAST, "seats")', ")"),
+            ('ORDER BY "seats" ASC NULLS LAST, "seats")', 'ORDER BY "seats" + 1)'),
+            ('ORDER BY "seats" ASC NULLS LAST, "seats")', 'ORDER BY "rider")'),
+            ('ORDER BY "seats" ASC NULLS LAST, "seats")', "ORDER BY random())"),
+            ('s0."rider" AS "rider", (CASE', 's0."rider" AS "rider", s0."fare" AS "fare", (CASE'),
+            ('s0."rider" AS "rider", (CASE', "s0.*, (CASE"),
+            ('s0."rider" AS "rider", (CASE', 's0."seats" AS "rider", (CASE'),
+            ("row_number() OVER", "percent_rank() OVER w AS q, row_number() OVER"),
+            ("row_number() OVER", "sum(s0.fare) OVER () AS q, row_number() OVER"),
+            (
+                "row_number() OVER",
+                "any_value(s0.seats) OVER (PARTITION BY rider ORDER BY seats) AS q, row_number() OVER",
+            ),
+            ("row_number() OVER", "count(*) OVER (PARTITION BY rider ROWS 1 PRECEDING) AS q, row_number() OVER"),
+            (
+                "row_number() OVER",
+                'max((SELECT max(fare) FROM memory.main."rides")) OVER (PARTITION BY rider) AS q, row_number() OVER',
+            ),
+            (') AS "row_number" FROM', ') AS "row_number", unnest([1,2]) AS q FROM'),
+            (') AS "row_number" FROM', ') + random() AS "row_number" FROM'),
+            (') AS "row_number" FROM', ') AS "row_number", count(*) AS q FROM'),
+            ('s0."seats" IS NOT NULL) AS s0) AS s0', 's0."seats" IS NOT NULL) AS s0 LIMIT 9) AS s0'),
+            ('s0."seats" IS NOT NULL) AS s0) AS s0', 's0."seats" IS NOT NULL LIMIT 9) AS s0) AS s0'),
+            (
+                's0."seats" IS NOT NULL) AS s0) AS s0',
+                's0."seats" IS NOT NULL) AS s0 QUALIFY row_number() OVER () < 9) AS s0',
+            ),
+            (
+                's0."seats" IS NOT NULL) AS s0) AS s0',
+                's0."seats" IS NOT NULL) AS s0 CROSS JOIN memory.main."rides" AS q) AS s0',
+            ),
+            (
+                's0."rider" AS u FROM',
+                's0."rider" AS u, row_number() OVER (PARTITION BY rider ORDER BY seats) AS k0 FROM',
+            ),
+        ),
+    ),
+    # whether a unit has other rows
+    (
+        2,
+        "SELECT count(*) FROM rides r WHERE EXISTS (SELECT 1 FROM trips t WHERE t.passenger_id = r.rider AND t.fare > 3)",
+        (
+            ('(s1."passenger_id" = s0."rider") AND', "TRUE AND"),
+            ('(s1."passenger_id" = s0."rider") AND', '(s1."passenger_id" = s0."seats") AND'),
+            ('(s1."passenger_id" = s0."rider") AND', '(s1."passenger_id" >= s0."rider") AND'),
+            ('(s1."passenger_id" = s0."rider") AND', '(s1."passenger_id" = s0."rider" + 1) AND'),
+            ('(s1."passenger_id" = s0."rider") AND', '(s1."passenger_id" = s1."passenger_id") AND'),
+            ('(s1."passenger_id" = s0."rider") AND', '(s0."rider" = s0."rider") AND'),
+            ('(s1."passenger_id" = s0."rider") AND', '(s1."passenger_id" = s0."rider") OR'),
+            ('(s1."passenger_id" = s0."rider") AND', 'NOT (s1."passenger_id" = s0."rider") AND'),
+            ('(s1."passenger_id" = s0."rider") AND', '(s1."passenger_count" = s0."rider") AND'),
+            (
+                'memory.main."trips" AS s1 WHERE',
+                'memory.main."trips" AS s1 JOIN memory.main."trips" AS s2 ON TRUE WHERE',
+            ),
+            (
+                'memory.main."trips" AS s1 WHERE',
+                'memory.main."trips" AS s1 JOIN memory.main."zones" AS s0 ON s0."zone_id" = s1."fare" WHERE',
+            ),
+            (
+                'memory.main."trips" AS s1 WHERE',
+                '(SELECT * FROM memory.main."trips" LIMIT 9) AS s1 WHERE',
+            ),
+            (
+                'CAST(s1."fare" AS DOUBLE) > 3.0e0))',
+                'CAST(s1."fare" AS DOUBLE) > 3.0e0)) HAVING count(*) > 3',
+            ),
+            (
+                'CAST(s1."fare" AS DOUBLE) > 3.0e0))',
+                'CAST(s1."fare" AS DOUBLE) > 3.0e0)) LIMIT 9',
+            ),
+            (
+                'CAST(s1."fare" AS DOUBLE) > 3.0e0))',
+                's1."fare" > (SELECT avg(fare) FROM memory.main."trips")))',
+            ),
+            (
+                'CAST(s1."fare" AS DOUBLE) > 3.0e0))',
+                'EXISTS (SELECT 1 FROM memory.main."rides" AS s3 WHERE s3."fare" = s1."fare")))',
+            ),
+            ("EXISTS (SELECT 1", "(SELECT count(*) > 3"),
+            ('s0."rider" AS u FROM', 's0."rider" AS u, EXISTS (SELECT 1 FROM memory.main."rides") AS k0 FROM'),
+        ),
+    ),
+    # values of each unit, of which some are kept
+    (
+        2,
+        "SELECT late, sum(DISTINCT stars) FROM rides GROUP BY 1",
+        (
+            ("place <= 2", "place <= 3"),
+            ("place <= 2", "place < 4"),
+            ("place <= 2", "place >= 2"),
+            ("place <= 2", "place <= 2 OR x > 3"),
+            ("place <= 2", "TRUE"),
+            ("PARTITION BY u ORDER", "PARTITION BY u, x ORDER"),
+            ("PARTITION BY u ORDER", "PARTITION BY x ORDER"),
+            ("PARTITION BY u ORDER", "PARTITION BY u // 2 ORDER"),
+            ("PARTITION BY u ORDER", "ORDER"),
+            ("row_number() OVER", "rank() OVER"),
+            ("row_number() OVER", "-row_number() OVER"),
+            (", k0, x, f0) AS place", ") AS place"),
+            (", k0, x, f0) AS place", ", k0, x) AS place"),
+            ("SELECT r.*, row", "SELECT r.*, unnest([1,2]) AS q, row"),
+            ("SELECT * FROM (SELECT r", "SELECT *, unnest([1,2]) AS q FROM (SELECT r"),
+            ("SELECT DISTINCT k0, x, f0 FROM", "SELECT DISTINCT k0, x, f0 * 2 AS f0 FROM"),
+            ("SELECT DISTINCT k0, x, f0 FROM", "SELECT DISTINCT k0, x, unnest([f0, 3]) AS f0 FROM"),
+            ("SELECT DISTINCT k0, x, f0 FROM", "SELECT DISTINCT ON (k0) k0, x, f0 FROM"),
+            (
+                "SELECT DISTINCT k0, x, f0 FROM",
+                'SELECT DISTINCT k0, x, (SELECT count(*) FROM memory.main."rides") AS f0 FROM',
+            ),
+            ('WHEN s0."stars" >= (5) THEN 2050', 'WHEN s0."stars" >= (5) THEN 2051'),
+            ('s0."rider" AS u, s0."late" AS k0', 's0."seats" AS u, s0."late" AS k0'),
+            ('s0."rider" AS u, s0."late" AS k0', 's0."rider" AS u, 3 AS place, s0."late" AS k0'),
+            ("sum(f0)", "sum(f0 * f0)"),
+            (") AS v GROUP BY k0", ") AS v GROUP BY k0 HAVING count(*) > 3"),
+            (") AS v GROUP BY k0", ") AS v GROUP BY CUBE (k0)"),
+            (") AS v GROUP BY k0", ') AS v JOIN memory.main."zones" ON TRUE GROUP BY k0'),
+        ),
+    ),
+    # groups of each unit
+    (
+        2,
+        "SELECT late, count(DISTINCT rider) FROM rides GROUP BY 1",
+        (
+            ("131072 //", "131073 //"),
+            ("FROM r GROUP BY 1", "FROM r WHERE k0 GROUP BY 1"),
+            ("FROM r GROUP BY 1", "FROM (SELECT DISTINCT u FROM r) AS r GROUP BY 1"),
+            ("SELECT u AS hu", "SELECT u + 0 AS hu"),
+            ("JOIN h ON u = hu", "LEFT JOIN h ON u = hu"),
+            ("JOIN h ON u = hu", "JOIN h ON TRUE"),
+            ("JOIN h ON u = hu", "JOIN h ON u = hu JOIN r AS q ON TRUE"),
+            ("sum(w)", "sum(2 * w)"),
+            ("FROM r JOIN h", "FROM rides AS r JOIN h"),
+            ('s0."rider" AS u, s0."late" AS k0', 's0."seats" AS u, s0."late" AS k0'),
+            ('s0."late" AS k0', "count(*) OVER () AS k0"),
+        ),
+    ),
+    # one row of each unit, of several tables
+    (
+        2,
+        (
+            "SELECT count(*) FROM (SELECT rider FROM rides GROUP BY 1) a"
+            " JOIN (SELECT passenger_id, count(*) AS n FROM trips GROUP BY 1) b ON b.passenger_id = a.rider WHERE b.n > 2"
+        ),
+        (
+            ("IS NOT NULL GROUP BY 1) AS s0", "IS NOT NULL) AS s0"),
+            ("IS NOT NULL GROUP BY 1) AS s1", 'IS NOT NULL GROUP BY 1, s0."fare") AS s1'),
+            ("IS NOT NULL GROUP BY 1) AS s0", 'IS NOT NULL GROUP BY 1, s0."fare") AS s0'),
+            ('(s1."passenger_id" = s0."rider")', '(s1."count" = s0."rider")'),
+            ('(s1."passenger_id" = s0."rider")', '(s1."passenger_id" > s0."rider")'),
+            ('(s1."passenger_id" = s0."rider")', "TRUE"),
+            (" JOIN (SELECT s0", ' JOIN memory.main."zones" AS z ON TRUE JOIN (SELECT s0'),
+            (" JOIN (SELECT s0", " FULL JOIN (SELECT s0"),
+        ),
+    ),
 )
+
+WRONG_IN_ONE_PLACE = (
+    # 20 rows of a unit count, of those that have several
+    (
+        20,
+        "SELECT count(*) FROM (SELECT rider, count(*) OVER (PARTITION BY rider) AS n FROM rides) AS t WHERE n > 3",
+        (
+            ('count(*) OVER (PARTITION BY "rider")', "count(*) OVER ()"),
+            ('count(*) OVER (PARTITION BY "rider")', 'sum(s0."rider" * 0.1) OVER (PARTITION BY "rider")'),
+            ('count(*) OVER (PARTITION BY "rider")', 'count(s0."rider") OVER (PARTITION BY "rider")'),
+            ('(s0."aggregate" > 3)', '(s0."aggregate" > 4)'),
+            (
+                'WHERE s0."rider" IS NOT NULL) AS s0) AS s0',
+                'WHERE s0."rider" IS NOT NULL AND s0."seats" > 2) AS s0) AS s0',
+            ),
+            ('s0."rider" AS "rider" FROM', 's0."rider" + 0 AS "rider" FROM'),
+            ('s0."rider" AS "rider" FROM', 's0."rider" AS "rider", s0."seats" AS "seats" FROM'),
+            ("HAVING count(*) > 20", "HAVING count(*) > 21"),
+        ),
+    ),
+    # 20 rows of a unit in two tables count
+    (
+        10,
+        "SELECT count(*), avg(f) FROM (SELECT rider, fare AS f FROM rides UNION ALL SELECT rider, tip AS f FROM rides) AS t",
+        (
+            ('WHERE s0."rider" IS NOT NULL UNION ALL', 'WHERE s0."rider" IS NOT NULL AND s0."seats" > 2 UNION ALL'),
+            ('WHERE s0."rider" IS NOT NULL UNION ALL', 'WHERE s0."rider" IS NOT NULL AND FALSE UNION ALL'),
+            ('WHERE s0."rider" IS NOT NULL UNION ALL', 'WHERE s0."rider" IS NOT NULL LIMIT 9 UNION ALL'),
+            ('WHERE s0."rider" IS NOT NULL UNION ALL', 'WHERE s0."rider" IS NOT NULL UNION'),
+            ('WHERE s0."rider" IS NOT NULL UNION ALL', 'WHERE s0."rider" IS NOT NULL EXCEPT ALL'),
+            ('SELECT s0."rider" AS "unit" FROM memory', 'SELECT DISTINCT s0."rider" AS "unit" FROM memory'),
+            ('SELECT s0."rider" AS "unit" FROM memory', 'SELECT s0."seats" AS "unit" FROM memory'),
+            ('SELECT s0."rider" AS "unit" FROM memory', 'SELECT s0."rider" // 3 AS "unit" FROM memory'),
+            ('SELECT s0."rider" AS "unit", CAST(', 'SELECT generate_series(1,9) AS g, s0."rider" AS "unit", CAST('),
+            ('SELECT s0."rider" AS "unit", CAST(', 'SELECT s0."rider" // 3 AS "unit", CAST('),
+            ("HAVING count(*) > 20", "HAVING count(*) > 21"),
+            ("GROUP BY 1 HAVING", 'GROUP BY 1, s0."unit" HAVING'),
+        ),
+    ),
+    # as many rows as values come to, of two columns
+    (
+        20,
+        "SELECT late, count(*), sum(fare), sum(tip) FROM rides GROUP BY 1",
+        (
+            ("sum(greatest(", "sum(least("),
+            ("sum(greatest(coalesce(", "sum(greatest(0 * coalesce("),
+            (" // count(*) AS BIGINT) + 1", " // count(*) AS BIGINT)"),
+            ("max(c) AS c FROM p", "min(c) AS c FROM p"),
+            ("coalesce(CAST(f0 AS BIGINT), ", "coalesce(CAST(f0 AS BIGINT), 0 * "),
+            ("coalesce(CAST(f0 AS BIGINT), ", "coalesce(CAST(f0 AS BIGINT) - 9, "),
+        ),
+    ),
+)
+"""Texts that are right as they are, with one thing changed in one of the places where it stands, and not in the others."""
