@@ -29,15 +29,17 @@ def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHav
 
 def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Moment, int, int]]:
     """Yield each statistic with the number of groups in which noise has hidden it, if there are some, and of all groups."""
-    groups, read = draws[0].groups if draws else 0, [draw.reader() for draw in draws]
-    for output in plan.outputs:
-        if isinstance(output, StatisticOutput) and output.part is not None and not output.margin and draws:
-            readout, part = output.readout, read[output.part]
-            kind, margins = statistic(readout.moment.name), draws[output.part].margins_by_place(missing=False)
-            places = range(groups) if kind.hides else ()
-            number = sum(kind.is_hidden(readout, part(i)) and _is_shown(margins(i), readout, part(i)) for i in places)
+    for output in plan.outputs if draws else ():
+        if not isinstance(output, StatisticOutput) or output.part is None or output.margin:
+            continue
+        readout, draw = output.readout, draws[output.part]
+        kind = statistic(readout.moment.name)
+        if kind.hides:
+            sums, margins = draw.reader(), draw.margins_by_place(missing=False)
+            places = range(draws[0].groups)
+            number = sum(kind.is_hidden(readout, sums(i)) and _is_shown(margins(i), readout, sums(i)) for i in places)
             if number:
-                yield readout.moment, number, groups
+                yield readout.moment, number, len(places)
 
 
 def _is_shown(margins: Margins | None, readout: Readout, estimates: Found) -> bool:
