@@ -1,5 +1,6 @@
 """Opens the ledger that the configuration names; where the audit trail is beside it."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
@@ -36,17 +37,18 @@ def see_that_budgets_fit(ledger: Ledger, policy: Policy) -> None:
     Raises:
         ConfigError: one does.
     """
-    for role in policy.roles.values():
-        see_that_rho_is_counted(ledger.balance(Account("", role, policy.budgets[role.protects])))
+    for account in _accounts(policy):
+        see_that_rho_is_counted(ledger.balance(account))
 
 
 def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
-    """Return if the ledger on a server could be opened, and leave no trace.
+    """Return if the ledger on a server could be opened, and budgets fit to what is in it; leave no trace.
 
     Raises:
-        ConfigError: it could not.
+        ConfigError: it could not, or one adds up ε while answers count in it that have a ρ and no ε.
     """
-    rehearse(config.dsn, config.beside, _dataset(whole), _now)
+    for balance in rehearse(config.dsn, config.beside, _dataset(whole), _now, _accounts(whole.policy)):
+        see_that_rho_is_counted(balance)
 
 
 def kept_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
@@ -94,6 +96,11 @@ def told_ahead(ahead: datetime) -> tuple[str, str]:
         f"{ahead:%Y-%m-%d %H:%M} (UTC)",
         "until then they count in every period. Set the clock right if it is wrong now; if it was then: dpsql ledger redate",
     )
+
+
+def _accounts(policy: Policy) -> Iterator[Account]:
+    for role in policy.roles.values():
+        yield Account("", role, policy.budgets[role.protects])
 
 
 def _now() -> datetime:

@@ -16,7 +16,7 @@ from dpsql.cli.support.rehearsed import see_that_serve_would_start
 from dpsql.errors import ConfigError
 from dpsql.open_books import open_books
 from dpsql.open_ledger import open_ledger, see_that_budgets_fit
-from dpsql.policy.config import Config, SqliteLedgerConfig
+from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.load import load
 from dpsql.policy.model import Privacy
 from tests.accounting.sqlite.test_file import as_of_version_one
@@ -139,9 +139,17 @@ def test_what_was_spent_stays_spent_when_tables_get_their_schemas(tmp_path: Path
         opened(load(config, {}))
 
 
-def test_a_policy_that_goes_back_to_sums_is_not_served(tmp_path: Path) -> None:
-    """While something counts that has a ρ and no ε: neither by `check`, nor by `serve`."""
+@pytest.mark.parametrize("on_server", [False, True], ids=["SQLite", "PostgreSQL"])
+def test_a_policy_that_goes_back_to_sums_is_not_served(
+    tmp_path: Path, request: pytest.FixtureRequest, *, on_server: bool
+) -> None:
+    """While something counts that has a ρ and no ε: neither by `check`, which leaves no trace, nor by `serve`."""
     configuration = config(tmp_path)
+    if on_server:
+        configuration = replace(
+            configuration, ledger=PostgresLedgerConfig(request.getfixturevalue("dsn"), tmp_path / "beside")
+        )
+        see_that_serve_would_start(configuration)
     role = next(iter(configuration.policy.roles.values()))
     budget, kind = role.budget, configuration.policy.budgets[role.protects]
     total = Privacy(Fraction(5), Fraction("1e-6"))
@@ -160,3 +168,10 @@ def test_a_policy_that_goes_back_to_sums_is_not_served(tmp_path: Path) -> None:
     assert "accounting: zcdp" in (refused.value.hint or "")
     with pytest.raises(ConfigError, match="adds up ε"):
         see_that_serve_would_start(configuration)
+    policy = configuration.policy
+    counted = replace(
+        policy, roles={role.name: counting.role}, budgets={**policy.budgets, role.protects: counting.dataset}
+    )
+    see_that_serve_would_start(replace(configuration, policy=counted))
+    with open_ledger(configuration) as ledger:
+        assert len(ledger.entries(None, 9)) == 1

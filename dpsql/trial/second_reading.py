@@ -6,8 +6,12 @@ each unit kept to its bound in one of these ways. Everything else is `NotProvedE
 
     rows of one unit each:  SELECT count(*) FROM (SELECT … AS u FROM trips GROUP BY 1) AS r
     all rows weighed:       WITH h AS (… M // greatest(count(*), C) AS w … GROUP BY 1) SELECT sum(w * f) FROM r JOIN h …
+    weighed by length:      WITH h AS (… M // greatest(l, C) AS w …) SELECT k0, sum(w * f) FROM r JOIN h … GROUP BY k0
     heavy units apart:      all rows in full, and (w − W)·s for units that have more than C, of which none is missed
     values of each unit:    SELECT count(*) FROM (SELECT DISTINCT x FROM (… WHERE place <= C) AS r) AS v, of C rows a unit
+
+Weights by length are for Gaussian noise (`by_length`): where no row is longer than s, a unit moves a group by w·n·s at most,
+in the Euclidean norm, and all groups together by w·√(Σ n²)·s ≤ M·s. And σ² ≥ (M·s)² / 2ρ is what ρ-zCDP wants.
 
 Claim: a unit with n rows adds w·n ≤ M rows' worth, since w ≤ M / max(n, C), and one with n ≤ C rows, which is in no list of
 heavy ones, W·n ≤ W·C = M. A row's worth is bounded by what its summed columns can be, by their own CASE and casts. Where sums
@@ -22,8 +26,10 @@ from fractions import Fraction
 import sqlglot
 from sqlglot import exp
 
+from dpsql.accounting.zcdp import rho_of
 from dpsql.policy.model import MechanismName
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.trial.by_length import mass_by_length
 from dpsql.trial.column_bounds import ColumnBounds, NotProvedError, column_bounds, without_parens
 from dpsql.trial.heavy_apart import HeavyApart
 from dpsql.trial.marks import HeavyMarks, KeptUnits
@@ -68,19 +74,23 @@ class UnitTables:
 
 def is_proved(measurement: object, sql: str, dialect: str, tables: UnitTables) -> bool:
     """Return whether no unit can move a measurement further than its noise is made for, as its own text proves."""
-    if not isinstance(measurement, Sums) or measurement.mechanism is not MechanismName.CUBE or measurement.delta:
+    if not isinstance(measurement, Sums) or measurement.mechanism is MechanismName.LAPLACE or measurement.delta:
         return False
     if len(sql) > _LONGEST:
         return False
     try:
         tree = with_columns_in_place(sqlglot.parse_one(sql, dialect=dialect))
         reading = _Reading(tree, tables, dialect)
-        moved = reading.moved(measurement)
-        if unseen(tree, reading.is_public, reading.seen):
-            return False
+        if measurement.mechanism is MechanismName.GAUSSIAN:
+            square = reading.square(measurement)
+            noise = measurement.scale**2 * 2 * rho_of(measurement.epsilon)
+            proved = square <= measurement.square and square <= noise
+        else:
+            moved = reading.moved(measurement)
+            proved = moved <= measurement.sensitivity and measurement.scale * measurement.epsilon >= moved
+        return proved and not unseen(tree, reading.is_public, reading.seen)
     except Exception:  # noqa: BLE001  (whatever it stumbles over, nothing is proved)
         return False
-    return moved <= measurement.sensitivity and measurement.scale * measurement.epsilon >= moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +141,32 @@ class _Reading:
         if any(summed.weight != ("w" if ctes else "") for summed in sums.values()):
             raise NotProvedError
         return mass * RowNorm(measurement.reader(), measurement.blocks, sums).largest(())
+
+    def square(self, measurement: Sums) -> Fraction:
+        """Return the square of how far one unit moves all groups together at most, in the Euclidean norm.
+
+        Raises:
+            NotProvedError: it is nothing that is read.
+        """
+        final = self.select(self.tree)
+        see_that_it_is_known(final, self.is_public, ())
+        ctes = {cte.alias: self.select(cte.this) for cte in final.ctes}
+        source = final.args["from_"].this
+        keys = [output for output in final.expressions if not _is_sum(output)]
+        if set(ctes) != {"h"} or not isinstance(source, exp.Subquery) or isinstance(source.this, exp.Union):
+            raise NotProvedError
+        see_that_it_is_plain(final, joins=True)
+        (join,) = final.args.get("joins") or [exp.Join()]
+        if join.side or not is_member(join.this, "h") or not is_text(join.args.get("on"), "u = hu"):
+            raise NotProvedError
+        rows = self.rows(source)
+        sums = {
+            str(n): Summed.of(output, rows.columns) for n, output in enumerate(final.expressions) if _is_sum(output)
+        }
+        if any(summed.weight != "w" for summed in sums.values()):
+            raise NotProvedError
+        mass = mass_by_length(ctes["h"], rows, keys, self.rows)
+        return mass**2 * RowNorm(measurement.reader(), measurement.blocks, sums).largest_square()
 
     def _apart(self, final: exp.Select, both: exp.Union, ctes: Mapping[str, exp.Select], measurement: Sums) -> Fraction:
         """Return how far a unit moves the sums where heavy units' rows are weighed apart."""

@@ -134,6 +134,38 @@ class RowNorm:
                 most = max(most, _norm(moved, self.blocks))
         return most
 
+    def largest_square(self) -> Fraction:
+        """Return the most that the square of a row's Euclidean norm can be, or somewhat more.
+
+        Of a block whose largest coordinate is bounded it is looked for in each coordinate by itself, where sums are largest
+        at the ends of bounds; of cells their total is taken, which is no less than their length.
+
+        Raises:
+            NotProvedError: it can't be seen.
+        """
+        every, factors = list(self.sums.values()), self._factors()
+        bounds = {name: bound for summed in every for name, bound in zip(summed.columns, summed.bounds, strict=True)}
+        if not all(bound.is_known for bound in bounds.values()):
+            raise NotProvedError
+        if any(len(set(summed.columns)) < len(summed.columns) for summed in every):
+            raise NotProvedError  # squares are largest elsewhere
+        places = {place for block in self.blocks for place in block.places}
+        if places != set(range(len(factors[0]))):
+            raise NotProvedError
+        ends = [[None, int(bound.low), int(bound.high)] for bound in bounds.values()]
+        rows = [dict(zip(bounds, values, strict=True)) for values in product(*ends)]
+        most = Fraction(0)
+        for kept in self._kept():
+            moves = [[abs(part) for part in self._moved(row, kept, factors)] for row in rows]
+            squares = (
+                max(sum(moved[i] for i in block.places) for moved in moves) ** 2
+                if block.norm is Norm.TOTAL
+                else sum(max(moved[i] for moved in moves) ** 2 for i in block.places)
+                for block in self.blocks
+            )
+            most = max(most, Fraction(sum(squares)))
+        return most
+
     def is_nothing_at(self, centers: Mapping[str, int], of: Collection[str]) -> bool:
         """Return whether a row adds nothing to the coordinates that are made of some sums where columns have these values."""
         if any(set(self.sums[name].columns) - {*centers} for name in of):

@@ -49,6 +49,19 @@ def test_who_stays_for_good_gets_no_renewing_budget(visit: Visit, complaints: li
     complaints.clear()
 
 
+def test_a_dashboard_is_compared_both_ways(visit: Visit) -> None:
+    """With its errors where ε adds up and where ρ is counted, and lines in comments; of one question nothing is suggested."""
+    page = visit("ana", "choose")
+    page.locator("#charts").fill("500")
+    count = page.locator("#dashboard tbody tr", has_text="COUNT")
+    expect(count).to_contain_text("%")
+    expect(page.locator("#dashboard-verdict")).to_contain_text("times nearer")
+    expect(page.locator("#dashboard-yaml")).to_contain_text("delta: 1e-6, accounting: zcdp")
+    page.locator("#charts").fill("1")
+    expect(page.locator("#dashboard-verdict")).to_contain_text("not for so few questions")
+    expect(page.locator("#dashboard-yaml")).to_be_hidden()
+
+
 def test_a_guess_of_a_value_is_a_promise_of_its_own(visit: Visit) -> None:
     """90 % at the usual total; a stricter promise binds and halves the ε."""
     page = visit("ana", "choose")

@@ -64,6 +64,33 @@ def test_from_duckdb(duckdb_file: Path, tmp_path: Path) -> None:
     assert RECORD not in text
 
 
+def test_dashboards_are_suggested_in_comments(tmp_path: Path) -> None:
+    """Once, where it is said whose rows they are, with the reason; it loads as it stands, and changes nothing until then."""
+    path = tmp_path / "visits.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE people (id INTEGER PRIMARY KEY)")
+        connection.execute("CREATE TABLE visits (person INTEGER REFERENCES people (id), day DATE)")
+    new = tmp_path / "new"
+    done = RUN.invoke(app, ["init", str(path), "-d", str(new), "--unit", "person=people.id"])
+    assert done.exit_code == 0, done.output
+    assert "zcdp" not in (new / "visits.yaml").read_text()
+    lines = (new / "people.yaml").read_text().splitlines()
+    said = [line.removeprefix("# ") for line in lines if line.startswith("# ")]
+    assert any("several times nearer" in line for line in said)
+    assert any("with pure ε there is none" in line for line in said)
+    suggested = "\n".join(said[next(i for i, line in enumerate(said) if line.startswith("budget:")) :])
+    counted = {"epsilon": "1", "delta": "1e-6", "accounting": "zcdp"}
+    document = parse_document(suggested.replace("…", "1"), "suggested", Mistakes())
+    assert document is not None
+    assert document.root == {
+        "budget": {"person": counted},
+        "roles": {"dashboards": {"protects": "person", "budget": counted, "per_query": {"epsilon": "1", "delta": "0"}}},
+    }
+    bare = parse_document((new / "people.yaml").read_text(), "people.yaml", Mistakes())
+    assert bare is not None
+    assert not {"budget", "roles"} & set(bare.root)
+
+
 def test_a_table_that_grows_is_drafted(duckdb_file: Path, tmp_path: Path) -> None:
     """With what it takes besides; once bounds are declared, the loader takes it."""
     done = RUN.invoke(app, ["init", str(duckdb_file), "-d", str(tmp_path / "new"), "--grows", "people.born"])

@@ -78,9 +78,10 @@ LINES = re.compile(
     r"budget:\n  (?P<kind>\w+): {epsilon: (?P<total>[\d.]+)(?:, window: \d+ days?)?}\n"
     r"roles:\n  \w+:\n    protects: (?P=kind)\n"
     r"    budget: {epsilon: (?P<each>[\d.]+)(?:, period: (?P<period>\w+))?}\n"
-    r"    per_query: {(?:noise: \w+, )?epsilon: (?P<question>[\d.]+)}\s*"
+    r"    per_query: {(?:noise: \w+, )?epsilon: (?P<question>[\d.]+)}\n?"
+    r"(?:# .*\n?)*\s*"
 )
-"""What the policy looks like; that it loads is a test of the page's."""
+"""What the policy looks like; that it loads is a test of the page's. Below may be a suggestion in comments."""
 
 
 def parsed(text: str) -> tuple[Fraction, Fraction, Fraction, str]:

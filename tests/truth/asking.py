@@ -120,7 +120,8 @@ class Repeated:
     reading: Reading
     engine: Remembering
     entropy: Entropy
-    keyed: bool
+    keys: int
+    """By how many columns there are groups; of several the key is all their values."""
     places: Sequence[int]
     """Where values and their margins stand in a row: what is ordered by may come before what is selected."""
     first: int | None = None
@@ -139,7 +140,7 @@ class Repeated:
         plan = priced.plan.scopes[0].plan
         keys = len(plan.groups.keys)
         places = sorted(range(keys, keys + len(plan.outputs)), key=lambda place: _is_margin(plan.outputs[place - keys]))
-        return cls(priced, client.gateway._reading(request), engine, entropy, bool(keys), places, first)
+        return cls(priced, client.gateway._reading(request), engine, entropy, keys, places, first)
 
     def answer(self) -> Values:
         """Measure, release and read it as a gateway does, but for the charge and the shadow."""
@@ -163,12 +164,17 @@ class Repeated:
         """Return what releases say; of a ranking the first groups, which the shadow takes, as PostgreSQL orders them."""
         ((_, rows),) = self.reading.rows(self.priced, drawn)
         told: dict[object, tuple[float | None, ...]] = {
-            row[0] if self.keyed else None: _numbers([row[place] for place in self.places]) for row in rows
+            self._key(row): _numbers([row[place] for place in self.places]) for row in rows
         }
         if self.first is None:
             return told
         ranked = sorted(told.items(), key=lambda of: math.inf if of[1][0] is None else of[1][0], reverse=True)
         return dict(ranked[: self.first])
+
+    def _key(self, row: Sequence[object]) -> object:
+        if self.keys > 1:
+            return tuple(map(str, row[: self.keys]))
+        return row[0] if self.keys else None
 
 
 def _is_margin(output: Output) -> bool:

@@ -17,13 +17,24 @@ from tests.truth.beside_oracle import PAGE
 from tests.truth.data_sets import FLIGHTS, LABS, PATIENTS, TRIPS, USERS, DataSet
 
 KEYS: Sequence[tuple[DataSet, Sequence[str]]] = (
-    (TRIPS, ("date_trunc('hour', pickup_ts)", "date_trunc('day', pickup_ts)", "pickup_zone", "payment_type")),
+    (
+        TRIPS,
+        (
+            "pickup_zone; extract(hour FROM pickup_ts)",
+            "date_trunc('hour', pickup_ts)",
+            "date_trunc('day', pickup_ts)",
+            "pickup_zone",
+            "payment_type",
+        ),
+    ),
     (FLIGHTS, ("month * 100 + day", "month", "dest", "origin")),
     (LABS, ("date_trunc('day', taken_at)", "site", "test", "ward")),
     (PATIENTS, ("admitted", "region", "ward")),
 )
 EPSILONS = (Fraction(1), Fraction(1, 10))
 _ANSWERS = 40
+_AND = "; "
+"""Between two keys."""
 _BEGIN, _END = "<!-- table counting rho -->\n\n", "\n<!-- end of counting rho -->"
 
 
@@ -45,27 +56,43 @@ class Beside:
 
 def measured(served: Place, key: str, epsilon: Fraction, answers: int) -> Beside:
     """Ask as both."""
-    data = served.filled.data
-    rows = served.filled.truth.execute(f"SELECT {key}, count(*) FROM clamped GROUP BY 1").fetchall()
-    true = {str(group): float(number) for group, number in rows if group is not None}
+    data, true = served.filled.data, true_of(served, key)
     summed = with_epsilon(served.filled.policy, epsilon)
-    plain, _, _ = _errors(served, served.client_of(summed), key, true, answers)
+    plain, _, _ = errors_of(served, served.client_of(summed), key, true, answers)
     counted = counting_rho(summed, *USERS.values())
-    error, covered, groups = _errors(served, served.client_of(counted), key, true, answers)
-    return Beside(data.name, key, float(epsilon), groups, plain, error, covered)
+    errors, covered, groups = errors_of(served, served.client_of(counted), key, true, answers)
+    return Beside(data.name, key, float(epsilon), groups, median(plain), median(errors), covered)
 
 
-def _errors(served: Place, client: Client, key: str, true: dict[str, float], answers: int) -> tuple[float, float, int]:
-    sql = f"SELECT {key} AS k, count(*), dpsql.margin(count(*)) FROM {served.filled.data.name} GROUP BY 1"
+def true_of(served: Place, key: str) -> dict[str, float]:
+    """Return how many rows each group has."""
+    rows = served.filled.truth.execute(
+        f"SELECT {key.replace(_AND, ', ')}, count(*) FROM clamped GROUP BY ALL"
+    ).fetchall()
+    return {_named(group): float(number) for *group, number in rows if None not in group}
+
+
+def errors_of(
+    served: Place, client: Client, key: str, true: dict[str, float], answers: int
+) -> tuple[list[float], float, int]:
+    """Return of each answer the root of its mean squared error, what part is within margins, and the number of groups."""
+    places = ", ".join(str(place + 1) for place in range(len(key.split(_AND))))
+    keys, table = key.replace(_AND, ", "), served.filled.data.name
+    sql = f"SELECT {keys}, count(*), dpsql.margin(count(*)) FROM {table} GROUP BY {places}"
     repeated = Repeated.of(client, sql, served.filled.engine, served.entropy)
     errors, covered = list[float](), list[bool]()
     for _ in range(answers):
-        answer = {str(group): said for group, said in repeated.answer().items()}
+        answer = {_named(group): said for group, said in repeated.answer().items()}
         told = [(answer[group], number) for group, number in true.items() if group in answer]
         off = [abs((count or 0.0) - number) for (count, _), number in told]
         errors.append(sqrt(fmean(each**2 for each in off)))
         covered += [each <= (margin or 0.0) for each, ((_, margin), _) in zip(off, told, strict=True)]
-    return median(errors), fmean(covered), len(covered) // answers
+    return errors, fmean(covered), len(covered) // answers
+
+
+def _named(group: object) -> str:
+    """Return the name of a group: its values, as texts."""
+    return " · ".join(map(str, group)) if isinstance(group, list | tuple) else str(group)
 
 
 def cells(data: DataSet, keys: Sequence[str], answers: int = _ANSWERS) -> Iterator[Beside]:
@@ -82,7 +109,8 @@ def table(found: Sequence[Beside]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for of in found:
         errors = f"{of.error:.3g} | {of.of_rho:.3g} | {of.error / of.of_rho:.2g}"
-        yield f"| {of.data}: `{of.key}` | {of.groups} | {of.epsilon:g} | {errors} | {100 * of.covered:.0f} % |"
+        said = f"{of.data}: `{of.key.replace(_AND, ', ')}`"
+        yield f"| {said} | {of.groups} | {of.epsilon:g} | {errors} | {100 * of.covered:.0f} % |"
 
 
 def page_with(page: str, found: Sequence[Beside]) -> str:

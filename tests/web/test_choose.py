@@ -129,6 +129,22 @@ def test_yaml_can_be_loaded(visit: Visit, tmp_path: Path) -> None:
     assert float(role.per_query.epsilon) == 0.0425809
 
 
+def test_a_dashboard_is_compared_both_ways(visit: Visit) -> None:
+    """500 questions are several times nearer where ρ is counted, and one is further off, for which no lines are there."""
+    given = {**RULE, "rows": "100000", "people": "10000", "max_rows": "20", "groups": "31"}
+    many = visit("ana").get("/choose/rule", **given, charts="500").json()["dashboard"]
+    (count,) = [one for one in many["compared"] if one["name"] == "count"]
+    assert count["nearer"] == pytest.approx(count["pure"] / count["spread"])
+    assert count["nearer"] > 20
+    assert count["spread"] < count["of_rho"] < count["pure"]
+    assert "# budget:\n#   passenger: {epsilon: 1.09, delta: 1e-6, accounting: zcdp}\n" in many["yaml"]
+    one = visit("ana").get("/choose/rule", **given, charts="1").json()["dashboard"]
+    assert one["yaml"] == ""
+    assert "not for so few questions" in one["verdict"]
+    nothing = visit("ana").get("/choose/rule", **given, epsilon="4.3", charts="500").json()
+    assert (nothing["yaml"], nothing["dashboard"]["yaml"]) == (None, "")
+
+
 def test_the_study_of_four_pupils(visit: Visit) -> None:
     """The reference numbers: .3829 by the upper bound, .4317 by the tight one, .3477 at ε = 0.5."""
     (answer,) = visit("ana").get("/choose/study", **STUDY).json()["universes"]
@@ -156,6 +172,7 @@ def test_the_study_of_four_pupils(visit: Visit) -> None:
         ("rule", {"protects": "nobody"}),
         ("rule", {"role": "x: {epsilon: 9}"}),
         ("rule", {"noise": "none"}),
+        ("rule", {"charts": "0"}),
         ("study", {"values": ""}),
         ("study", {"values": "1 2 x"}),
         ("study", {"values": "1 2"}),

@@ -6,7 +6,7 @@ whether it is there, and it is not tried again: a charge is made once, or once i
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date
 from pathlib import Path
@@ -15,11 +15,13 @@ from typing import TypeVar
 import psycopg
 
 from dpsql.accounting import mark
+from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Clock, DataSet, Way
 from dpsql.accounting.postgres import schema
 from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, run_on_server, shown_place
 from dpsql.accounting.postgres.trouble import is_away, is_busy, trouble_of
 from dpsql.accounting.sql import owner
+from dpsql.accounting.sql.balances import balances
 from dpsql.accounting.sql.epochs import last_epoch
 from dpsql.accounting.sql.opening import OpenedLedger, demand_no_loss, last_line, take
 from dpsql.accounting.sql.store import SqlConnection
@@ -227,8 +229,10 @@ def opening(shared: SharedSession, place: str, *, keep: bool = True) -> Iterator
             shared.session.end("ROLLBACK")
 
 
-def rehearse(dsn: str, beside: Path, dataset: DataSet, clock: Clock) -> None:
-    """Return if the ledger could be opened, and leave no trace.
+def rehearse(
+    dsn: str, beside: Path, dataset: DataSet, clock: Clock, accounts: Iterable[Account] = ()
+) -> tuple[Balance, ...]:
+    """Return the balances of accounts, if the ledger could be opened, and leave no trace.
 
     Raises:
         ConfigError: it could not.
@@ -237,5 +241,6 @@ def rehearse(dsn: str, beside: Path, dataset: DataSet, clock: Clock) -> None:
     try:
         with opening(shared, place, keep=False) as connection:
             prepare(connection, place, beside, Way.AS_IT_IS, (dataset, clock))
+            return balances(connection, accounts, clock().astimezone(UTC))
     finally:
         shared.session.close()

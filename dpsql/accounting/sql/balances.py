@@ -1,19 +1,39 @@
 """The amounts that an account has spent, and the time when there is room again."""
 
+from collections.abc import Iterable
 from datetime import date, datetime
 
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.composition import compose, covers, left_of
 from dpsql.accounting.privacy_filter import PrivacyFilter
 from dpsql.accounting.privacy_loss import first_day, renewal
+from dpsql.accounting.redating import redating_of
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.sql import amendments, events, standing
+from dpsql.accounting.sql import amendments, events, lines, standing
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.policy.choices import Accounting
 from dpsql.policy.model import Privacy
 
 _NOTHING = compose(())
+
+
+def caught_up(connection: SqlConnection, totals: RunningTotals) -> RunningTotals:
+    """Enter the lines that are new; return other totals where one says that the clock was wrong, since that changes all."""
+    for number, entry in lines.after(connection, totals.last):
+        known = {redating.line for redating in totals.redatings}
+        redating = None if number in known else redating_of(number, entry)
+        if redating is not None:
+            return caught_up(connection, RunningTotals((*totals.redatings, redating)))
+        totals.enter(number, entry)
+    return totals
+
+
+def balances(connection: SqlConnection, accounts: Iterable[Account], now: datetime) -> tuple[Balance, ...]:
+    """Return the balances of accounts by all lines, for who does not keep the ledger open."""
+    totals = caught_up(connection, RunningTotals())
+    at = now if totals.latest is None else max(now, totals.latest)
+    return tuple(balance_of(connection, account, now, totals, at, None) for account in accounts)
 
 
 def balance_of(

@@ -27,12 +27,12 @@ from dpsql.accounting.ledger import (
 from dpsql.accounting.ledger_clock import LedgerClock
 from dpsql.accounting.nearing import nearing
 from dpsql.accounting.privacy_loss import first_day, issue
-from dpsql.accounting.redating import Redating, redating_of
+from dpsql.accounting.redating import Redating
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import amendments, epochs, events, lines, redated, releases, standing
-from dpsql.accounting.sql.balances import balance_of
+from dpsql.accounting.sql.balances import balance_of, caught_up
 from dpsql.accounting.sql.looks import Looks
 from dpsql.accounting.sql.store import LedgerStore, MeasuringClaims, SqlConnection
 from dpsql.accounting.standing import Denied, Standing, StandingClaim, StandingQuestion, Wanted
@@ -415,15 +415,9 @@ class SqlLedger:
 
     def _catch_up(self, connection: SqlConnection) -> None:
         """Read the lines that are new; one that says that the clock was wrong changes what those before it count."""
-        for number, entry in lines.after(connection, self._totals.last):
-            known = {redating.line for redating in self._totals.redatings}
-            redating = None if number in known else redating_of(number, entry)
-            if redating is not None:
-                self._totals = RunningTotals((*self._totals.redatings, redating))
-                self._charged_at = LedgerClock(self._clock)
-                self._catch_up(connection)
-                return
-            self._totals.enter(number, entry)
+        totals = caught_up(connection, self._totals)
+        if totals is not self._totals:
+            self._totals, self._charged_at = totals, LedgerClock(self._clock)
 
     def _balance(self, connection: SqlConnection, account: Account, now: datetime, read: ReadDays | None) -> Balance:
         self._catch_up(connection)

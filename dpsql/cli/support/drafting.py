@@ -23,6 +23,19 @@ _MOMENTS = frozenset({SqlType.DATE, SqlType.TIMESTAMP})
 _JSON = frozenset({"json", "jsonb"})
 _CHOSEN = "  # with max_rows: N, where nearly all have no more rows; else it is chosen for each statement"
 
+_DASHBOARDS = """\
+# For a role of dashboards, config.yaml may count ρ at a δ: counts and averages by a dozen groups or more, and many small
+# questions, are then several times nearer at the same ε (dpsql epsilon advise says how many times). Not the default: with a
+# δ all promises hold but for an event of a probability of one in a million; with pure ε there is none.
+# budget: {{{kind}: {{epsilon: …, delta: 1e-6, accounting: zcdp}}}}
+# roles:
+#   dashboards:
+#     protects: {kind}
+#     budget: {{epsilon: …, delta: 1e-6, accounting: zcdp}}
+#     per_query: {{epsilon: …, delta: 0}}
+"""
+"""Stands once, where it is said whose rows they are."""
+
 
 class Units:
     """The owners of the tables' rows, by their references, once it is said which key stands for a unit."""
@@ -33,7 +46,7 @@ class Units:
         self._lines: dict[str, str] = {}
         unit = f"{table}.{column}"
         alone = tables[table].key == (column,)
-        self._lines[table] = self._line("column", column, alone=alone)
+        self._lines[table] = self._line("column", column, alone=alone) + _DASHBOARDS.format(kind=yaml_name(kind))
         for name, other_table in tables.items():
             if name != table and (own := _pointing(other_table, unit)) is not None:
                 self._lines.setdefault(name, self._line("column", own))

@@ -18,6 +18,7 @@ from dpsql.epsilon.noise.outputs import OutputKind, is_answered, share_of
 from dpsql.epsilon.risks.study import Study, person_risk_at, risks_at
 from dpsql.epsilon.rounding import percent
 from dpsql.policy.model import NoiseLevel
+from dpsql.privacy.accuracy.dashboards import Dashboard
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,21 @@ def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:
         counts = [(_stay_mark(plan, count), belief) for count, belief in plan.milestones()]
         blocks.append(belief_table(f"As the budget renews each {plan.period}", "periods", counts))
     return tuple(blocks)
+
+
+def dashboard_table(advice: Advice, of_rho: Dashboard) -> Table:
+    """Return the errors of the same questions where ε adds up, and where ρ is counted."""
+    spread = [f"ρ, a person in {of_rho.in_groups:,} groups"] if any(one.spread for one in of_rho.compared) else []
+    title = f"A dashboard of {advice.wish.questions:,} questions by {advice.wish.size.groups:,} groups: expected errors"
+    table = _table(title, "question", "pure ε", "ρ counted", *spread, "times nearer")
+    for one in of_rho.compared:
+        errors = [one.pure, one.of_rho, *([one.of_rho if one.spread is None else one.spread] if spread else [])]
+        table.add_row(one.output.upper(), *map(_share, errors), f"{one.nearer:.2g}")
+    return table
+
+
+def _share(error: float) -> str:
+    return f"{100 * error:.3g} %" if error <= 1 else "only noise"
 
 
 def _affordable(entry: Affordable) -> str:

@@ -142,6 +142,12 @@ def _ladder(cap: float) -> list[float]:
     return [*(epsilon for epsilon in steps if epsilon < cap), cap]
 
 
+def cell_weights(mean: float) -> tuple[float, float, float]:
+    """Return how much each cell's noise moves a variance, of n times the square of the largest value."""
+    beside = 2 * mean**2 - 4 * mean**2 / 3
+    return beside, beside - mean, beside - 2 * mean + 1
+
+
 def _relative(output: OutputKind, mean: float) -> float:
     """Return the expected error in units of b/n, relative to the answer."""
     match output:
@@ -152,9 +158,7 @@ def _relative(output: OutputKind, mean: float) -> float:
         case OutputKind.AVG:
             return (3 + (2 * mean - 1) ** 2) / (4 * mean)
         case OutputKind.VARIANCE:
-            beside = 2 * mean**2 - 4 * mean**2 / 3
-            weights = (beside, beside - mean, beside - 2 * mean + 1)
-            return _CELLS * math.sqrt(2 * sum(weight**2 for weight in weights)) / (mean**2 / 3)
+            return _CELLS * math.sqrt(2) * math.hypot(*cell_weights(mean)) / (mean**2 / 3)
         case OutputKind.MEDIAN:
             return 3.2
         case _:

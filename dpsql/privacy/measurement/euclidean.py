@@ -12,6 +12,7 @@ Which noise a measurement has is decided by the statement and the policy alone: 
 and its variance is the smaller one at the ε that is paid. It is so for a few statistics up to ε = 3.8.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,6 +21,7 @@ from dpsql.policy.model import MechanismName
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.plan import Measurement, MeasurementPlan
 from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.ir.relation import awaiting
 
@@ -38,11 +40,17 @@ def in_euclidean_norm(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPl
 def _bounded(part: Measurement, epsilon: Fraction) -> Measurement:
     if not isinstance(part, Sums) or not _may_be(part):
         return part
-    other = replace(part, mechanism=MechanismName.GAUSSIAN, bound=replace(part.bound, form=Form.EUCLIDEAN))
-    cube, normal = mechanism(part.mechanism), mechanism(other.mechanism)
-    least = min(cube.variance(block, part.blocks) for block in part.blocks) / epsilon**2
-    most = max(normal.variance(block, part.blocks) for block in part.blocks) / (2 * rho_of(epsilon))
-    return other if most < least else part
+    if not has_less_noise(part.blocks, epsilon):
+        return part
+    return replace(part, mechanism=MechanismName.GAUSSIAN, bound=replace(part.bound, form=Form.EUCLIDEAN))
+
+
+def has_less_noise(blocks: Sequence[Block], epsilon: Fraction) -> bool:
+    """Return whether Gaussian noise has less variance in each block than the cube's, at the same limit."""
+    cube, normal = mechanism(MechanismName.CUBE), mechanism(MechanismName.GAUSSIAN)
+    least = min(cube.variance(block, blocks) for block in blocks) / epsilon**2
+    most = max(normal.variance(block, blocks) for block in blocks) / (2 * rho_of(epsilon))
+    return most < least
 
 
 def _may_be(part: Sums) -> bool:

@@ -12,7 +12,7 @@ from dpsql.gateway.explaining.explained import Explained
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role, Table
 from dpsql.web.choosing.asked_lately import asked_lately
 from dpsql.web.choosing.planning import plan_of
-from dpsql.web.choosing.policies import STAYS, rule_of
+from dpsql.web.choosing.policies import CHARTS, STAYS, rule_of
 from dpsql.web.choosing.published import PUBLISHED
 from dpsql.web.choosing.study import QUERIES, study_of
 from dpsql.web.page_context import PageContext
@@ -46,6 +46,7 @@ async def choose_page(request: Request, context: PageContext, visitor: Visitor) 
         outputs=[str(output) for output in OutputKind],
         membership=f"{float(100 * MEMBERSHIP):g}",
         value=f"{float(100 * VALUE):g}",
+        charts=CHARTS,
         queries=QUERIES,
         published=PUBLISHED,
     )

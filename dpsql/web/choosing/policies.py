@@ -18,6 +18,7 @@ from dpsql.epsilon.noise.searching import USUAL_MEAN, Served, served
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role
+from dpsql.privacy.accuracy.dashboards import Dashboard, dashboard
 from dpsql.web.amounts import DIGITS
 from dpsql.web.curves import Json, short
 from dpsql.web.inputs import BadField, fraction, one_of, share, whole
@@ -26,6 +27,8 @@ from dpsql.web.visible import visible
 LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON = Fraction(1, 10_000), Fraction(100)
 """The ε that may be chosen."""
 POINTS = 160
+CHARTS = 50
+"""How many questions a dashboard has, unless somebody says otherwise."""
 STAYS = {"days": 1, "weeks": 7, "months": 31, "years": 366, "good": None}
 """The most days of each unit of a stay; None is for good."""
 _LONGEST = {"days": 36_525, "weeks": 5_217, "months": 1_178, "years": 99}
@@ -64,6 +67,8 @@ def rule_of(given: Mapping[str, str], policy: Policy, role: Role) -> Json:
         BadInput: a field makes no sense, or all of them together do not.
     """
     plan, question, lines = _policy(given, policy)
+    charts = whole(given, "charts", 1, 10**6) if given.get("charts") else CHARTS
+    of_rho = dashboard(question.size, plan, charts)
     promises, now = plan.promises, plan.after(plan.periods)
     return {
         "limits": {promise: float(limit) for promise, limit in promises.limits().items()},
@@ -84,6 +89,9 @@ def rule_of(given: Mapping[str, str], policy: Policy, role: Role) -> Json:
         "targets": {level: float(TARGETS[level]) for level in NoiseLevel},
         "doubt": question.size.doubt,
         "yaml": lines,
+        "dashboard": _dashboard(
+            of_rho, "" if lines is None else of_rho.lines(plan, _holder(given, policy, question, plan))
+        ),
         "roles": [_standing(policy, shown_role, plan) for shown_role in visible(policy, role)],
     }
 
@@ -160,6 +168,25 @@ def _statistic(output: OutputKind, question: _Question, each: Fraction) -> Json:
         "answered": offer.answered,
         "questions": int(each / offer.epsilon),
         "above_level": offer.answered and not alone.answered,
+    }
+
+
+def _dashboard(of_rho: Dashboard, lines: str) -> Json:
+    """Return the errors of many questions by groups, where ε adds up and where ρ is counted, and the lines for that."""
+    return {
+        "verdict": of_rho.verdict,
+        "in_groups": of_rho.in_groups,
+        "compared": [
+            {
+                "name": one.output,
+                "pure": one.pure,
+                "of_rho": one.of_rho,
+                "spread": one.spread,
+                "nearer": one.nearer,
+            }
+            for one in of_rho.compared
+        ],
+        "yaml": lines,
     }
 
 

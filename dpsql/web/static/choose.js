@@ -6,7 +6,7 @@ import { ask, blank, cells, complain, down, get, latest, percent, say, show, sli
 const ruleChart = new Chart(get("rule-chart"));
 const studyChart = new Chart(get("study-chart"));
 const probability = { low: 0, title: "probability", format: (value) => `${Number((100 * value).toPrecision(3))} %` };
-const FIELDS = ["people", "naming", "membership", "value", "stay", "stay_unit", "period", "epsilon", "rows", "max_rows", "groups", "typical", "role", "protects"];
+const FIELDS = ["people", "naming", "membership", "value", "stay", "stay_unit", "period", "epsilon", "rows", "max_rows", "groups", "typical", "charts", "role", "protects"];
 const FORMS = ["promises", "quality", "writing"];
 const BELIEFS = [["named", "naming"], ["guess", "membership"], ["valued", "value"]];
 
@@ -41,12 +41,13 @@ const rule = latest(async () => {
 
 /** Nothing that was true of other fields stays beside a complaint. */
 function unruled() {
-  blank(["each", "named", "guess", "valued"], ["verdict", "each-note", "named-note", "guess-note", "valued-note", "yaml", "copied", "questions-of"]);
+  blank(["each", "named", "guess", "valued"], ["verdict", "each-note", "named-note", "guess-note", "valued-note", "yaml", "copied", "questions-of", "charts-of", "dashboard-verdict"]);
   get("verdict").className = "verdict";
   get("doubt").hidden = true;
   get("copy").disabled = true;
   ruleChart.clear("nothing is drawn until the fields make sense");
-  for (const id of ["milestones", "roles"]) get(id).tBodies[0].replaceChildren();
+  get("dashboard-yaml").hidden = true;
+  for (const id of ["milestones", "roles", "dashboard"]) get(id).tBodies[0].replaceChildren();
   for (const cell of document.querySelectorAll("#statistics td")) cell.textContent = "–";
 }
 
@@ -81,6 +82,7 @@ function ruled(answer) {
     `Risk by ε: at ε = ${show(answer.epsilon)} re-identification succeeds with ${percent(answer.named)}, membership inference with ${percent(answer.guess)}, attribute inference with ${percent(answer.valued)}`);
   milestones(answer, often, period);
   quality(answer, often, period);
+  dashboard(answer.dashboard, often ? `, each ${period}` : ", ever");
   get("roles").tBodies[0].replaceChildren(...answer.roles.map(standing));
 }
 
@@ -117,6 +119,18 @@ function quality(answer, often, period) {
     };
     for (const [cell, text] of Object.entries(texts)) document.querySelector(`[data-output=${name}] [data-cell=${cell}]`).textContent = text;
   }
+}
+
+/** The same questions where ε adds up, and where ρ is counted. */
+function dashboard({ compared, in_groups: inGroups, verdict, yaml }, often) {
+  const error = (part) => (part <= 1 ? `${show(100 * part)} %` : "only noise");
+  say("charts-of", often);
+  say("spread-of", `a person in ${inGroups > 1 ? inGroups.toLocaleString("en") : "many"} groups`);
+  get("dashboard").tBodies[0].replaceChildren(...compared.map(({ name, pure, of_rho: ofRho, spread, nearer }) =>
+    cells(get("dashboard"), [name.toUpperCase(), error(pure), error(ofRho), spread === null ? "the same" : error(spread), show(nearer)])));
+  say("dashboard-verdict", verdict);
+  get("dashboard-yaml").hidden = !yaml;
+  say("dashboard-yaml", yaml);
 }
 
 function standing(role) {

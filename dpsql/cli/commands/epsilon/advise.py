@@ -19,6 +19,10 @@ from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
 from dpsql.epsilon.noise.searching import USUAL_MEAN
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import Period
+from dpsql.privacy.accuracy.dashboards import Dashboard, dashboard
+
+_SCARCE = 10
+"""How many times smaller than one in so many people δ should be."""
 
 
 def advise_command(
@@ -54,12 +58,26 @@ def advise_command(
         promises = Promises(people, max_posterior, membership, value)
         size = Size(people, people if rows is None else rows, max_rows, groups, typical)
         advice = advise(Wish(promises, size, period, stay, queries_per_day, lasting))
-        written = policy_lines(advice.plan, Holder(role, protects, advice.per_query))
+        holder = Holder(role, protects, advice.per_query)
+        written = policy_lines(advice.plan, holder)
     except BadInput as error:
         raise typer.BadParameter(str(error)) from None
-    print_blocks(*tables.advice_tables(advice), *_notes(advice), written.rstrip(), form=Form.of(as_json, as_csv))
+    of_rho = dashboard(size, advice.plan, advice.wish.questions)
+    shown = (*tables.advice_tables(advice), tables.dashboard_table(advice, of_rho))
+    lines = written + of_rho.lines(advice.plan, holder)
+    print_blocks(*shown, *_notes(advice), *_of_rho(of_rho, people), lines.rstrip(), form=Form.of(as_json, as_csv))
     if plot is not None:
         draw_rule(promises, plot)
+
+
+def _of_rho(of_rho: Dashboard, people: int) -> list[str]:
+    """Return what is said of counting ρ."""
+    if not of_rho.pays or people * of_rho.delta * _SCARCE <= 1:
+        return [of_rho.verdict]
+    return [
+        of_rho.verdict,
+        f"CHECK: among {people:,} people that probability is not small; a δ well below 1/{people:,} is.",
+    ]
 
 
 def _notes(advice: Advice) -> list[str]:
