@@ -72,8 +72,11 @@ class HeavyApart:
 
     @property
     def _needed(self) -> Collection[str]:
-        """Return the columns that are read of rows."""
-        return {*self.keys, *(column for summed in self.sums.values() for column in summed.columns)}
+        """Return the columns that are read of rows: groups, what is summed, and what decides whether it is."""
+        return {
+            *self.keys,
+            *(column for summed in self.sums.values() for column in (*summed.columns, *summed.decided_by)),
+        }
 
     def _row_by_row(self, weights: exp.Select) -> Fraction:
         """Return how many rows' worth a unit has where heavy units' rows are weighed one by one.

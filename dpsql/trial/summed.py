@@ -72,6 +72,11 @@ class Summed:
         weight = "".join(name for name in factors if name in ("w", "v"))
         return cls(names, tuple(columns[name] for name in names), only, weight)
 
+    @property
+    def decided_by(self) -> set[str]:
+        """Return the columns of the condition for the rows that it adds up."""
+        return {column.name for column in sqlglot.parse_one(self.only).find_all(exp.Column)} if self.only else set()
+
 
 def _is_of_distinct(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Distinct) and len(tree.expressions) == 1 and isinstance(tree.expressions[0], exp.Column)

@@ -462,6 +462,25 @@ WRONG_IN_ONE_PLACE = (
             ("GROUP BY 1 HAVING", 'GROUP BY 1, s0."unit" HAVING'),
         ),
     ),
+    # 20 rows of a unit count, some of them in several sums
+    (
+        20,
+        "SELECT count(*), count(*) FILTER (WHERE late), sum(fare) FILTER (WHERE seats > 2) FROM rides",
+        (
+            ('s0."late" AS f0', 'NOT s0."late" AS f0'),
+            ('s0."late" AS f0', "TRUE AS f0"),
+            ("> 2)", ">= 2)"),
+            ("> 2)", "> 3)"),
+        ),
+    ),
+    (
+        20,
+        "SELECT count(*) FILTER (WHERE seats = 1), count(*) FILTER (WHERE seats = 2) FROM rides",
+        (
+            ("= 1) THEN 0", "= 3) THEN 0"),
+            ("THEN 1 ELSE", "THEN 0 ELSE"),
+        ),
+    ),
     # as many rows as values come to, of two columns
     (
         20,
