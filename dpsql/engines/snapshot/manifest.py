@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from dpsql.engines.base import Edition
 from dpsql.engines.snapshot.keeping import from_mapping
@@ -12,7 +12,7 @@ from dpsql.engines.source import source
 from dpsql.policy.config import Config
 from dpsql.rewrite.emit.kept import KeptColumns
 
-_VERSION = 4
+_VERSION = 5
 """Counts the changes of what a copy holds."""
 
 
@@ -43,6 +43,8 @@ class Manifest:
     name: str
     taken: str
     """When it was begun: what was written to the records later is not in it."""
+    finished: str
+    """When all of it was on the disk."""
     origin: Origin
     unique: Mapping[str, tuple[tuple[str, ...], ...]]
     """By table, the keys that the records' engine keeps unique, as was seen on the copy."""
@@ -57,10 +59,9 @@ class Manifest:
     @property
     def edition(self) -> Edition:
         """Return which copy it is."""
-        written = datetime.fromtimestamp(self.changed / 10**9, UTC)
         # A clock that was set back meanwhile says nothing of how long it took.
-        taken = datetime.fromisoformat(self.taken)
-        return Edition(self.name, taken, max(taken, written))
+        taken, finished = (datetime.fromisoformat(text) for text in (self.taken, self.finished))
+        return Edition(self.name, taken, max(taken, finished))
 
     def to_bytes(self) -> bytes:
         """Return it as JSON."""

@@ -9,12 +9,13 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import assert_never
 
 import duckdb
 
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.connect import connect_database, connect_engine, table_files
 from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
@@ -47,7 +48,7 @@ _KEPT = "What there was before is served still."
 _TOLD = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
 
 
-def write_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
+def write_snapshot(config: Config, tell: Tell, cancellation: Cancellation, clock: Clock = system_clock) -> Manifest:
     """Copy the records' declared columns, and let the copy take the place of the one before.
 
     Raises:
@@ -57,10 +58,12 @@ def write_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Ma
     """
     place = _place(config)
     with place.writing():
-        return _written(config, place, tell, cancellation)
+        return _written(config, place, tell, cancellation, clock)
 
 
-def write_missing_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
+def write_missing_snapshot(
+    config: Config, tell: Tell, cancellation: Cancellation, clock: Clock = system_clock
+) -> Manifest:
     """Return the copy that may be used, or write it; somebody may have just finished one since it was looked for.
 
     Raises:
@@ -71,7 +74,7 @@ def write_missing_snapshot(config: Config, tell: Tell, cancellation: Cancellatio
     place = _place(config)
     with place.writing():
         manifest = place.current(Origin.of(config))
-        return _written(config, place, tell, cancellation) if manifest is None else manifest
+        return _written(config, place, tell, cancellation, clock) if manifest is None else manifest
 
 
 def _place(config: Config) -> SnapshotPlace:
@@ -80,9 +83,9 @@ def _place(config: Config) -> SnapshotPlace:
     return SnapshotPlace(config.snapshot.directory)
 
 
-def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Cancellation) -> Manifest:
+def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Cancellation, clock: Clock) -> Manifest:
     """Write a copy, while nobody else does."""
-    now = datetime.now(UTC)
+    now = clock().astimezone(UTC)
     name = f"{now:%Y%m%dT%H%M%S%f}Z"
     file = place.file(name)
     with _failing_by_kind(cancellation):
@@ -91,7 +94,8 @@ def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Can
         written = _on_disk(file)
     same = {table: tuple(sorted(tuple(sorted(key)) for key in keys)) for table, keys in unique.items()}
     origin, status = Origin.of(config), (written.st_size, written.st_mtime_ns)
-    manifest = Manifest(name, now.isoformat(), origin, same, enforced, kept, *status)
+    finished = clock().astimezone(UTC).isoformat()
+    manifest = Manifest(name, now.isoformat(), finished, origin, same, enforced, kept, *status)
     place.switch(manifest)
     return manifest
 
