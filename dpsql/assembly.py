@@ -140,7 +140,7 @@ def _accounts_of(config: Config, engine: Engine) -> AccountStore | None:
     if all(table.grows is None for table in config.policy.tables.values()):
         return None
     secret = kept_secret(secret_file(config.shadow, config.file.parent))
-    return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources, secret)
+    return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources, secret, engine.beside)
 
 
 def contents_of(epoch: int, public: Public) -> str:

@@ -16,7 +16,7 @@ from functools import partial
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing
 from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
-from dpsql.accounting.sliding import READ_WITHIN
+from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Engine, PreparedMeasurements
 from dpsql.errors import EngineLost, InternalError, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
@@ -316,9 +316,20 @@ class Measuring:
         parts, kept_keys = priced.measurements, _Keys()
         keys = {part.identity: self._key(part, request.asker, epoch, kept_keys) for part in parts}
         forms = (partial(form_of, part.measurement, part.sql) for part in parts)
-        items, edition = zip(parts, forms, strict=True), self.engine.edition
-        read = None if edition is None else edition.read
-        return keys, [ChargeItem(keys[part.identity], part.cost, part.note, form, read) for part, form in items]
+        return keys, [
+            ChargeItem(keys[part.identity], part.cost, part.note, form, self._read_by(part))
+            for part, form in zip(parts, forms, strict=True)
+        ]
+
+    def _read_by(self, part: PricedMeasurement) -> ReadDays | None:
+        """Return the days on which the rows were read that a measurement reads; None: they are read now.
+
+        What its statement does not name it does not read.
+        """
+        edition = self.engine.edition
+        if edition is None:
+            return None
+        return edition.read_of(name for name in edition.parts if self.engine.named(name) in part.sql)
 
     def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, kept_keys: _Keys) -> str:
         """Return the key of a release: all that it depends on. Those of parts that several wait for are in `kept_keys`."""

@@ -452,7 +452,7 @@ class StandingStatements:
         if not by_key:
             return []
         last = statement.grows.last_moment(statement.term)
-        read = ReadDays(statement.edition.read.first, last.date())
+        read = ReadDays(statement.edition.read_of([statement.table.name]).first, last.date())
         parts = {part.identity: part for part in statement.priced.measurements}
         items = [
             ChargeItem(

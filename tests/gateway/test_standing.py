@@ -31,6 +31,29 @@ def test_each_day_is_measured_when_it_has_closed(ward: Ward) -> None:
     assert ward.charges == 1
 
 
+def test_days_are_measured_of_their_parts(ward: Ward) -> None:
+    """As they were when they were copied: what comes late, goes or moves is seen by nobody, not even a new question."""
+    ward.ask()
+    ward.copy([visit for visit in MORE if visit[1] > 2], FOURTH, whole=False)
+    assert ward.told() == {1: 2, 2: 1, 3: 2, 4: 2}
+    assert ward.told(DAILY.replace("count(*)", "sum(cost)")).keys() == {1, 2, 3, 4}
+    by_ward = DAILY.replace("AS day,", "AS day, ward,").replace("BY 1 ORDER BY 1", "BY 1, 2 ORDER BY 1, 2")
+    assert [row[2] for row in ward.ask(by_ward)] == [1, 1, 1, 0, 1, 1, 1, 1]
+    assert ward.ask("SELECT count(*) FROM visits") == [(7,)]
+    ward.copy([], FOURTH, whole=True)
+    assert ward.ask("SELECT count(*) FROM visits") == [(0,)]
+
+
+def test_what_is_charged_begins_with_the_oldest_part(ward: Ward) -> None:
+    """An ordinary question reads who was there when it was copied, and may be there no more."""
+    ward.copy(MORE, FOURTH, whole=False)
+    ward.ask("SELECT count(*) FROM visits")
+    ward.ask()
+    ordinary, standing = ward.ledger.entries(None, 10)[::-1]
+    assert (ordinary.read.first, ordinary.read.last) == (date(2026, 3, 4), date(2026, 3, 6))
+    assert (standing.read.first, standing.read.last) == (date(2026, 3, 4), date(2026, 4, 12))
+
+
 def test_what_differs_in_its_days_alone_is_one_question(ward: Ward) -> None:
     """However it spells the day; what computes something else is another."""
     ward.ask()

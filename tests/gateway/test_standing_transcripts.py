@@ -82,7 +82,8 @@ def test_no_transcript_tells_more_than_c_of_anybody(
         match move:
             case "copy":
                 visits = _changed(draw, visits, max(today, 1))
-                ward.copy(visits, ward.now + timedelta(days=draw.choice((0, 1, 1, 2, 5))))
+                when = ward.now + timedelta(days=draw.choice((0, 1, 1, 2, 5)))
+                ward.copy(visits, when, whole=draw.random() < 0.4)
             case "back":
                 ward.now -= timedelta(days=1)
             case "restart":

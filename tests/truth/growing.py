@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -125,14 +125,15 @@ class Month:
             connection.execute(f"ATTACH '{self.trips}' AS source (READ_ONLY)")
             here = f"FROM source.trips WHERE pickup_ts < '{at:%Y-%m-%d %H:%M}'"
             connection.execute(f"CREATE OR REPLACE TABLE trips AS SELECT * {here}")
-        write_snapshot(self.config, lambda _: None, Cancellation())
+        write_snapshot(self.config, lambda _: None, Cancellation(), lambda: self.now)
         engine = open_snapshot(self.config)
         try:
             assert engine.edition is not None
             assert self.config.snapshot is not None
-            engine.edition = replace(engine.edition, taken=at, finished=at)
             self.ledger.begin(engine.edition.epoch)
-            store = AccountStore(self.config.snapshot.accounts, engine.file, self.config.snapshot.resources, b"key")
+            store = AccountStore(
+                self.config.snapshot.accounts, engine.file, self.config.snapshot.resources, b"key", engine.beside
+            )
             public = self.world.public
             gateway = Gateway(
                 GatewayDependencies(

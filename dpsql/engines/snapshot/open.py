@@ -77,4 +77,4 @@ def open_snapshot(config: Config, clock: Clock = system_clock) -> SnapshotEngine
 def _opened(config: Config, place: SnapshotPlace, clock: Clock) -> SnapshotEngine:
     assert config.snapshot is not None
     manifest = see_that_there_is_one(config, _LOG.info, Cancellation(), clock)
-    return SnapshotEngine(place.file(manifest.name), manifest, config.snapshot)
+    return SnapshotEngine(place, manifest, config.snapshot)
