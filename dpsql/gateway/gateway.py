@@ -137,6 +137,7 @@ class Gateway(PlannedQuestions):
             releases = {**read_off.derived, **releases}
         if following(priced, releases) is None:
             return self._read(priced, releases, read_off, paid_releases, request, epoch)
+        self._standing.see_that_its_table_grows_still(request)
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         measured = partial(self._measured, priced, releases, read_off, request, epoch, trial)
