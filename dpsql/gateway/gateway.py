@@ -198,6 +198,7 @@ class Gateway(PlannedQuestions):
             free = replace(free, read_off={**told, **free.read_off})
         elif isinstance(standing, Ordinary):
             further.append(f"Standing: no, {standing.why}")
+        further.extend(self._measuring.told_of_parts(priced))
         if trial is not None:
             further.append(f"Trial: {trial.told(priced.measurements)}")
         broken = self._deps.ledger.balance(account(self._deps.policy, request.asker), request.cancellation).broken

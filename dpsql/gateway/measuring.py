@@ -18,7 +18,7 @@ from dpsql.accounting.failures import Failing
 from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
 from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
-from dpsql.engines.base import Engine, PreparedMeasurements
+from dpsql.engines.base import Edition, Engine, PreparedMeasurements
 from dpsql.errors import EngineLost, InternalError, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared, read_draws
 from dpsql.gateway.failing import failure_of
@@ -322,14 +322,26 @@ class Measuring:
         ]
 
     def _read_by(self, part: PricedMeasurement) -> ReadDays | None:
-        """Return the days on which the rows were read that a measurement reads; None: they are read now.
-
-        What its statement does not name it does not read.
-        """
+        """Return the days on which the rows were read that a measurement reads; None: they are read now."""
         edition = self.engine.edition
         if edition is None:
             return None
-        return edition.read_of(name for name in edition.parts if self.engine.named(name) in part.sql)
+        return edition.read_of(self._in_parts(edition, part))
+
+    def _in_parts(self, edition: Edition, part: PricedMeasurement) -> Iterator[str]:
+        """Yield the tables kept in parts that a measurement reads: what its statement does not name it does not read."""
+        return (name for name in edition.parts if self.engine.named(name) in part.sql)
+
+    def told_of_parts(self, priced: PricedPlan) -> Iterator[str]:
+        """Yield what is said beside a plan of tables of whose rows many were copied before the others."""
+        edition = self.engine.edition
+        if edition is not None and edition.parts:
+            read = {name for part in priced.measurements for name in self._in_parts(edition, part)}
+            for name in sorted(read):
+                yield (
+                    f"Parts: what has closed of table {name} is as it was when it was copied, since {edition.parts[name]}; "
+                    "what is paid for it counts from then"
+                )
 
     def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, kept_keys: _Keys) -> str:
         """Return the key of a release: all that it depends on. Those of parts that several wait for are in `kept_keys`."""

@@ -166,7 +166,7 @@ def _random_rows(draw: random.Random, number: int, last: int) -> list[Row]:
 @pytest.mark.parametrize("seed", range(20 if ALL else 2))
 @pytest.mark.parametrize("kind", [SqlType.TIMESTAMP, SqlType.DATE])
 @pytest.mark.parametrize("source", ["file", "parquet", "postgres"])
-def test_it_is_what_a_whole_copy_would_be(
+def test_it_equals_a_whole_copy(
     seed: int, kind: SqlType, source: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Where no row of a closed day comes, changes or goes: over months, with days on which no copy was made."""
@@ -239,7 +239,7 @@ def test_days_of_a_month_that_is_over_become_one_part(tmp_path: Path) -> None:
     "change",
     ["whole", "demanded", "policy", "grows", "bounds", "type", "file", "gone", "clock"],
 )
-def test_all_is_copied_again_where_parts_are_not_what_would_be_copied(tmp_path: Path, change: str) -> None:
+def test_all_is_copied_again_where_parts_do_not_fit(tmp_path: Path, change: str) -> None:
     """By the operator's word, another declaration, or another type; or since somebody has changed a file."""
     config = records(tmp_path, FEW)
     before = copied(config, 4)

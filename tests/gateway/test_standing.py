@@ -50,6 +50,8 @@ def test_what_is_charged_begins_with_the_oldest_part(ward: Ward) -> None:
     ward.copy(MORE, FOURTH, whole=False)
     ward.ask("SELECT count(*) FROM visits")
     ward.ask()
+    explained = [str(row[0]) for row in ward.ask("EXPLAIN SELECT count(*) FROM visits")]
+    assert any(line.startswith("Parts: ") and "since 2026-03-04" in line for line in explained)
     ordinary, standing = ward.ledger.entries(None, 10)[::-1]
     assert (ordinary.read.first, ordinary.read.last) == (date(2026, 3, 4), date(2026, 3, 6))
     assert (standing.read.first, standing.read.last) == (date(2026, 3, 4), date(2026, 4, 12))

@@ -20,10 +20,10 @@ def forget(
     unit: Annotated[str, typer.Argument(help="Who it is, as the tables name them: 4711.")],
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Remove the accounts of somebody whose records were erased, and have the next copy read all; what was released stays.
+    """Remove the accounts of somebody whose records were erased; what was released stays.
 
-    Erase the records at the source before, and run dpsql refresh after. Who comes back by that name weighs nothing in the
-    questions that they had a part in, until their terms are over.
+    Erase the records at the source before, and run dpsql refresh after, which reads all periods again. Who comes back by
+    that name weighs nothing in the questions that they had a part in, until their terms are over.
     """
     loaded = load(config)
     policy, copied = loaded.policy, loaded.snapshot

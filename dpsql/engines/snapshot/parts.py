@@ -20,6 +20,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+import duckdb
+
 from dpsql.accounting.redating import AHEAD
 from dpsql.policy.growth import Grows
 from dpsql.policy.model import Policy, SqlType, Table
@@ -164,7 +166,14 @@ def plan_parts(
     end = _first_open(grows, first, now)
     basis = hashlib.sha256(
         repr(
-            (grows, table.columns, first, sorted(kept.texts.items()), [types[name] for name in table.columns])
+            (
+                duckdb.__version__,
+                grows,
+                table.columns,
+                first,
+                sorted(kept.texts.items()),
+                [types[name] for name in table.columns],
+            )
         ).encode()
     ).hexdigest()
     usable = before is not None and before.basis == basis and _fits(before.each, first, end, now)
