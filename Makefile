@@ -46,8 +46,9 @@ docs: $(SITE)/ok
 	$(SITE)/bin/python -m docs.site site
 	@echo 'The site is in site/, and begins with site/index.html: python3 -m http.server -d site'
 
+# With trips that arrive by the day, a day a minute: make demo GROWING=1
 demo: $(VENV)/run
-	$(VENV)/bin/dpsql demo
+	$(VENV)/bin/dpsql demo $(if $(GROWING),--growing)
 
 check: $(VENV)/ok
 	$(VENV)/bin/ruff format --check .

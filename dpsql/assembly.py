@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from dpsql.accounting.ledger import Ledger
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import Engine
 from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.engines.snapshot.engine import SnapshotEngine
@@ -116,6 +117,7 @@ def gateway_of(
     entropy: Entropy,
     epoch: str,
     timeout: float,
+    clock: Clock = system_clock,
 ) -> Gateway:
     """Make the shadow's database, if it is not there, and return a gateway for it."""
 
@@ -128,7 +130,7 @@ def gateway_of(
     file = secret_file(config.shadow, config.file.parent).with_name("tried")
     trial = open_trial(policy, (public.rows, public.declared), engine, shadow.dsn, config.trial, file)
     accounts = _accounts_of(config, engine)
-    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *beside, trial, accounts))
+    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout, *beside, trial, accounts, clock))
 
 
 def _accounts_of(config: Config, engine: Engine) -> AccountStore | None:
@@ -138,7 +140,7 @@ def _accounts_of(config: Config, engine: Engine) -> AccountStore | None:
     if all(table.grows is None for table in config.policy.tables.values()):
         return None
     secret = kept_secret(secret_file(config.shadow, config.file.parent))
-    return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources, secret)
+    return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources, secret, engine.beside)
 
 
 def contents_of(epoch: int, public: Public) -> str:

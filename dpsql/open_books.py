@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.metadata import version
 
 from dpsql.accounting.ledger import Way
 from dpsql.accounting.sql.ledger import SqlLedger
+from dpsql.clock import Clock, system_clock
 from dpsql.open_ledger import open_ledger, place_of_trail, see_that_budgets_fit
 from dpsql.policy.config import Config
 from dpsql.stage_times import StageTimes
@@ -45,16 +45,16 @@ class OpenBooks:
 
 
 @contextmanager
-def open_books(config: Config, way: Way) -> Iterator[OpenBooks]:
-    """Give both while a server runs; the trail says when it has started and when it stops.
+def open_books(config: Config, way: Way, clock: Clock = system_clock) -> Iterator[OpenBooks]:
+    """Give both, which go by a clock, while a server runs; the trail says when it has started and when it stops.
 
     Raises:
         ConfigError: one of them can't be used.
     """
     about = f"dpsql {version('dpsql')} serves {config.policy.dataset}, policy {config.policy.fingerprint}"
     with (
-        closing(open_ledger(config, way)) as ledger,
-        closing(AuditTrail(place_of_trail(config), lambda: datetime.now(UTC))) as trail,
+        closing(open_ledger(config, way, clock)) as ledger,
+        closing(AuditTrail(place_of_trail(config), clock)) as trail,
     ):
         see_that_budgets_fit(ledger, config.policy)
         trail.note(AuditRecord(trail.now(), AuditEvent.START, about=about))

@@ -1,7 +1,7 @@
 """Opens the ledger that the configuration names; where the audit trail is beside it."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import assert_never
 
@@ -14,21 +14,22 @@ from dpsql.accounting.postgres.upkeep import lines_on_server
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.upkeep import newest_lines, owner_of
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.source import Wordings, source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.model import Policy
 
 
-def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqlLedger:
-    """Return the configuration's ledger, made if there is none.
+def open_ledger(config: Config, way: Way = Way.AS_IT_IS, clock: Clock = system_clock) -> SqlLedger:
+    """Return the configuration's ledger, made if there is none; it goes by a clock.
 
     Raises:
         ConfigError: it can't be used, or is another data set's, or is less than there was.
     """
     if isinstance(config.ledger, PostgresLedgerConfig):
-        return PostgresLedger(config.ledger.dsn, config.ledger.beside, _now, _dataset(config), way)
-    return SqliteLedger(place_of_ledger(config), _now, _dataset(config), way)
+        return PostgresLedger(config.ledger.dsn, config.ledger.beside, clock, _dataset(config), way)
+    return SqliteLedger(place_of_ledger(config), clock, _dataset(config), way)
 
 
 def see_that_budgets_fit(ledger: Ledger, policy: Policy) -> None:
@@ -47,7 +48,7 @@ def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
     Raises:
         ConfigError: it could not, or one adds up ε while answers count in it that have a ρ and no ε.
     """
-    for balance in rehearse(config.dsn, config.beside, _dataset(whole), _now, _accounts(whole.policy)):
+    for balance in rehearse(config.dsn, config.beside, _dataset(whole), system_clock, _accounts(whole.policy)):
         see_that_rho_is_counted(balance)
 
 
@@ -101,10 +102,6 @@ def told_ahead(ahead: datetime) -> tuple[str, str]:
 def _accounts(policy: Policy) -> Iterator[Account]:
     for role in policy.roles.values():
         yield Account("", role, policy.budgets[role.protects])
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _dataset(config: Config) -> DataSet:

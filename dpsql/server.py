@@ -15,6 +15,7 @@ import psycopg
 from dpsql.accounting.ledger import Way
 from dpsql.accounting.sliding import ReadDays
 from dpsql.assembly import contents_of, drop_roles, entries_of, gateway_of, listener_of, roles_of, start_shadow
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import Engine, NoEngine
 from dpsql.engines.open import is_altered, open_altered, open_engine, read_kept
 from dpsql.errors import DpsqlError
@@ -60,12 +61,19 @@ class Server:
     """Serves one configuration: `async with Server(config) as server: …`."""
 
     def __init__(
-        self, config: Config, ledger: Way = Way.AS_IT_IS, post: Post | None = None, read_after: float = 0
+        self,
+        config: Config,
+        ledger: Way = Way.AS_IT_IS,
+        post: Post | None = None,
+        read_after: float = 0,
+        clock: Clock = system_clock,
     ) -> None:
         """Serve `config`, at a `post` among several processes; `ledger` is how its owner allows it to be opened.
 
-        After so many seconds the engine reads what it keeps in memory, which takes longer than a few questions.
+        After so many seconds the engine reads what it keeps in memory, which takes longer than a few questions. By `clock`
+        charges are dated, copies are made and terms end.
         """
+        self._clock = clock
         self._config, self._way, self._post, self._read_after = config, ledger, post, read_after
         self._stack = AsyncExitStack()
         self._pages = ServedPages()
@@ -153,13 +161,13 @@ class Server:
         old, engine = self._config, self._engine
         new = await asyncio.to_thread(reloaded, old)
         if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
-            engine = await asyncio.to_thread(open_engine, new)
+            engine = await asyncio.to_thread(open_engine, new, clock=self._clock)
         await self._change(new, engine)
 
     async def _serve_copy(self) -> None:
         """Answer from the newest copy of the records."""
         async with self._changing:
-            await self._change(self._config, await asyncio.to_thread(open_engine, self._config))
+            await self._change(self._config, await asyncio.to_thread(open_engine, self._config, clock=self._clock))
 
     async def _watch_tables(self) -> None:
         """Take what is altered in the engine's tables, for as long as the policy fits."""
@@ -232,11 +240,11 @@ class Server:
         check_parser()
         self._shares = Shares.of(most())
         config = self._config
-        self._engine = open_engine(config, ahead=False)
+        self._engine = open_engine(config, ahead=False, clock=self._clock)
         self._stack.callback(lambda: self._engine.close())  # noqa: PLW0108  (which it is then)
         self._stack.callback(self._retired.close)
         self._public = read_public(config.policy, self._engine)
-        self._books = self._stack.enter_context(open_books(config, self._way))
+        self._books = self._stack.enter_context(open_books(config, self._way, self._clock))
         if (ahead := self._books.ledger.ahead(config.asked_anew)) is not None:
             _LOG.error("the ledger has lines of %s, which is to come: %s", *told_ahead(ahead))
         self._stack.callback(self._on_shadow_thread.shutdown)
@@ -257,7 +265,7 @@ class Server:
         sources = Sources(serving, *self._books.each, self._listener, self._site().ready, self._pages.ends)
         self._stack.enter_context(served_metrics(config.metrics, number, sources))
         if config.snapshot is not None:
-            keeper = SnapshotKeeper(serving, self._serve_copy)
+            keeper = SnapshotKeeper(serving, self._serve_copy, self._clock)
             self._stack.push_async_callback(keeper.stop)
         reading = asyncio.get_running_loop().call_later(self._read_after, self._read_kept, self._engine)
         self._stack.callback(reading.cancel)
@@ -276,7 +284,14 @@ class Server:
         """Make the shadow's database, if it is not there, and return a gateway for it."""
         parts, books = (config, public, engine, self._books.ledger), self._books.for_gateway
         return gateway_of(
-            self._shadow, self._oracle, *parts, beside=books, entropy=os.urandom, epoch=contents, timeout=_TIMEOUT
+            self._shadow,
+            self._oracle,
+            *parts,
+            beside=books,
+            entropy=os.urandom,
+            epoch=contents,
+            timeout=_TIMEOUT,
+            clock=self._clock,
         )
 
     async def _listen(self, gateway: Gateway) -> Listener:

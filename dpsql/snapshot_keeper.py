@@ -10,10 +10,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from dpsql.accounting.privacy_loss import first_day
 from dpsql.accounting.redating import AHEAD
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import Edition, Engine
 from dpsql.engines.snapshot.open import current_snapshot
 from dpsql.engines.snapshot.place import SnapshotBusy
@@ -34,9 +35,13 @@ class SnapshotKeeper:
     """Looks again and again, until it is stopped."""
 
     def __init__(
-        self, serving: Callable[[], tuple[Config, Engine]], serve_newest: Callable[[], Awaitable[None]]
+        self,
+        serving: Callable[[], tuple[Config, Engine]],
+        serve_newest: Callable[[], Awaitable[None]],
+        clock: Clock = system_clock,
     ) -> None:
         """`serving` returns what is served now; `serve_newest` lets the newest copy answer."""
+        self._clock = clock
         self._serving, self._serve_newest = serving, serve_newest
         self._cancellation = Cancellation()
         self._not_before = 0.0
@@ -71,9 +76,9 @@ class SnapshotKeeper:
         # Where somebody has read another policy already, the copy is not for us: it is when we have read it too.
         if manifest is not None and manifest.name != engine.edition.name:
             await self._serve_newest()
-        elif is_due(engine.edition, config, datetime.now(UTC)):
+        elif is_due(engine.edition, config, self._clock()):
             with contextlib.suppress(SnapshotBusy):
-                await asyncio.to_thread(write_snapshot, config, _LOG.info, self._cancellation)
+                await asyncio.to_thread(write_snapshot, config, _LOG.info, self._cancellation, self._clock)
 
 
 def is_due(edition: Edition, config: Config, now: datetime) -> bool:

@@ -15,6 +15,7 @@ audit/test_canaries audit/test_keys audit/test_transcripts::test_what_is_wrong
 benchmarks canaries
 cli/test_five_schemas cli/test_init cli/test_planned cli/test_plot_command cli/test_profile
 cli/test_schemas_later cli/test_user
+demo/test_growing
 clients
 docs/test_configuration_page docs/test_deploy docs/test_examples docs/test_helpers_page docs/test_sessions
 docs/test_reader::test_what_is_said_of_tests docs/test_site docs/test_thirty_minutes
@@ -28,7 +29,8 @@ gateway/reuse/test_contained::test_what_no_release_says_is_charged gateway/reuse
 gateway/reuse/test_meaning gateway/reuse/test_nothing_else_is_read gateway/reuse/test_shop gateway/test_aiming
 gateway/test_computed_margins::test_margins_cover_what_a_chosen_bound_cuts
 gateway/test_cut gateway/test_distinct_counts gateway/test_kill gateway/test_known_rows gateway/test_min_units
-gateway/test_previews gateway/test_public_values gateway/test_remembered gateway/test_served gateway/test_together
+gateway/test_previews gateway/test_public_values gateway/test_remembered gateway/test_served
+gateway/test_standing_transcripts::test_no_year gateway/test_together
 gateway/test_values_of_one_row gateway/test_views
 lists metrics
 policy/test_load_any_text

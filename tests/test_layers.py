@@ -41,6 +41,7 @@ ORDER = (
     frozenset(
         {
             "bounded_rows",
+            "clock",
             "collector",
             "errors",
             "frozen",

@@ -24,8 +24,6 @@ from dpsql.question import Cancellation
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 Beside = tuple[str, bytes]
 """A key, and the release that has to be stored under it."""
-Clock = Callable[[], datetime]
-"""Returns the present time with its time zone."""
 MakeReady = Callable[[AbstractSet[str]], None]
 """Makes ready to measure the items with these keys, or raises."""
 

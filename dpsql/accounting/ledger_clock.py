@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from dpsql.accounting.ledger import Clock
+from dpsql.clock import Clock
 
 
 class LedgerClock:

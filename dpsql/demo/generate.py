@@ -10,7 +10,7 @@ from dpsql.private_files import make_directory
 
 TRIPS = 1_000_000
 
-_TRIPS = """
+TRIPS_TABLE = """
 CREATE TABLE trips (
   trip_id BIGINT NOT NULL,
   driver_id INTEGER NOT NULL,
@@ -26,6 +26,7 @@ CREATE TABLE trips (
 )
 """
 """What is clean is kept so: of other columns, some zones and distances are missing, as in real records."""
+ZONES_TABLE = "CREATE TABLE zones (zone_id INTEGER PRIMARY KEY, zone VARCHAR NOT NULL, borough VARCHAR NOT NULL)"
 _MADE = """
 INSERT INTO trips
 SELECT
@@ -61,10 +62,8 @@ def generate(path: Path, number: int = TRIPS) -> None:
 def _write(path: Path, number: int) -> None:
     with duckdb.connect(path) as connection:
         connection.register("made", trips(number))
-        connection.execute(_TRIPS)
+        connection.execute(TRIPS_TABLE)
         connection.execute(_MADE, {"payments": list(PAYMENTS)})
-        connection.execute(
-            "CREATE TABLE zones (zone_id INTEGER PRIMARY KEY, zone VARCHAR NOT NULL, borough VARCHAR NOT NULL)"
-        )
+        connection.execute(ZONES_TABLE)
         rows = [(zone.zone_id, zone.zone, zone.borough) for zone in zones()]
         connection.executemany("INSERT INTO zones VALUES (?, ?, ?)", rows)

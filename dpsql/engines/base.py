@@ -1,10 +1,10 @@
 """The gateway's demands on an engine: catalogue facts at the start, and measurements that were paid for."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from typing import Protocol
 
 from dpsql.accounting.privacy_loss import Charge
@@ -35,6 +35,8 @@ class Edition:
     """When all of it was there."""
     until: datetime | None = None
     """Until when anything is measured on it; None: without an end."""
+    parts: Mapping[str, date] = field(default_factory=dict)
+    """By table that is kept in parts, the day on which the oldest of them was copied."""
 
     @property
     def epoch(self) -> str:
@@ -45,6 +47,13 @@ class Edition:
     def read(self) -> ReadDays:
         """Return the days (UTC) on which the records were read for it."""
         return ReadDays(self.taken.date(), self.finished.date())
+
+    def read_of(self, tables: Iterable[str]) -> ReadDays:
+        """Return these days for what is measured of some tables: of one in parts since its oldest part was copied."""
+        return ReadDays(
+            min((self.parts.get(name, self.taken.date()) for name in tables), default=self.taken.date()),
+            self.finished.date(),
+        )
 
     def see_that_it_serves(self) -> None:
         """See that it is not too old, by the clock, for anything to be measured on it.

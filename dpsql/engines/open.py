@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.admitted import see_that_it_is_admitted
 from dpsql.engines.base import Engine
 from dpsql.engines.connect import connect_engine
@@ -15,16 +16,16 @@ from dpsql.policy.config import Config
 _LOG = logging.getLogger("dpsql.engine")
 
 
-def open_engine(config: Config, *, ahead: bool = True) -> Engine:
+def open_engine(config: Config, *, ahead: bool = True, clock: Clock = system_clock) -> Engine:
     """Open the engine that answers, and see that it has the tables that the policy declares.
 
-    Where the configuration wants a copy of the records, and there is none that may be used, one is made first. What is kept
-    in memory beside files is read `ahead` of all questions, or by `read_kept`.
+    Where the configuration wants a copy of the records, and there is none that may be used, one is made first, as
+    of what the clock says. What is kept in memory beside files is read `ahead` of all questions, or by `read_kept`.
 
     Raises:
         ConfigError: it can't be opened or reached, can be written to, is not admitted, or lacks tables and columns.
     """
-    engine = connect_engine(config) if config.snapshot is None else open_snapshot(config)
+    engine = connect_engine(config) if config.snapshot is None else open_snapshot(config, clock)
     try:
         if config.snapshot is not None:
             see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from dpsql.accounting.ledger import Ledger
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import Engine
 from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.policy.model import Period, Policy
@@ -16,10 +16,6 @@ from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.stage_times import StageTimes
 from dpsql.trail.chain import ChainedLine
 from dpsql.trial.trial import StatementTrial
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,5 +40,5 @@ class GatewayDependencies:
     """On what statements are tried before they run on records; None: on nothing."""
     accounts: AccountStore | None = None
     """Where the accounts of standing questions are, beside a copy of the records."""
-    clock: Callable[[], datetime] = _now
+    clock: Clock = system_clock
     """Tells which term it is, and whether that is over."""

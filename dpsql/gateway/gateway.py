@@ -137,6 +137,7 @@ class Gateway(PlannedQuestions):
             releases = {**read_off.derived, **releases}
         if following(priced, releases) is None:
             return self._read(priced, releases, read_off, paid_releases, request, epoch)
+        self._standing.see_that_its_table_grows_still(request)
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         measured = partial(self._measured, priced, releases, read_off, request, epoch, trial)
@@ -197,6 +198,7 @@ class Gateway(PlannedQuestions):
             free = replace(free, read_off={**told, **free.read_off})
         elif isinstance(standing, Ordinary):
             further.append(f"Standing: no, {standing.why}")
+        further.extend(self._measuring.told_of_parts(priced))
         if trial is not None:
             further.append(f"Trial: {trial.told(priced.measurements)}")
         broken = self._deps.ledger.balance(account(self._deps.policy, request.asker), request.cancellation).broken

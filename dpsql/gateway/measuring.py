@@ -16,9 +16,9 @@ from functools import partial
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing
 from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
-from dpsql.accounting.sliding import READ_WITHIN
+from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
-from dpsql.engines.base import Engine, PreparedMeasurements
+from dpsql.engines.base import Edition, Engine, PreparedMeasurements
 from dpsql.errors import EngineLost, InternalError, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared, read_draws
 from dpsql.gateway.failing import failure_of
@@ -316,9 +316,32 @@ class Measuring:
         parts, kept_keys = priced.measurements, _Keys()
         keys = {part.identity: self._key(part, request.asker, epoch, kept_keys) for part in parts}
         forms = (partial(form_of, part.measurement, part.sql) for part in parts)
-        items, edition = zip(parts, forms, strict=True), self.engine.edition
-        read = None if edition is None else edition.read
-        return keys, [ChargeItem(keys[part.identity], part.cost, part.note, form, read) for part, form in items]
+        return keys, [
+            ChargeItem(keys[part.identity], part.cost, part.note, form, self._read_by(part))
+            for part, form in zip(parts, forms, strict=True)
+        ]
+
+    def _read_by(self, part: PricedMeasurement) -> ReadDays | None:
+        """Return the days on which the rows were read that a measurement reads; None: they are read now."""
+        edition = self.engine.edition
+        if edition is None:
+            return None
+        return edition.read_of(self._in_parts(edition, part))
+
+    def _in_parts(self, edition: Edition, part: PricedMeasurement) -> Iterator[str]:
+        """Yield the tables kept in parts that a measurement reads: what its statement does not name it does not read."""
+        return (name for name in edition.parts if self.engine.named(name) in part.sql)
+
+    def told_of_parts(self, priced: PricedPlan) -> Iterator[str]:
+        """Yield what is said beside a plan of tables of whose rows many were copied before the others."""
+        edition = self.engine.edition
+        if edition is not None and edition.parts:
+            read = {name for part in priced.measurements for name in self._in_parts(edition, part)}
+            for name in sorted(read):
+                yield (
+                    f"Parts: what has closed of table {name} is as it was when it was copied, since {edition.parts[name]}; "
+                    "what is paid for it counts from then"
+                )
 
     def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, kept_keys: _Keys) -> str:
         """Return the key of a release: all that it depends on. Those of parts that several wait for are in `kept_keys`."""

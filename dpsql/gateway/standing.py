@@ -247,6 +247,7 @@ class StandingStatements:
 
     def __init__(self, deps: GatewayDependencies, emitter: Emitter) -> None:
         self._deps, self._emitter = deps, emitter
+        self._ended: dict[str, Mapping[str, StandingQuestion]] = {}
         self.grows = any(table.grows is not None for table in deps.policy.tables.values())
 
     def of(self, priced: PricedPlan, request: Request) -> StandingStatement | Ordinary | None:
@@ -374,20 +375,39 @@ class StandingStatements:
         if is_renewed(request.settings):
             return
         name, term, declared = statement.table.name, str(statement.term), self.declared(statement.table, role)
+        within = statement.grows.names_within(statement.term)  # also where the length of terms has changed
         paid = self._deps.ledger.standing_questions(account(self._deps.policy, request.asker), request.cancellation)
-        of_term = [q for q in paid if (q.table, q.term) == (name, term) and q.until > now]
+        of_term = [q for q in paid if q.table == name and q.term in within and q.until > now]
         # The very statement was paid for as other questions: what it measures has changed by something else.
         text = None if request.arguments else request.question.text
         costs = {_cost(asked.part).epsilon for asked in statement.questions.values()}
         again = any(q.statement == text and q.epsilon in costs for q in of_term)
         if again or any(q.declared != declared for q in of_term):
-            raise Unsupported(
-                f"standing questions about table {name} have ended within {term}: what is declared or stored of it has "
-                "changed since they were paid for",
-                because="standing-ended",
-                hint="SET dpsql.renew = 'on' pays for this one again, for the whole term. What was measured under the "
-                "earlier declaration is no longer released, and stays spent.",
-            )
+            raise _has_ended(name, term, "for the whole term")
+
+    def see_that_its_table_grows_still(self, request: Request) -> None:
+        """Return if a statement that is to be paid for is none that the role has paid for as a standing question.
+
+        Raises:
+            Unsupported: it is, of a table that says no more that it grows, and the role has not said that it pays again.
+        """
+        ended = self._outgrown(request).get(request.question.text)
+        if (
+            ended is not None
+            and ended.until > self.now()
+            and not request.arguments
+            and not is_renewed(request.settings)
+        ):
+            raise _has_ended(ended.table, ended.term, "as for any other question")
+
+    def _outgrown(self, request: Request) -> Mapping[str, StandingQuestion]:
+        """Return by their statements the role's questions of tables that grow no more: there are not more of them later."""
+        role, tables = request.asker.role, self._deps.policy.tables
+        if role not in self._ended:
+            paid = self._deps.ledger.standing_questions(account(self._deps.policy, request.asker), request.cancellation)
+            gone = (q for q in paid if q.table not in tables or tables[q.table].grows is None)
+            self._ended[role] = {q.statement: q for q in gone}
+        return self._ended[role]
 
     def measure(self, statement: StandingStatement, request: Request) -> list[str]:
         """Pay for a statement, and measure what of it has closed; return what is said of that.
@@ -452,7 +472,7 @@ class StandingStatements:
         if not by_key:
             return []
         last = statement.grows.last_moment(statement.term)
-        read = ReadDays(statement.edition.read.first, last.date())
+        read = ReadDays(statement.edition.read_of([statement.table.name]).first, last.date())
         parts = {part.identity: part for part in statement.priced.measurements}
         items = [
             ChargeItem(
@@ -503,3 +523,14 @@ class StandingStatements:
     def now(self) -> datetime:
         """Return the time, in UTC."""
         return self._deps.clock().astimezone(UTC)
+
+
+def _has_ended(table: str, term: str, how: str) -> Unsupported:
+    """Return that a question would be paid for again: `how` is for what."""
+    return Unsupported(
+        f"standing questions about table {table} have ended within {term}: what is declared or stored of it has "
+        "changed since they were paid for",
+        because="standing-ended",
+        hint=f"SET dpsql.renew = 'on' pays for this one again, {how}. What was measured under the "
+        "earlier declaration is no longer released, and stays spent.",
+    )

@@ -5,7 +5,7 @@ quarter, within a month, a quarter or a year. Periods divide terms, so that each
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import assert_never
@@ -82,6 +82,11 @@ class Grows:
         """Return the term that a day is in."""
         first = _start(day, self.term)
         return Term(first, _next(first, self.term), self.term)
+
+    def names_within(self, term: Term) -> frozenset[str]:
+        """Return what terms of any length are called that have days of a term: as it may have been declared before."""
+        months = replace(self, every=Every.MONTH).periods(term.first, term.end)
+        return frozenset(str(Term(_start(month, length), month, length)) for month in months for length in TermLength)
 
     def is_boundary(self, day: date) -> bool:
         """Return whether a period begins with a day."""

@@ -323,7 +323,10 @@ def test_what_an_old_copy_means_is_said(
         ),
         (
             {"{epsilon: 10, delta": "{window: 30 days, epsilon: 10, delta"},
-            ["budget.passenger.window is 30 days: what a"],
+            [
+                "budget.passenger.window is 30 days: what a standing",
+                "what any other question of table trips costs counts since",
+            ],
         ),
         ({"delta: 1e-5}": "delta: 1e-5, accounting: zcdp}"}, ["budget.passenger adds up by zCDP"]),
     ],

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
@@ -11,6 +12,9 @@ from typer.testing import CliRunner
 from dpsql.cli.commands import demo as module
 from dpsql.cli.main import app
 from dpsql.cli.support.signals import Signals
+from dpsql.clock import Clock
+from dpsql.demo.generate import generate
+from dpsql.demo.growing import HurriedClock
 from dpsql.policy.config import Config
 
 RUN = CliRunner()
@@ -21,8 +25,10 @@ class FakeServer:
 
     taken: ClassVar[set[int]] = set()
     seen: ClassVar[list[Config]] = []
+    clocks: ClassVar[list[Clock | None]] = []
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, clock: Clock | None = None) -> None:
+        self.clocks.append(clock)
         self.seen.append(config)
         self.address = (config.listen.host, config.listen.port)
         self.pages = f"http://127.0.0.1:{config.web.port}/" if config.web else None
@@ -47,12 +53,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     links: list[str] = []
     monkeypatch.setattr(module, "Server", FakeServer)
-    monkeypatch.setattr(module, "_ask", links.append)
+    monkeypatch.setattr(module, "_ask", lambda link, _question: links.append(link))
     monkeypatch.setattr(Signals, "until_stopped", at_once)
     monkeypatch.setattr("dpsql.demo.setting.generate", lambda _path: None)
     yield links
     FakeServer.taken = set()
     FakeServer.seen.clear()
+    FakeServer.clocks.clear()
 
 
 def _links(output: str) -> list[str]:
@@ -111,3 +118,18 @@ def test_each_run_has_a_fresh_ledger_that_is_removed() -> None:
     RUN.invoke(app, ["demo"])
     ledgers = [str(config.ledger) for config in FakeServer.seen]
     assert len(set(ledgers)) == 2
+
+
+def test_only_the_demo_that_grows_has_another_clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And only then does a table grow, or is a copy made."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dpsql.demo.setting.generate", lambda path: generate(path, 1_000))
+    assert RUN.invoke(app, ["demo"]).exit_code == 0
+    done = RUN.invoke(app, ["demo", "--growing"])
+    assert done.exit_code == 0, done.output
+    assert "a day lasts a minute" in done.stdout
+    usual, hurried = FakeServer.clocks
+    assert usual is None
+    assert isinstance(hurried, HurriedClock)
+    assert [config.snapshot is not None for config in FakeServer.seen] == [False, True]
+    assert [config.policy.tables["trips"].grows is not None for config in FakeServer.seen] == [False, True]

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -84,8 +84,8 @@ class Ward:
         (self.directory / "schemas" / "visits.yaml").write_text(text, encoding="utf-8")
         self.config = load(self.directory / "config.yaml", {})
 
-    def copy(self, visits: Sequence[Visit], at: datetime | None = None) -> None:
-        """Let a new copy, as of a time, have just these rows."""
+    def copy(self, visits: Sequence[Visit], at: datetime | None = None, *, whole: bool = True) -> None:
+        """Let a new copy, as of a time, have just these rows; or where it is not `whole`, what is in no part before."""
         self.now = at or self.now
         (self.directory / "records.duckdb").unlink(missing_ok=True)
         with duckdb.connect(self.directory / "records.duckdb") as connection:
@@ -95,11 +95,10 @@ class Ward:
             rows = [(who, datetime(2026, 2, 28) + timedelta(day, 36_000), *rest) for who, day, *rest in visits]  # noqa: DTZ001
             if rows:
                 connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
-        write_snapshot(self.config, lambda _: None, Cancellation())
+        write_snapshot(self.config, lambda _: None, Cancellation(), lambda: self.now, whole=whole)
         self.engine = open_snapshot(self.config)
         self.until.callback(self.engine.close)
         assert self.engine.edition is not None
-        self.engine.edition = replace(self.engine.edition, taken=self.now, finished=self.now)
         self.ledger.begin(self.engine.edition.epoch)
 
     @property
@@ -112,7 +111,7 @@ class Ward:
         """Return a client of a gateway to the newest copy."""
         assert self.engine is not None
         assert self.config.snapshot is not None
-        store = AccountStore(self.place, self.engine.file, self.config.snapshot.resources, self.key)
+        store = AccountStore(self.place, self.engine.file, self.config.snapshot.resources, self.key, self.engine.beside)
         policy = self.config.policy
         parts = (
             policy,

@@ -54,6 +54,29 @@ def test_who_comes_back_weighs_nothing(erased: Ward) -> None:
     assert round(float(str(other[3]))) == 3
 
 
+def test_the_next_copy_has_nobody_who_was_erased(ward: Ward) -> None:
+    """Though days that are closed are kept else: it reads all of the records once more."""
+    ward.key = kept_secret(secret_file(ward.config.shadow, ward.config.file.parent))
+    ward.copy([*OTHERS, *[(WHO, 1, "a", 1.0)] * 3])
+    ward.ask()
+    ward.copy(OTHERS, whole=False)
+    assert WHO.encode() in _copied(ward)
+    done = CliRunner().invoke(app, ["forget", "patient", WHO, "--config", str(ward.directory / "config.yaml")])
+    assert done.exit_code == 0, done.output
+    assert "of all periods" in done.output
+    ward.copy(LATER, FOURTH, whole=False)
+    ward.copy([visit for visit in LATER if visit[0] != WHO], FOURTH, whole=False)
+    assert WHO.encode() in _copied(ward)  # who came back
+    assert ward.told() == {1: 4, 2: 1, 3: 1, 4: 0}
+    ward.copy(OTHERS, FOURTH)
+    assert WHO.encode() not in _copied(ward)
+
+
+def _copied(ward: Ward) -> bytes:
+    assert ward.config.snapshot is not None
+    return b"".join(file.read_bytes() for file in ward.config.snapshot.directory.glob("*.duckdb"))
+
+
 def test_others_of_another_kind_are_not_meant(erased: Ward) -> None:
     """And nobody who has no account."""
     assert _store(erased).forget("driver", WHO) == 0

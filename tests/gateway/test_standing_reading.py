@@ -159,6 +159,23 @@ def test_nothing_is_read_before_a_day_has_closed(ward: Ward) -> None:
     assert ward.charges == 1
 
 
+def test_two_days_differ_by_a_number_with_its_margin(ward: Ward) -> None:
+    """Free, as what they were: between √2 times a day's, and twice that."""
+    few = Settings(epsilon="1000")
+    margin = "dpsql.margin(count(*))"
+    days = ward.ask(DAILY.replace("count(*)", f"count(*), {margin}"), settings=few)
+    of_one = max(float(str(day[2])) for day in days)
+    difference = " - ".join(f"count(*) FILTER (WHERE admitted_at {how} '2026-03-02')" for how in (">=", "<"))
+    sql = f"SELECT {difference}, dpsql.margin({difference}) FROM visits "
+    ((number, of_both),) = ward.ask(
+        f"{sql} WHERE admitted_at >= '2026-03-01' AND admitted_at < '2026-03-03'", settings=few
+    )
+    assert number == -1
+    assert 1.4 * of_one <= float(str(of_both)) <= 2.01 * of_one
+    assert any(said.startswith("free: computed from the standing question") for said in ward.said)
+    assert ward.charges == 1
+
+
 def test_margins_are_those_of_all_days_together(ward: Ward) -> None:
     """√2 times a day's for two days: noise is drawn for each."""
     few = Settings(epsilon="1000")

@@ -85,7 +85,19 @@ FILES: Mapping[ModuleType, Sequence[str]] = {
     rows_mutants: ("properties/test_heavy_rows.py", "trial/test_mutants.py"),
 }
 """By the module of a mistake."""
+_PARTS = ("engines/test_snapshot_parts.py", "gateway/test_standing.py", "gateway/test_standing_forgotten.py")
 OWN: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(
+        (
+            "parts_are_copied_again",
+            "parts_of_another_declaration",
+            "parts_of_a_wrong_clock",
+            "parts_with_units_elsewhere",
+            "parts_that_cost_as_new",
+        ),
+        _PARTS,
+    ),
+    "parts_of_the_erased": _PARTS[::-1],
     **dict.fromkeys(
         (
             "threshold_by_one",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.ledger import Clock as AnyClock
 from dpsql.accounting.postgres.ledger import PostgresLedger
+from dpsql.clock import Clock as AnyClock
 from tests.support.plain_server import PlainServer, running_server
 
 

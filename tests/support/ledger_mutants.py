@@ -224,7 +224,7 @@ def window_of_a_day_less(patch: pytest.MonkeyPatch) -> None:
 
 def copies_are_read_today(patch: pytest.MonkeyPatch) -> None:
     """Take what a copy's statement reads for the records as they are now."""
-    patch.setattr(Edition, "read", None)
+    patch.setattr(Edition, "read_of", lambda *_: None)
 
 
 def read_before_midnight(patch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,7 @@ def noise_of_one_sign(patch: pytest.MonkeyPatch) -> None:
 def coins_that_lean(patch: pytest.MonkeyPatch) -> None:
     """Let coins fall on tails a tenth too often."""
     single, many = bernoulli.coin, bernoulli.coins
-    patch.setattr(discrete_laplace, "coin", lambda source, x: single(source, x * Fraction(11, 10)))
+    patch.setattr(discrete_laplace, "coin", lambda source, over, under: single(source, 11 * over, 10 * under))
     patch.setattr(discrete_laplace, "coins", lambda source, counts, rate: many(source, counts, rate * Fraction(11, 10)))
 
 

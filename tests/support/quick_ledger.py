@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpsql.accounting.ledger import Clock
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.clock import Clock
 
 _MEMORY = Path("/dev/shm")  # noqa: S108  (what is put there has a name that nobody can guess)
 _ROOM = 2**26

@@ -1,7 +1,8 @@
-"""Mistakes in what keeps standing questions to their bound, each as a patch: accounts, claims on measurements, terms."""
+"""Mistakes in what keeps standing questions to their bound, each as a patch: accounts, claims, terms, parts of copies."""
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -9,8 +10,11 @@ import pytest
 
 from dpsql.accounting.sql import standing as ledger_standing
 from dpsql.accounting.standing import Standing
-from dpsql.engines.snapshot import accounts
+from dpsql.engines.base import Edition
+from dpsql.engines.snapshot import accounts, parts, writing
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
+from dpsql.engines.snapshot.parts import PartsPlan
+from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.policy.growth import Grows
 from dpsql.privacy.measurement import contribution, engine_sql
 from dpsql.privacy.measurement.contribution import Bound
@@ -152,3 +156,40 @@ def question_without_its_bound(patch: pytest.MonkeyPatch) -> None:
 def times_are_clamped(patch: pytest.MonkeyPatch) -> None:
     """Take times beyond the bounds for those of the first period and the last."""
     patch.setattr(StandingPart, "_compared", lambda part, how, day: questions.compared_with(part.by, how, day))
+
+
+def parts_are_copied_again(patch: pytest.MonkeyPatch) -> None:
+    """Copy the rows of kept parts beside them: a unit would have each of its rows twice."""
+    patch.setattr(PartsPlan, "missing", None)
+
+
+def parts_of_another_declaration(patch: pytest.MonkeyPatch) -> None:
+    """Keep parts whatever they were made by."""
+    right = parts.plan_parts
+
+    def plan_parts(table: Any, types: Any, kept: Any, before: Any, now: Any) -> Any:
+        anew = right(table, types, kept, None, now)
+        same = before if before is None or anew is None else replace(before, basis=anew.basis)
+        return right(table, types, kept, same, now)
+
+    patch.setattr(writing, "plan_parts", plan_parts)
+
+
+def parts_of_a_wrong_clock(patch: pytest.MonkeyPatch) -> None:
+    """Keep parts that were copied when the clock was ahead."""
+    patch.setattr(parts, "_fits", lambda *_: True)
+
+
+def parts_with_units_elsewhere(patch: pytest.MonkeyPatch) -> None:
+    """Keep parts of a table whose units another one names, which is of another day."""
+    patch.setattr(writing, "whole_because", lambda *_: None)
+
+
+def parts_of_the_erased(patch: pytest.MonkeyPatch) -> None:
+    """Keep parts with the rows of somebody who was erased."""
+    patch.setattr(SnapshotPlace, "is_whole_demanded", False)
+
+
+def parts_that_cost_as_new(patch: pytest.MonkeyPatch) -> None:
+    """Let what reads parts count since the copy was begun that has them."""
+    patch.setattr(Edition, "read_of", lambda edition, _: edition.read)

@@ -2,7 +2,8 @@
 
 `python -m tests.truth.growing` lets the demo's trips arrive day by day for a month, and loads twelve charts on each day with
 the real gateway, engine, ledger and noise. It writes the page's table anew. Beside it the same charts are measured anew each
-morning, within the same ε for the month.
+morning, within the same ε for the month. With `--year` the same trips arrive in a year, and three users load the charts,
+daily in the first and the last month.
 """
 
 import os
@@ -10,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,7 @@ from dpsql.engines.snapshot.open import open_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.gateway import Gateway
+from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, Settings
@@ -33,7 +35,7 @@ from tests.support.fix_world import Client, World, running
 from tests.support.memory import Memory
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "accuracy.md"
-_BEGIN, _END = "<!-- table growing -->", "<!-- end -->"
+_BEGIN, _YEAR, _END = "<!-- table growing -->", "<!-- table growing year -->", "<!-- end -->"
 CHARTS = {
     "trips by day": "{day}, count(*)",
     "fares by day, on average": "{day}, avg(fare)",
@@ -50,10 +52,11 @@ CHARTS = {
 }
 """What each shows, and its columns; the last is what is judged."""
 _DAY, _WEEK = "pickup_ts::date", "date_trunc('week', pickup_ts)::date"
-_MARCH = "pickup_ts >= '2019-03-01' AND pickup_ts < '2019-04-01'"
-FIRST, DAYS = datetime(2019, 3, 1, tzinfo=UTC), 31
+DAYS = 31
 WHOLE = Fraction(1)
-"""ε for the month."""
+"""ε for the term."""
+USERS = {"ana": "asker", "bob": "asker", "eve": "other"}
+"""Who loads the charts, with their roles; in the month the first alone."""
 _LEAST_ROWS = 1_000
 """A group of fewer is not judged: its relative error says nothing."""
 _CONFIG = """\
@@ -64,7 +67,8 @@ listen: {{host: 127.0.0.1, port: 5439}}
 ledger: sqlite:///ledger.db
 budget: {{passenger: {{epsilon: 2}}}}
 roles:
-  asker: {{protects: passenger, budget: {{epsilon: 2}}, per_query: {{epsilon: 0.1, least: 0.0001}}}}
+  asker: {{protects: passenger, budget: {{epsilon: 2}}, per_query: {{epsilon: 0.1, least: 0.00001}}}}
+  other: {{protects: passenger, budget: {{epsilon: 2}}, per_query: {{epsilon: 0.1, least: 0.00001}}}}
 users: {{}}
 """
 _TABLE = """\
@@ -73,23 +77,74 @@ expected_rows: 1_000_000
 privacy_units: {{passenger: {{column: passenger_id, max_rows: {rows}}}}}
 {grows}columns:
   passenger_id: {{type: integer}}
-  pickup_ts: {{type: timestamp, bounds: [2019-03-01, 2019-04-01]}}
+  pickup_ts: {{type: timestamp, bounds: [{first}, {end}]}}
   payment_type: {{type: text, values: [cash, credit card], nullable: true}}
   passenger_count: {{type: integer, bounds: [0, 6]}}
   fare: {{type: double precision, bounds: [0, 150]}}
   tip: {{type: double precision, bounds: [0, 40]}}
   total: {{type: double precision, bounds: [0, 200]}}
 """
-_GROWS = "grows: {by: pickup_ts, closes: {every: day, after: 1 day}, term: month}\n"
+_GROWS = "grows: {{by: pickup_ts, closes: {{every: day, after: 1 day}}, term: {term}}}\n"
 Cells = dict[tuple[object, ...], float]
 
 
-def statement(columns: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A term in which the demo's trips arrive, and their times in it."""
+
+    term: str
+    first: datetime
+    days: int
+    time: str = "pickup_ts"
+
+    @property
+    def end(self) -> datetime:
+        """Return the moment at which it is over."""
+        return self.first + timedelta(days=self.days)
+
+    @property
+    def mornings(self) -> Sequence[int]:
+        """Return the days on which charts are loaded: each of the first and the last month, and one a week between them."""
+        between = range(DAYS, self.days - DAYS, 7)
+        return [
+            *range(2, min(DAYS, self.days)),
+            *between,
+            *range(max(DAYS, self.days - DAYS), self.days),
+            self.days + 2,
+        ]
+
+    @property
+    def where(self) -> str:
+        """Return the condition of the term's trips."""
+        return f"pickup_ts >= '{self.first:%Y-%m-%d}' AND pickup_ts < '{self.end:%Y-%m-%d}'"
+
+
+MARCH = Span("month", datetime(2019, 3, 1, tzinfo=UTC), DAYS)
+YEAR = Span(
+    "year",
+    datetime(2019, 1, 1, tzinfo=UTC),
+    365,
+    "TIMESTAMP '2019-01-01' + to_microseconds((epoch_us(pickup_ts) - epoch_us(TIMESTAMP '2019-03-01')) * 365 // 31)",
+)
+"""The same trips in twelve times the days."""
+
+
+def statement(columns: str, span: Span = MARCH) -> str:
     """Return a chart's statement."""
     written = columns.format(day=_DAY, week=_WEEK)
     keys = [key for key in (_DAY, _WEEK, "payment_type") if written.startswith(key) or f", {key}," in written]
     grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
-    return f"SELECT {written} FROM trips WHERE {_MARCH}{grouped}"
+    return f"SELECT {written} FROM trips WHERE {span.where}{grouped}"
+
+
+def declared(directory: Path, rows: int, span: Span, *, grows: bool) -> Config:
+    """Write a configuration, and return it."""
+    (directory / "schemas").mkdir(parents=True)
+    (directory / "config.yaml").write_text(_CONFIG.format(), encoding="utf-8")
+    line = _GROWS.format(term=span.term) if grows else ""
+    text = _TABLE.format(grows=line, rows=rows, first=f"{span.first:%Y-%m-%d}", end=f"{span.end:%Y-%m-%d}")
+    (directory / "schemas" / "trips.yaml").write_text(text, encoding="utf-8")
+    return load(directory / "config.yaml", {})
 
 
 @dataclass
@@ -102,37 +157,37 @@ class Month:
     until: ExitStack
     rows: int
     grows: bool
-    now: datetime = FIRST
+    span: Span = MARCH
+    now: datetime = MARCH.first
 
     def __post_init__(self) -> None:
         """Write the configuration, and open the ledger."""
-        (self.directory / "schemas").mkdir(parents=True)
-        (self.directory / "config.yaml").write_text(_CONFIG.format(), encoding="utf-8")
-        grows = _GROWS if self.grows else ""
-        (self.directory / "schemas" / "trips.yaml").write_text(
-            _TABLE.format(grows=grows, rows=self.rows), encoding="utf-8"
-        )
-        self.config = load(self.directory / "config.yaml", {})
+        self.config = declared(self.directory, self.rows, self.span, grows=self.grows)
         self.ledger = self.until.enter_context(SqliteLedger(self.directory / "ledger.db", lambda: self.now))
-        self.session = self.until.enter_context(self.world.connect("ana", "taxi"))
+        self.sessions = {user: self.until.enter_context(self.world.connect(user, "taxi")) for user in USERS}
         self.owner = self.until.enter_context(self.world.connect("dpsql_owner", "taxi"))
 
     @contextmanager
-    def copied(self, at: datetime) -> Iterator[Callable[[str, Fraction], Cells]]:
-        """Give what asks a copy that is made at a time, at an ε."""
+    def copied(self, at: datetime) -> Iterator[Callable[[str, Fraction, str], Cells]]:
+        """Give what asks a copy that is made at a time, at an ε, as a user."""
         self.now = at
         with duckdb.connect(self.directory / "records.duckdb") as connection:
             connection.execute(f"ATTACH '{self.trips}' AS source (READ_ONLY)")
-            here = f"FROM source.trips WHERE pickup_ts < '{at:%Y-%m-%d %H:%M}'"
-            connection.execute(f"CREATE OR REPLACE TABLE trips AS SELECT * {here}")
-        write_snapshot(self.config, lambda _: None, Cancellation())
+            times = f"SELECT * REPLACE ({self.span.time} AS pickup_ts) FROM source.trips"
+            connection.execute(f"CREATE TABLE IF NOT EXISTS trips AS {times} LIMIT 0")
+            # What has come since the last morning; the strange times of some trips come with the first.
+            since = "SELECT coalesce(max(pickup_ts), TIMESTAMP '1900-01-01') FROM trips"
+            until = f"pickup_ts < '{at:%Y-%m-%d %H:%M}'"
+            connection.execute(f"INSERT INTO trips SELECT * FROM ({times}) WHERE pickup_ts > ({since}) AND {until}")
+        write_snapshot(self.config, lambda _: None, Cancellation(), lambda: self.now)
         engine = open_snapshot(self.config)
         try:
             assert engine.edition is not None
             assert self.config.snapshot is not None
-            engine.edition = replace(engine.edition, taken=at, finished=at)
             self.ledger.begin(engine.edition.epoch)
-            store = AccountStore(self.config.snapshot.accounts, engine.file, self.config.snapshot.resources, b"key")
+            store = AccountStore(
+                self.config.snapshot.accounts, engine.file, self.config.snapshot.resources, b"key", engine.beside
+            )
             public = self.world.public
             gateway = Gateway(
                 GatewayDependencies(
@@ -152,8 +207,13 @@ class Month:
                     lambda: self.now,
                 )
             )
-            client = Client(gateway, self.ledger, self.session, self.owner, Asker("ana", "asker"))
-            yield lambda sql, epsilon: _cells(client.ask(sql, Settings(epsilon=f"{float(epsilon):.6f}")).rows)
+            clients = {
+                user: Client(gateway, self.ledger, session, self.owner, Asker(user, USERS[user]))
+                for user, session in self.sessions.items()
+            }
+            yield lambda sql, epsilon, user: _cells(
+                clients[user].ask(sql, Settings(epsilon=f"{float(epsilon):.8f}")).rows
+            )
         finally:
             engine.close()
 
@@ -161,6 +221,11 @@ class Month:
     def spent(self) -> Fraction:
         """Return what was charged."""
         return sum((entry.cost.epsilon for entry in self.ledger.entries(None, 10_000)), Fraction(0))
+
+    def spent_by(self, role: str) -> Fraction:
+        """Return what was charged to a role."""
+        every = self.ledger.entries(role, 10_000)
+        return sum((entry.cost.epsilon for entry in every), Fraction(0))
 
     @property
     def charges(self) -> int:
@@ -178,56 +243,62 @@ def errors(told: Cells, truth: Cells, numbers: Cells) -> list[float]:
     return [abs(told.get(key, 0.0) - truth[key]) / abs(truth[key]) for key in large]
 
 
-def true_cells(connection: duckdb.DuckDBPyConnection, columns: str) -> tuple[Cells, Cells]:
+def true_cells(connection: duckdb.DuckDBPyConnection, columns: str, span: Span) -> tuple[Cells, Cells]:
     """Return what a chart would show exactly, and how many rows each group has."""
     keys = [key for key in ("{day}", "{week}", "payment_type") if f"{key}, " in columns]
-    numbers = statement(", ".join((*keys, "count(*)")))
-    shown, counted = (_cells(connection.execute(sql).fetchall()) for sql in (statement(columns), numbers))
+    numbers = statement(", ".join((*keys, "count(*)")), span)
+    shown, counted = (_cells(connection.execute(sql).fetchall()) for sql in (statement(columns, span), numbers))
     return shown, counted
 
 
-def measured(days: int = DAYS, rows: int = 64) -> Iterator[str]:
-    """Yield the lines of the table."""
+def measured(span: Span = MARCH, rows: int = 64, users: Sequence[str] = ("ana",)) -> Iterator[str]:
+    """Yield the lines of a table."""
     with ExitStack() as until:
         place = Path(until.enter_context(tempfile.TemporaryDirectory()))
         generate(place / "taxi.duckdb")
-        config = place / "declared"
-        (config / "schemas").mkdir(parents=True)
-        (config / "config.yaml").write_text(_CONFIG.format(), encoding="utf-8")
-        (config / "schemas" / "trips.yaml").write_text(_TABLE.format(grows="", rows=rows), encoding="utf-8")
-        policy = load(config / "config.yaml", {}).policy
-        world = until.enter_context(running(policy, {"ana": "asker"}, Memory(policy, public={})))
-        each = WHOLE / len(CHARTS)
-        grown = Month(place / "grown", place / "taxi.duckdb", world, until, rows, grows=True)
+        policy = declared(place / "declared", rows, span, grows=False).policy
+        world = until.enter_context(running(policy, USERS, Memory(policy, public={})))
+        each, days = WHOLE / len(CHARTS), span.days
+        grown = Month(place / "grown", place / "taxi.duckdb", world, until, rows, grows=True, span=span)
         told: dict[str, Cells] = {}
-        for day in [*range(2, days), days + 2]:
-            with grown.copied(FIRST + timedelta(days=day, hours=6)) as ask:
-                told = {name: ask(statement(columns), each) for name, columns in CHARTS.items()}
+        for day in span.mornings:
+            with grown.copied(span.first + timedelta(days=day, hours=6)) as ask:
+                every = [
+                    {name: ask(statement(columns, span), each, user) for name, columns in CHARTS.items()}
+                    for user in users
+                ]
+            told = every[0]
+            if any(other != told for other in every):
+                raise AssertionError(f"users see different charts on day {day}")
             sys.stderr.write(f"day {day}: ε = {float(grown.spent):.3f} in {grown.charges} charges\n")
-        anew = Month(place / "anew", place / "taxi.duckdb", world, until, rows, grows=False)
-        with anew.copied(FIRST + timedelta(days=days + 2, hours=6)) as ask:
-            again = {name: ask(statement(columns), each / days) for name, columns in CHARTS.items()}
-        with duckdb.connect(place / "taxi.duckdb", read_only=True) as connection:
+        anew = Month(place / "anew", place / "taxi.duckdb", world, until, rows, grows=False, span=span)
+        with anew.copied(span.first + timedelta(days=days + 2, hours=6)) as ask:
+            again = {name: ask(statement(columns, span), each / days, "ana") for name, columns in CHARTS.items()}
+        with duckdb.connect(place / "anew" / "records.duckdb", read_only=True) as connection:
             for name, columns in CHARTS.items():
-                truth, numbers = true_cells(connection, columns)
+                truth, numbers = true_cells(connection, columns, span)
                 both = [median(errors(answers[name], truth, numbers)) for answers in (told, again)]
                 yield f"| {name} | {' | '.join(map(_shown, both))} |"
-        own, others = f"{float(grown.spent):.2g}, in {grown.charges} charges", f"1, in {len(CHARTS) * days:,} charges"
-        yield f"| ε for the month | {own} | {others} |"
+        spent = [float(grown.spent_by(role)) for role in dict.fromkeys(USERS[user] for user in users)]
+        own = " and ".join(f"{epsilon:.2g}" for epsilon in spent)
+        yield f"| ε for the {span.term} | {own}, in {grown.charges} charges | 1, in {len(CHARTS) * days:,} charges |"
 
 
 def _shown(error: float) -> str:
     return f"{100 * error:.2g} %" if 100 * error < 99.5 else f"{100 * error:.0f} %"
 
 
-def write(lines: Sequence[str]) -> None:
-    """Write the page's table anew."""
+def write(begin: str, lines: Sequence[str]) -> None:
+    """Write one table of the page anew, and nothing else."""
     text = PAGE.read_text(encoding="utf-8")
-    head, rest = text.split(_BEGIN, 1)
+    head, rest = text.split(begin, 1)
     _, tail = rest.split(_END, 1)
     table = "\n".join(("| | standing | measured anew each day |", "|---|---|---|", *lines))
-    PAGE.write_text(f"{head}{_BEGIN}\n\n{table}\n\n{_END}{tail}", encoding="utf-8")
+    PAGE.write_text(f"{head}{begin}\n\n{table}\n\n{_END}{tail}", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write(list(measured()))
+    if "--year" in sys.argv[1:]:
+        write(_YEAR, list(measured(YEAR, users=tuple(USERS))))
+    else:
+        write(_BEGIN, list(measured()))

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from dpsql.accounting.ledger import Clock, DataSet, Way
+from dpsql.accounting.ledger import DataSet, Way
 from dpsql.accounting.postgres.claims import ServerClaims
 from dpsql.accounting.postgres.store import PostgresStore
 from dpsql.accounting.sql.ledger import SqlLedger
+from dpsql.clock import Clock
 
 _NAMELESS = DataSet()
 

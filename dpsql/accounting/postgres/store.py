@@ -16,7 +16,7 @@ import psycopg
 
 from dpsql.accounting import mark
 from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.ledger import Clock, DataSet, Way
+from dpsql.accounting.ledger import DataSet, Way
 from dpsql.accounting.postgres import schema
 from dpsql.accounting.postgres.session import SCHEMA, ServerTransaction, SharedSession, run_on_server, shown_place
 from dpsql.accounting.postgres.trouble import is_away, is_busy, trouble_of
@@ -25,6 +25,7 @@ from dpsql.accounting.sql.balances import balances
 from dpsql.accounting.sql.epochs import last_epoch
 from dpsql.accounting.sql.opening import OpenedLedger, demand_no_loss, last_line, take
 from dpsql.accounting.sql.store import SqlConnection
+from dpsql.clock import Clock
 from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.interrupt import pause
 from dpsql.private_files import make_directory

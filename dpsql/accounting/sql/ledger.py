@@ -15,7 +15,6 @@ from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.ledger import (
     Beside,
     ChargeItem,
-    Clock,
     DataSet,
     Entry,
     MakeReady,
@@ -36,6 +35,7 @@ from dpsql.accounting.sql.balances import balance_of, caught_up
 from dpsql.accounting.sql.looks import Looks
 from dpsql.accounting.sql.store import LedgerStore, MeasuringClaims, SqlConnection
 from dpsql.accounting.standing import Denied, Standing, StandingClaim, StandingQuestion, Wanted
+from dpsql.clock import Clock
 from dpsql.errors import InternalError
 from dpsql.interrupt import pause
 from dpsql.policy.model import Period, Privacy

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpsql.accounting import mark
-from dpsql.accounting.ledger import Clock, DataSet, Way
+from dpsql.accounting.ledger import DataSet, Way
 from dpsql.accounting.mark import read_mark
 from dpsql.accounting.sql import owner
 from dpsql.accounting.sql.epochs import last_epoch
@@ -20,6 +20,7 @@ from dpsql.accounting.sql.store import SqlConnection
 from dpsql.accounting.sqlite import trouble
 from dpsql.accounting.sqlite.group_commit import GroupCommit
 from dpsql.accounting.sqlite.schema import VERSION, create, upgrade
+from dpsql.clock import Clock
 from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.interrupt import pause
 from dpsql.private_files import prepare_file

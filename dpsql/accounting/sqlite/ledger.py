@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from dpsql.accounting.ledger import Clock, DataSet, Way
+from dpsql.accounting.ledger import DataSet, Way
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.claims import FileClaims
 from dpsql.accounting.sqlite.file import SqliteFile
+from dpsql.clock import Clock
 from dpsql.errors import ConfigError
 
 _NAMELESS = DataSet()

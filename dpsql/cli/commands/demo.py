@@ -1,9 +1,11 @@
 """`dpsql demo`: data, server, a first answer and log-ins, in one command."""
 
 import asyncio
+import contextlib
 import errno
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import psycopg
@@ -13,6 +15,7 @@ from psycopg.conninfo import make_conninfo
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import show_answer
 from dpsql.cli.support.signals import Signals
+from dpsql.demo.growing import BEGINS, Arrivals, HurriedClock, growing
 from dpsql.demo.setting import USERS, demo_config, new_passwords
 from dpsql.libpq import OWN
 from dpsql.policy.config import Config
@@ -20,6 +23,14 @@ from dpsql.scratch import Scratch
 from dpsql.server import Server
 
 _FIRST = "SELECT payment_type, COUNT(*) AS trips, AVG(fare) AS average_fare FROM trips GROUP BY payment_type"
+_DAILY = (
+    "SELECT pickup_ts::date AS day, COUNT(*) AS trips FROM trips "
+    "WHERE pickup_ts >= '2019-03-01' AND pickup_ts < '2019-04-01' GROUP BY 1 ORDER BY 1"
+)
+_GROWING = (
+    f"It is {BEGINS:%-d %B %Y} here, and a day lasts a minute. Ask the question above again: it has a day more each minute.",
+    "Once paid it pays nothing more this month, which dpsql.standing says. Name the days: current_date is today's.",
+)
 _FIRST_USER = "olga"
 _WHO = {
     "owner": "who also sees what others asked",
@@ -28,6 +39,26 @@ _WHO = {
 }
 """What the demo's roles are for."""
 _TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How the demo's trips grow: by which clock, and what lets them arrive."""
+
+    clock: HurriedClock
+    arrivals: Arrivals
+
+    @asynccontextmanager
+    async def going_on(self) -> AsyncIterator[None]:
+        """Let time pass and trips arrive while the block runs."""
+        self.clock.start()
+        arriving = asyncio.create_task(self.arrivals.arrive(self.clock))
+        try:
+            yield
+        finally:
+            arriving.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await arriving
 
 
 @with_exit_code
@@ -40,6 +71,10 @@ def demo(
             max=65500,
         ),
     ] = 5439,
+    grows: Annotated[
+        bool,
+        typer.Option("--growing", help="Trips arrive by the day, a day a minute: charts by day grow, and pay once."),
+    ] = False,
 ) -> None:
     """Serve synthetic taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted."""
     # The shadow may run as another user, who has to pass through; what is private lies one level deeper.
@@ -48,16 +83,20 @@ def demo(
         typer.echo("preparing a million synthetic taxi trips …", err=True)
         passwords = new_passwords()
         config = demo_config(run, passwords, port)
-        asyncio.run(_serve(config, passwords))
+        if not grows:
+            asyncio.run(serve(config, passwords))
+            return
+        config, arrivals = growing(config, run)
+        asyncio.run(serve(config, passwords, Growth(HurriedClock(), arrivals)))
 
 
-async def _serve(config: Config, passwords: Mapping[str, str]) -> None:
+async def serve(config: Config, passwords: Mapping[str, str], growth: Growth | None = None) -> None:
     """Serve on the first port that is free."""
     for port in range(config.listen.port, config.listen.port + _TRIES):
         moved = _moved(config, port - config.listen.port)
         try:
-            async with Server(moved) as server:
-                await _run(server, moved.policy.dataset, passwords)
+            async with _server(moved, growth) as server:
+                await _run(server, moved.policy.dataset, passwords, growth)
         except OSError as failure:
             if failure.errno != errno.EADDRINUSE:
                 raise
@@ -66,31 +105,41 @@ async def _serve(config: Config, passwords: Mapping[str, str]) -> None:
     raise OSError(errno.EADDRINUSE, f"no free port from {config.listen.port} to {port}")
 
 
+def _server(config: Config, growth: Growth | None) -> Server:
+    return Server(config) if growth is None else Server(config, clock=growth.clock)
+
+
 def _moved(config: Config, by: int) -> Config:
     """Return the configuration with its ports, also that of the pages, moved."""
     web = config.web and replace(config.web, port=config.web.port + by)
     return replace(config, listen=replace(config.listen, port=config.listen.port + by), web=web)
 
 
-async def _run(server: Server, dataset: str, passwords: Mapping[str, str]) -> None:
+async def _run(server: Server, dataset: str, passwords: Mapping[str, str], growth: Growth | None) -> None:
     host, port = server.address
     links = {name: f"postgresql://{name}:{passwords[name]}@{host}:{port}/{dataset}" for name in USERS}
-    await asyncio.to_thread(_ask, links[_FIRST_USER])
+    await asyncio.to_thread(_ask, links[_FIRST_USER], _FIRST if growth is None else _DAILY)
     typer.echo(
         "Anybody below can connect, until Ctrl-C. These budgets are for play: dpsql epsilon advise gives some that protect."
     )
+    who = _WHO if growth is None else {**_WHO, "collaborator": "who pays half as much"}
     for name, link in links.items():
-        typer.echo(f"{name}, {USERS[name].replace('_', ' ')}, {_WHO[USERS[name]]}:")
+        typer.echo(f"{name}, {USERS[name].replace('_', ' ')}, {who[USERS[name]]}:")
         typer.echo(f"connect: {link}")
     if server.pages is not None:
         typer.echo(f"pages: {server.pages} (with the same names and passwords)")
-    with Signals() as signals:
+    if growth is not None:
+        typer.echo("\n".join(_GROWING))
+    async with contextlib.AsyncExitStack() as going:
+        signals = going.enter_context(Signals())
+        if growth is not None:
+            await going.enter_async_context(growth.going_on())
         await signals.until_stopped()
 
 
-def _ask(link: str) -> None:
+def _ask(link: str, question: str) -> None:
     """Ask a first question as any client would, and print the answer."""
-    typer.echo(f"{_FIRST};")
+    typer.echo(f"{question};")
     with psycopg.connect(make_conninfo(link, **OWN)) as connection, connection.cursor() as cursor:
-        cursor.execute(_FIRST.encode())
+        cursor.execute(question.encode())
         show_answer(cursor)

@@ -8,6 +8,7 @@ import typer
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.engines.snapshot.accounts import AccountStore
+from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.secret import kept_secret, secret_file
@@ -21,8 +22,8 @@ def forget(
 ) -> None:
     """Remove the accounts of somebody whose records were erased; what was released stays.
 
-    Erase the records at the source and make a copy before. Who comes back by that name weighs nothing in the questions that
-    they had a part in, until their terms are over.
+    Erase the records at the source before, and run dpsql refresh after, which reads all periods again. Who comes back by
+    that name weighs nothing in the questions that they had a part in, until their terms are over.
     """
     loaded = load(config)
     policy, copied = loaded.policy, loaded.snapshot
@@ -32,13 +33,14 @@ def forget(
             f'no table that grows protects a "{kind}", so that there are no accounts',
             hint=f"Kinds: {', '.join(sorted(kinds)) or 'none'}.",
         )
+    SnapshotPlace(copied.directory).demand_whole()
     secret = kept_secret(secret_file(loaded.shadow, loaded.file.parent))
     number = AccountStore(copied.accounts, Path(), copied.resources, secret).forget(kind, unit)
-    if not number:
+    if number:
+        typer.echo(f"{kind} {unit} had accounts in {number} standing questions; they are removed")
+        typer.echo("what was released of these questions stays as it is, and can't be taken back")
+    else:
         typer.echo(f"{kind} {unit} has no account in any standing question")
-        return
-    typer.echo(f"{kind} {unit} had accounts in {number} standing questions; they are removed")
-    typer.echo("what was released of these questions stays as it is, and can't be taken back")
     typer.echo(
-        "a copy of the records that was made before they were erased has them still: dpsql refresh makes another"
+        "the copy of the records was made before they were erased, perhaps: dpsql refresh makes another, of all periods"
     )

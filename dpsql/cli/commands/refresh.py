@@ -1,6 +1,7 @@
 """`dpsql refresh`: begin the next epoch, with a copy of the records if the configuration wants one."""
 
 from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -13,15 +14,21 @@ from dpsql.question import Cancellation
 
 
 @with_exit_code
-def refresh(config: ConfigFile = DEFAULT_CONFIG) -> None:
+def refresh(
+    config: ConfigFile = DEFAULT_CONFIG,
+    every: Annotated[
+        bool, typer.Option("--all", help="Copy closed periods of tables that grow again, too: as after an erasure.")
+    ] = False,
+) -> None:
     """Start a new epoch: stored answers expire and cost ε again.
 
     With engine.snapshot the records are copied first; what was answered from the copy before stays free until that is done.
+    Of tables that grow only what is in no closed period yet is copied.
     """
     loaded = load(config)
     with open_ledger(loaded) as ledger:
         if loaded.snapshot is None:
             typer.echo(f"epoch {ledger.advance('dpsql refresh')} has begun")
             return
-        edition = write_snapshot(loaded, partial(typer.echo, err=True), Cancellation()).edition
+        edition = write_snapshot(loaded, partial(typer.echo, err=True), Cancellation(), whole=every).edition
         typer.echo(f"epoch {ledger.begin(edition.epoch)} has begun, with the {edition}")

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from dpsql.policy.config import Config
+from dpsql.engines.snapshot.parts import whole_because
+from dpsql.policy.config import Config, CopiedDatabase
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.model import Period, Role, Table
 
@@ -26,6 +27,11 @@ def _of_table(loaded: Config, table: Table, grows: Grows) -> Iterator[str]:
         )
     elif often > _PERIOD_DAYS[grows.every]:
         yield f"table {table.name} grows by the {grows.every}, and a copy is made each {loaded.refresh}: it is released then"
+    whole = whole_because(table, loaded.policy)
+    if isinstance(loaded.engine, CopiedDatabase):
+        whole = "the database can't be asked for a part of it"
+    if loaded.snapshot is not None and whole is not None:
+        yield f"table {table.name} is copied whole at each refresh, and not by the {grows.every}: {whole}"
     for kind, unit in table.units.items():
         if unit.through is not None:
             yield (
@@ -53,6 +59,12 @@ def _of_budgets(loaded: Config, table: Table, grows: Grows, kind: str) -> Iterat
         yield (
             f"budget.{kind}.window is {budget.window} days: what a standing question of table {table.name} costs counts in "
             f"it until the {grows.term} is measured, {lasts} days at most, and then as long again as the window"
+        )
+    if roles and budget.window is not None and whole_because(table, policy) is None:
+        yield (
+            f"budget.{kind}.window is {budget.window} days: what any other question of table {table.name} costs counts since "
+            f"the day on which its oldest {grows.every} was copied, and is refused where the window was full once since; "
+            "dpsql refresh --all copies all anew"
         )
     for role in roles:
         yield from _of_role(role, table, grows)

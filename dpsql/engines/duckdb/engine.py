@@ -60,8 +60,15 @@ class DuckDb:
     _careful: duckdb.DuckDBPyConnection | None = None
     """Runs a statement again at which DuckDB has failed by a mistake of its own, once it has."""
 
-    def __init__(self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED) -> None:
+    def __init__(
+        self,
+        source: Path | Mapping[str, TableFile],
+        resources: Resources = _UNLIMITED,
+        beside: Mapping[str, Path] = MappingProxyType({}),
+    ) -> None:
         """Open a DuckDB file, or Parquet and CSV files as tables; they must not change while they are served.
+
+        `beside` a DuckDB file are others, by the names that its views call them.
 
         Raises:
             ConfigError: something is missing, or can't be read as what it is.
@@ -71,7 +78,7 @@ class DuckDb:
         self._watched = Watched(files)
         self._spill = spill(resources.spill)
         if isinstance(source, Path):
-            self._open = partial(of_file, source, self._spill.path, resources)
+            self._open = partial(of_file, source, self._spill.path, resources, beside=beside)
         else:
             self._open = partial(of_tables, source, files, self._spill.path, resources)
         try:

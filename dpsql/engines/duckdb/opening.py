@@ -14,6 +14,7 @@ from dpsql.engines.duckdb.files import TableFile, duckdb_literal, made
 from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS, other_optimizers
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Resources
+from dpsql.rewrite.emit.columns import quoted
 
 Setting = str | bool | int | float | list[str]
 _LEAST_BITS, _MOST_BITS = 20, 22
@@ -41,15 +42,19 @@ ATTACHED, MEMORY, KEPT = "records", "memory", "kept"
 
 
 def of_file(
-    path: Path, spill: Path, resources: Resources, optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS)
+    path: Path,
+    spill: Path,
+    resources: Resources,
+    optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS),
+    beside: Mapping[str, Path] = {},
 ) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB file, read-only.
+    """Open a DuckDB file, read-only, and others `beside` it, of whose names its views know.
 
     Raises:
         NoEngine: there is none.
         ConfigError: it is none.
     """
-    return closed_off(_with_file(path, spill, resources, optimizers), [])
+    return closed_off(_with_file(path, spill, resources, optimizers, beside), [])
 
 
 def of_tables(
@@ -78,7 +83,9 @@ def in_memory(
     return _empty("", resources, optimizers)
 
 
-def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
+def to_copy(
+    source: Path | Mapping[str, TableFile], spill: Path, resources: Resources, beside: Mapping[str, Path] = {}
+) -> duckdb.DuckDBPyConnection:
     """Open either for dpsql's own copying, with the doors open: no client asks it anything.
 
     It has a part of the memory, since statements are answered meanwhile: what it sorts and joins it does on the disk as fast.
@@ -87,7 +94,7 @@ def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Reso
         ConfigError: as above.
     """
     if isinstance(source, Path):
-        connection = _with_file(source, spill, resources, tuple(ALLOWED_OPTIMIZERS))
+        connection = _with_file(source, spill, resources, tuple(ALLOWED_OPTIMIZERS), beside)
     else:
         connection = _with_tables(source, spill, resources, tuple(ALLOWED_OPTIMIZERS))
     most = memory_of(connection)
@@ -96,15 +103,20 @@ def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Reso
     return connection
 
 
-def _with_file(path: Path, spill: Path, resources: Resources, optimizers: Collection[str]) -> duckdb.DuckDBPyConnection:
-    if not path.is_file():
-        raise NoEngine(f"there is no DuckDB file {path}")
+def _with_file(
+    path: Path, spill: Path, resources: Resources, optimizers: Collection[str], beside: Mapping[str, Path]
+) -> duckdb.DuckDBPyConnection:
+    every = {**beside, ATTACHED: path}
+    missing = next((file for file in every.values() if not file.is_file()), None)
+    if missing is not None:
+        raise NoEngine(f"there is no DuckDB file {missing}")
     connection = _empty(spill, resources, optimizers)
-    try:
-        connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {ATTACHED} (READ_ONLY)")
-    except duckdb.Error as error:
-        connection.close()
-        raise ConfigError(f"{path}: DuckDB can't open it: {error}") from error
+    for name, file in every.items():
+        try:
+            connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {quoted(name)} (READ_ONLY)")
+        except duckdb.Error as error:
+            connection.close()
+            raise ConfigError(f"{file}: DuckDB can't open it: {error}") from error
     return connection
 
 

@@ -18,7 +18,7 @@ import hashlib
 import logging
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -78,9 +78,15 @@ class AccountedSums:
 class AccountStore:
     """The accounts of a data set, in a directory of their own, beside the file of one copy."""
 
-    def __init__(self, directory: Path, records: Path, resources: Resources, key: bytes) -> None:
-        """Keep them in a directory; those who were erased are known by hashes with `key`, which is not kept there."""
+    def __init__(
+        self, directory: Path, records: Path, resources: Resources, key: bytes, beside: Mapping[str, Path] = {}
+    ) -> None:
+        """Keep them in a directory; those who were erased are known by hashes with `key`, which is not kept there.
+
+        `records` is the copy's file, and its parts are `beside` it.
+        """
         self.directory, self._records, self._resources = directory, records, resources
+        self._beside = beside
         self._key = hashlib.sha256(key + b"forgotten").hexdigest()
 
     @contextmanager
@@ -145,20 +151,22 @@ class AccountStore:
     def _opened(self, records: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         file, scratch = self.directory / _FILE, spill(self._resources.spill)
         try:
-            with closing(_connected(records, file, scratch.path, self._resources)) as connection:
+            with closing(_connected((records, self._beside), file, scratch.path, self._resources)) as connection:
                 yield connection
         finally:
             scratch.remove()
 
 
-def _connected(records: Path, file: Path, scratch: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
-    """Return a connection to the copy and to the accounts.
+def _connected(
+    records: tuple[Path, Mapping[str, Path]], file: Path, scratch: Path, resources: Resources
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the copy, with what is beside it, and to the accounts.
 
     Raises:
         EngineNotReady: one of them can't be opened.
     """
     try:
-        connection = to_copy(records, scratch, resources)
+        connection = to_copy(records[0], scratch, resources, records[1])
     except ConfigError as error:
         _LOG.error("the copy can't be opened beside the accounts: %s", error.message)
         raise EngineNotReady from None

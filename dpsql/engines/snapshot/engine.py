@@ -1,10 +1,10 @@
-"""The engine over a copy: DuckDB, on a file that nobody but dpsql writes, and that only before it is served.
+"""The engine over a copy: DuckDB, on files that nobody but dpsql writes, and that only before they are served.
 
 A newer copy takes the place of this one's file in the directory, not of what is open: who reads this one reads it to the end.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.snapshot.manifest import Manifest
+from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.policy.config import SnapshotConfig
 from dpsql.policy.model import Table
 
@@ -19,7 +20,7 @@ from dpsql.policy.model import Table
 class SnapshotEngine(DuckDb):
     """An `Engine` over a copy; see there."""
 
-    def __init__(self, file: Path, manifest: Manifest, config: SnapshotConfig) -> None:
+    def __init__(self, place: SnapshotPlace, manifest: Manifest, config: SnapshotConfig) -> None:
         """Open a copy.
 
         Raises:
@@ -27,10 +28,12 @@ class SnapshotEngine(DuckDb):
             ConfigError: it can't be opened.
         """
         # The file that DuckDB opens by its name next is this very one: names are never given twice.
-        self._opened = _Opened(file, manifest.size, manifest.changed)
-        self.file = file
+        files = {name: place.file(name) for name in manifest.files}
+        self._opened = _Opened([(files[name], *state) for name, state in manifest.files.items()])
+        self.file = files.pop(manifest.name)
+        self.beside = files
         try:
-            super().__init__(file, config.resources)
+            super().__init__(self.file, config.resources, self.beside)
         except BaseException:
             self._opened.close()
             raise
@@ -60,20 +63,27 @@ class SnapshotEngine(DuckDb):
 
 
 class _Opened(Watched):
-    """A file that is watched through a descriptor: it may lose its name, and must not be written to."""
+    """Files that are watched through descriptors: they may lose their names, and must not be written to."""
 
-    def __init__(self, file: Path, size: int, changed: int) -> None:
-        self._file, self._wanted = file, (size, changed)
-        try:
-            self._descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            raise NoEngine(f"there is no snapshot {file}") from None
+    def __init__(self, files: Sequence[tuple[Path, int, int]]) -> None:
+        self._each: list[tuple[Path, tuple[int, int], int]] = []
+        for file, *state in files:
+            try:
+                descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except OSError:
+                self.close()
+                raise NoEngine(f"there is no snapshot {file}") from None
+            self._each.append((file, (state[0], state[1]), descriptor))
 
     def changed(self) -> Path | None:
-        """Return the file if it is not what it was."""
-        status = os.fstat(self._descriptor)
-        return None if (status.st_size, status.st_mtime_ns) == self._wanted else self._file
+        """Return the first file that is not what it was."""
+        for file, wanted, descriptor in self._each:
+            status = os.fstat(descriptor)
+            if (status.st_size, status.st_mtime_ns) != wanted:
+                return file
+        return None
 
     def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._descriptor)
+        """Let go of the files."""
+        for _, _, descriptor in self._each:
+            os.close(descriptor)

@@ -11,17 +11,23 @@ from dpsql.rewrite.emit.columns import quoted
 
 
 def copy_from_duckdb(
-    engine: DuckDb, policy: Policy, target: tuple[duckdb.DuckDBPyConnection, str], progress: Progress
+    engine: DuckDb,
+    policy: Policy,
+    target: tuple[duckdb.DuckDBPyConnection, str],
+    progress: Progress,
+    missing: Mapping[str, str],
 ) -> Mapping[str, frozenset[UniqueKey]]:
     """Copy the declared columns of all tables into the attached database `target`; return which keys stay, by table.
 
-    `engine` has the same names for them as the target's connection.
+    `engine` has the same names for them as the target's connection. Of some tables only `missing` rows are copied, by a
+    condition.
     """
     connection, catalog = target
     for table, declared in progress.of(policy.tables.items()):
         columns = ", ".join(map(quoted, declared.columns))
         connection.execute(
-            f"CREATE TABLE {catalog}.main.{quoted(table)} AS SELECT {columns} FROM {engine.named(table)}"  # noqa: S608
+            f"CREATE TABLE {catalog}.main.{quoted(table)} AS SELECT {columns} FROM {engine.named(table)} "  # noqa: S608
+            f"WHERE {missing.get(table, 'TRUE')}"
         )
     return {
         name: frozenset(key for key in _unique(engine, name) if key <= table.columns.keys())

@@ -66,8 +66,12 @@ def copy_from_postgres(
     piece: Path,
     progress: Progress,
     cancellation: Cancellation,
+    *,
+    missing: Mapping[str, str],
 ) -> Mapping[str, frozenset[UniqueKey]]:
     """Copy the declared columns of all tables into the attached database `target`; return which keys stay, by table.
+
+    Of some tables only `missing` rows are copied, by a condition.
 
     Raises:
         ConfigError: the server went away, or does not let them be read; nothing of a row is told.
@@ -84,7 +88,7 @@ def copy_from_postgres(
             into = f"{catalog}.main.{quoted(table)}"
             types = ", ".join(f"{quoted(c.name)} {c.type}" for c in columns)
             connection.execute(f"CREATE TABLE {into} ({types})")
-            for rows in _pieces(source, columns, engine.named(table)):
+            for rows in _pieces(source, columns, f"{engine.named(table)} WHERE {missing.get(table, 'TRUE')}"):
                 _take(connection, into, columns, rows, piece)
     told_apart = {table: {c.name for c in columns if c.distinct} for table, columns in plans.items()}
     return {
@@ -93,11 +97,11 @@ def copy_from_postgres(
     }
 
 
-def _pieces(source: PgConnection, columns: Sequence[CopiedColumn], table: str) -> Iterator[bytes]:
-    """Yield a table's rows in pieces of whole rows: PostgreSQL sends each by itself."""
+def _pieces(source: PgConnection, columns: Sequence[CopiedColumn], rows: str) -> Iterator[bytes]:
+    """Yield a table's rows, which follow FROM, in pieces of whole rows: PostgreSQL sends each by itself."""
     # The first column is none of theirs: a row of one column without a value would be an empty line.
     reads = ", ".join(("1", *(c.read for c in columns)))
-    statement = f"COPY (SELECT {reads} FROM {table}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)"  # noqa: S608
+    statement = f"COPY (SELECT {reads} FROM {rows}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)"  # noqa: S608
     with source.cursor().copy(statement.encode()) as copy:
         held = bytearray()
         for row in copy:

@@ -109,8 +109,7 @@ def _steps(table: Table, policy: Policy) -> list[int]:
 def fill(connection: duckdb.DuckDBPyConnection, table: Table, kept: KeptColumns, rows: str, into: str) -> None:
     """Make the table `into` of `rows`, a table of the same columns: theirs in their order, with what is kept beside them."""
     joins = [_number_units(connection, table, *heavy, rows, place) for place, heavy in enumerate(kept.heavy.items())]
-    columns = [f"s0.{quoted(name)}" for name in table.columns]
-    columns += [f"{text} AS {quoted(name)}" for text, name in kept.texts.items()]
+    columns = _of_rows(table, kept)
     for place, (unit, mark) in enumerate(kept.heavy.items()):
         columns.append(f"h{place}.heavy AS {quoted(mark.column)}")
         columns += [f"h{place}.n AS {quoted(kept.units[unit])}"] if unit in kept.units else []
@@ -121,6 +120,16 @@ def fill(connection: duckdb.DuckDBPyConnection, table: Table, kept: KeptColumns,
         connection.execute(f"INSERT INTO {into} {select} WHERE {' AND '.join(['TRUE', *conditions])}")
     for place, _ in enumerate(joins):
         connection.execute(f"DROP TABLE temp.units{place}")
+
+
+def of_rows(table: Table, kept: KeptColumns, rows: str) -> str:
+    """Return the SELECT of `rows` with what is kept beside their columns, of a table of which nothing is that spans it."""
+    return f"SELECT {', '.join(_of_rows(table, kept))} FROM {rows} AS s0"  # noqa: S608
+
+
+def _of_rows(table: Table, kept: KeptColumns) -> list[str]:
+    columns = [f"s0.{quoted(name)}" for name in table.columns]
+    return columns + [f"{text} AS {quoted(name)}" for text, name in kept.texts.items()]
 
 
 def _number_units(

@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 
 from dpsql.accounting.sliding import ReadDays
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import NoEngine
 from dpsql.engines.snapshot.engine import SnapshotEngine
 from dpsql.engines.snapshot.manifest import Manifest, Origin
@@ -37,7 +38,9 @@ def days_of_copy(config: Config) -> ReadDays | None:
     return None if manifest is None else manifest.edition.read
 
 
-def see_that_there_is_one(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
+def see_that_there_is_one(
+    config: Config, tell: Tell, cancellation: Cancellation, clock: Clock = system_clock
+) -> Manifest:
     """Return the copy that may be used, made now if need be; who finds another process at it waits for that one.
 
     Raises:
@@ -47,7 +50,7 @@ def see_that_there_is_one(config: Config, tell: Tell, cancellation: Cancellation
     waiting = False
     while (manifest := current_snapshot(config)) is None:
         try:
-            return write_missing_snapshot(config, tell, cancellation)
+            return write_missing_snapshot(config, tell, cancellation, clock)
         except SnapshotBusy as busy:
             if not waiting:
                 tell(f"{busy.message}, which is waited for")
@@ -56,7 +59,7 @@ def see_that_there_is_one(config: Config, tell: Tell, cancellation: Cancellation
     return manifest
 
 
-def open_snapshot(config: Config) -> SnapshotEngine:
+def open_snapshot(config: Config, clock: Clock = system_clock) -> SnapshotEngine:
     """Open the copy that may be used, made now if need be.
 
     Raises:
@@ -67,11 +70,11 @@ def open_snapshot(config: Config) -> SnapshotEngine:
     place = SnapshotPlace(config.snapshot.directory)
     place.tidy()
     with suppress(NoEngine):  # a newer one has just taken its place
-        return _opened(config, place)
-    return _opened(config, place)
+        return _opened(config, place, clock)
+    return _opened(config, place, clock)
 
 
-def _opened(config: Config, place: SnapshotPlace) -> SnapshotEngine:
+def _opened(config: Config, place: SnapshotPlace, clock: Clock) -> SnapshotEngine:
     assert config.snapshot is not None
-    manifest = see_that_there_is_one(config, _LOG.info, Cancellation())
-    return SnapshotEngine(place.file(manifest.name), manifest, config.snapshot)
+    manifest = see_that_there_is_one(config, _LOG.info, Cancellation(), clock)
+    return SnapshotEngine(place, manifest, config.snapshot)

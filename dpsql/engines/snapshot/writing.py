@@ -5,16 +5,19 @@ catalogue, and on machines that answer or not. No value of a row makes a copy fa
 only the kind of error is told, since DuckDB's own messages quote values.
 """
 
+import itertools
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
 
 import duckdb
 
+from dpsql.clock import Clock, system_clock
 from dpsql.engines.connect import connect_database, connect_engine, table_files
 from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
@@ -25,8 +28,9 @@ from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.snapshot.from_database import copy_from_database
 from dpsql.engines.snapshot.from_duckdb import copy_from_duckdb
 from dpsql.engines.snapshot.from_postgres import copy_from_postgres
-from dpsql.engines.snapshot.keeping import fill, to_keep
+from dpsql.engines.snapshot.keeping import fill, of_rows, to_keep
 from dpsql.engines.snapshot.manifest import Manifest, Origin
+from dpsql.engines.snapshot.parts import Part, Parts, PartsPlan, Piece, plan_parts, select_of, whole_because
 from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.engines.snapshot.progress import Progress, Tell
 from dpsql.engines.spark.engine import SparkEngine
@@ -42,13 +46,20 @@ from dpsql.rewrite.emit.kept import KeptColumns
 _LOG = logging.getLogger("dpsql.engine")
 _FRESH, _STAGED = "fresh", "staged"
 """The copy, and beside it the rows as they came, of which it is made."""
+_REST = "rest"
+"""The schema of the rows of tables in parts that are in none."""
+_Source = DuckDb | PostgresEngine | SparkEngine | DatabaseSource
 _FOREVER = 10 * 365 * 86_400.0
 _KEPT = "What there was before is served still."
 _TOLD = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
 
 
-def write_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
+def write_snapshot(
+    config: Config, tell: Tell, cancellation: Cancellation, clock: Clock = system_clock, *, whole: bool = False
+) -> Manifest:
     """Copy the records' declared columns, and let the copy take the place of the one before.
+
+    The closed periods of a table that grows stay, which that one has; where it is to be `whole`, all is copied.
 
     Raises:
         SnapshotBusy: another process is at it.
@@ -57,10 +68,12 @@ def write_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Ma
     """
     place = _place(config)
     with place.writing():
-        return _written(config, place, tell, cancellation)
+        return _written(config, place, tell, cancellation, clock, whole=whole)
 
 
-def write_missing_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
+def write_missing_snapshot(
+    config: Config, tell: Tell, cancellation: Cancellation, clock: Clock = system_clock
+) -> Manifest:
     """Return the copy that may be used, or write it; somebody may have just finished one since it was looked for.
 
     Raises:
@@ -71,7 +84,7 @@ def write_missing_snapshot(config: Config, tell: Tell, cancellation: Cancellatio
     place = _place(config)
     with place.writing():
         manifest = place.current(Origin.of(config))
-        return _written(config, place, tell, cancellation) if manifest is None else manifest
+        return _written(config, place, tell, cancellation, clock) if manifest is None else manifest
 
 
 def _place(config: Config) -> SnapshotPlace:
@@ -80,48 +93,133 @@ def _place(config: Config) -> SnapshotPlace:
     return SnapshotPlace(config.snapshot.directory)
 
 
-def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Cancellation) -> Manifest:
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A copy that is being written."""
+
+    config: Config
+    place: SnapshotPlace
+    name: str
+    begun: datetime
+    kept: Mapping[str, KeptColumns]
+    """What its tables keep beside their columns."""
+    before: Mapping[str, Parts]
+    """By table, the parts of the copy before."""
+
+    @property
+    def file(self) -> Path:
+        """Return where it is."""
+        return self.place.file(self.name)
+
+    def plans(self, engine: _Source) -> Mapping[str, PartsPlan]:
+        """Return by table what is to be copied of those that are kept in parts."""
+        if isinstance(engine, DatabaseSource):
+            return {}
+        plans = {
+            name: plan_parts(table, engine.columns(name), self.kept[name], self.before.get(name), self.begun)
+            for name, table in self.config.policy.tables.items()
+            if _is_parted(table, self.config)
+        }
+        return {name: plan for name, plan in plans.items() if plan is not None}
+
+    def names(self, plans: Mapping[str, PartsPlan]) -> Mapping[str, Sequence[tuple[Piece, str]]]:
+        """Return by table the pieces that are to be, and what the file of each is called."""
+        numbers = itertools.count(1)
+        return {
+            table: [
+                (piece, f"{self.name}-{next(numbers)}" if piece.is_written else piece.of[0].name)
+                for piece in plan.pieces
+            ]
+            for table, plan in plans.items()
+        }
+
+    def parts_on_disk(self, plans: Mapping[str, PartsPlan]) -> Mapping[str, Parts]:
+        """Have the files of parts on the disk; return by table what they are then."""
+        named = self.names(plans)
+        return {
+            table: Parts(plan.basis, tuple(self._on_disk(*each) for each in named[table]))
+            for table, plan in plans.items()
+        }
+
+    def _on_disk(self, piece: Piece, name: str) -> Part:
+        if not piece.is_written:
+            return piece.of[0]
+        status = _on_disk(self.place.file(name))
+        taken = min((part.taken for part in piece.of), default=self.begun)
+        return Part(name, piece.first, piece.end, taken, status.st_size, status.st_mtime_ns)
+
+
+def _is_parted(table: Table, config: Config) -> bool:
+    """Return whether a table's closed periods are kept: where the records can be asked for the others alone."""
+    asked = isinstance(config.engine, DuckDbFile | DuckDbTables | PostgresServer)
+    return asked and table.grows is not None and whole_because(table, config.policy) is None
+
+
+def _to_keep(table: Table, config: Config) -> KeptColumns:
+    """Return what a copy of a table keeps; of one in parts nothing that spans the table."""
+    kept = to_keep(table, config.policy)
+    return replace(kept, heavy={}, units={}) if _is_parted(table, config) else kept
+
+
+def _written(
+    config: Config, place: SnapshotPlace, tell: Tell, cancellation: Cancellation, clock: Clock, *, whole: bool = False
+) -> Manifest:
     """Write a copy, while nobody else does."""
-    now = datetime.now(UTC)
-    name = f"{now:%Y%m%dT%H%M%S%f}Z"
-    file = place.file(name)
+    before = None if whole or place.is_whole_demanded else place.current(Origin.of(config))
+    now = clock().astimezone(UTC)
+    name = place.new_name(now)
     with _failing_by_kind(cancellation):
-        kept = {table.name: to_keep(table, config.policy) for table in config.policy.tables.values()}
-        unique, enforced = _copied(config, file, kept, Progress(file, tell), cancellation)
-        written = _on_disk(file)
+        kept = {table.name: _to_keep(table, config) for table in config.policy.tables.values()}
+        copy = _Copy(config, place, name, now, kept, {} if before is None else before.parts)
+        unique, enforced, plans = _copied(copy, Progress(copy.file, tell), cancellation)
+        parts = copy.parts_on_disk(plans)
+        written = _on_disk(copy.file)
     same = {table: tuple(sorted(tuple(sorted(key)) for key in keys)) for table, keys in unique.items()}
     origin, status = Origin.of(config), (written.st_size, written.st_mtime_ns)
-    manifest = Manifest(name, now.isoformat(), origin, same, enforced, kept, *status)
-    place.switch(manifest)
+    finished = clock().astimezone(UTC).isoformat()
+    manifest = Manifest(name, now.isoformat(), finished, origin, same, enforced, kept, *status, parts)
+    place.switch(manifest, whole=before is None)
     return manifest
 
 
 def _copied(
-    config: Config, file: Path, kept: Mapping[str, KeptColumns], progress: Progress, cancellation: Cancellation
-) -> tuple[Mapping[str, frozenset[UniqueKey]], Mapping[str, tuple[str, ...]]]:
-    """Write the file; return which keys are unique in it, and in which columns no row lacks a declared value, by table."""
+    copy: _Copy, progress: Progress, cancellation: Cancellation
+) -> tuple[Mapping[str, frozenset[UniqueKey]], Mapping[str, tuple[str, ...]], Mapping[str, PartsPlan]]:
+    """Write the files; return which keys are unique in the copy, in which columns no row lacks a declared value, by table.
+
+    Last comes what is copied in parts: of those nothing is said that the records' engine enforces.
+    """
+    config, file = copy.config, copy.file
     staged = file.with_suffix(".staged")
     with closing(_source(config)) as engine:
         if isinstance(engine, DatabaseSource):
             engine.check_tables()
-            enforced: Mapping[str, tuple[str, ...]] = {}
+            enforced: dict[str, tuple[str, ...]] = {}
         else:
             check_tables(config.policy, engine)
             enforced = {name: tuple(sorted(engine.enforced(table))) for name, table in config.policy.tables.items()}
+        plans = copy.plans(engine)
+        missing = {table: plan.missing for table, plan in plans.items() if plan.missing is not None}
         with _writer(config) as connection, stopping_when_cancelled(connection.interrupt, _FOREVER, cancellation):
             for path, name in ((file, _FRESH), (staged, _STAGED)):
                 connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {name}")
                 path.chmod(0o600)
             with progress.told():
                 connection.execute("BEGIN")
-                unique = _filled(
-                    engine, config, (connection, _STAGED), file.with_suffix(".rows"), progress, cancellation
-                )
+                target, piece = (connection, _STAGED), file.with_suffix(".rows")
+                unique = dict(_filled(engine, config, target, piece, progress, cancellation, missing=missing))
                 connection.execute("COMMIT")
+                _write_parts(connection, copy, plans)
                 connection.execute("BEGIN")
-                for table, keeps in kept.items():
-                    places = (f"{name}.main.{quoted(table)}" for name in (_STAGED, _FRESH))
-                    fill(connection, config.policy.tables[table], keeps, *places)
+                connection.execute(f"CREATE SCHEMA {_FRESH}.{_REST}")
+                for table, keeps in copy.kept.items():
+                    declared = config.policy.tables[table]
+                    if table in plans:
+                        _make_view(connection, copy, plans, declared)
+                        unique.pop(table, None)
+                        enforced.pop(table, None)
+                        continue
+                    fill(connection, declared, keeps, *(f"{name}.main.{quoted(table)}" for name in (_STAGED, _FRESH)))
                 connection.execute("COMMIT")
                 for table, keys in unique.items():
                     _see_that_they_are(connection, config.policy.tables[table], keys)
@@ -131,26 +229,68 @@ def _copied(
                 staged.unlink()
         if isinstance(engine, DuckDb) and not engine.is_current():
             raise ConfigError("a file of the records changed while a snapshot was written", hint=_KEPT)
-    return unique, enforced
+    return unique, enforced, plans
 
 
-def _source(config: Config) -> DuckDb | PostgresEngine | SparkEngine | DatabaseSource:
+def _write_parts(connection: duckdb.DuckDBPyConnection, copy: _Copy, plans: Mapping[str, PartsPlan]) -> None:
+    """Have the parts of the copy attached, each by its name: those that were there, and those that are written now."""
+    named = copy.names(plans)
+    for part in {part.name for plan in plans.values() for part in plan.kept}:
+        connection.execute(f"ATTACH {duckdb_literal(str(copy.place.file(part)))} AS {quoted(part)} (READ_ONLY)")
+    for table, plan in plans.items():
+        for piece, name in named[table]:
+            if piece.is_written:
+                _write_part(connection, copy, plan, piece, name)
+
+
+def _write_part(connection: duckdb.DuckDBPyConnection, copy: _Copy, plan: PartsPlan, piece: Piece, name: str) -> None:
+    """Write a part, of parts that were there and of what has come: in a transaction of its own, as DuckDB wants it."""
+    kept, path = copy.kept[plan.table.name], copy.place.file(name)
+    rows = [select_of(plan.table, kept, part.name) for part in piece.of]
+    if piece.fresh:
+        staged = f"{_STAGED}.main.{quoted(plan.table.name)}"
+        rows.append(of_rows(plan.table, kept, f"(FROM {staged} WHERE {plan.closed})"))
+    connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {quoted(name)}")
+    path.chmod(0o600)
+    connection.execute("BEGIN")
+    into = f"{quoted(name)}.main.{quoted(plan.table.name)}"
+    connection.execute(f"CREATE TABLE {into} AS {' UNION ALL '.join(rows)}")
+    connection.execute("COMMIT")
+    connection.execute(f"CHECKPOINT {quoted(name)}")
+
+
+def _make_view(
+    connection: duckdb.DuckDBPyConnection, copy: _Copy, plans: Mapping[str, PartsPlan], table: Table
+) -> None:
+    """Make a table of its parts, and of the rows that are in none."""
+    plan, kept = plans[table.name], copy.kept[table.name]
+    staged, rest = (f"{place}.{quoted(table.name)}" for place in (f"{_STAGED}.main", f"{_FRESH}.{_REST}"))
+    connection.execute(f"CREATE TABLE {rest} AS {of_rows(table, kept, f'(FROM {staged} WHERE NOT {plan.closed})')}")
+    parts = [name for _, name in copy.names(plans)[table.name]]
+    columns = ", ".join(map(quoted, (*table.columns, *kept.texts.values())))
+    every = (*(select_of(table, kept, name) for name in parts), f"SELECT {columns} FROM {rest}")  # noqa: S608
+    connection.execute(f"CREATE VIEW {_FRESH}.main.{quoted(table.name)} AS {' UNION ALL '.join(every)}")
+
+
+def _source(config: Config) -> _Source:
     return connect_database(config) if isinstance(config.engine, CopiedDatabase) else connect_engine(config)
 
 
 def _filled(
-    engine: DuckDb | PostgresEngine | SparkEngine | DatabaseSource,
+    engine: _Source,
     config: Config,
     target: tuple[duckdb.DuckDBPyConnection, str],
     piece: Path,
     progress: Progress,
     cancellation: Cancellation,
+    *,
+    missing: Mapping[str, str],
 ) -> Mapping[str, frozenset[UniqueKey]]:
     match engine:
         case DuckDb():
-            return copy_from_duckdb(engine, config.policy, target, progress)
+            return copy_from_duckdb(engine, config.policy, target, progress, missing)
         case PostgresEngine():
-            return copy_from_postgres(engine, config.policy, target, piece, progress, cancellation)
+            return copy_from_postgres(engine, config.policy, target, piece, progress, cancellation, missing=missing)
         case DatabaseSource():
             return copy_from_database(engine, config.policy, target, progress, cancellation)
         case SparkEngine():

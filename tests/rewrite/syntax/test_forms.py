@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import Any
 
 import psycopg
 import pytest
@@ -77,7 +78,7 @@ class Judge:
         nodes, policy = expand_views(tree, self.world.policy), self.world.policy
         text = render(tree)
 
-        def noted(form: Callable[..., object], name: str) -> Callable[..., object]:
+        def noted(form: Callable[..., Any], name: str) -> Callable[..., Any]:
             def run(*args: object, **named: object) -> object:
                 nonlocal text
                 result = form(*args, **named)
