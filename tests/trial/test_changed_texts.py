@@ -8,8 +8,8 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Cancellation
+from dpsql.trial.asking import TimeLimit
 from dpsql.trial.second_reading import is_proved
-from dpsql.trial.trial import TimeLimit
 from tests.support.fix_engines import Engines
 from tests.support.fix_world import World
 from tests.support.golden import load
