@@ -73,6 +73,26 @@ def test_what_differs_in_its_days_alone_is_one_question(ward: Ward) -> None:
     assert ward.charges == 4
 
 
+IN_SUPERSET = """
+SELECT DATE_TRUNC('day', admitted_at) AS admitted_at, COUNT(*) AS "COUNT(*)" FROM public.visits
+WHERE admitted_at >= TO_TIMESTAMP('2026-03-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')
+AND admitted_at < TO_TIMESTAMP('2026-04-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')
+GROUP BY DATE_TRUNC('day', admitted_at) ORDER BY "COUNT(*)" DESC LIMIT 10000
+"""
+IN_GRAFANA = """
+SELECT date_trunc('day', admitted_at) AS "time", count(*) FROM visits
+WHERE admitted_at >= '2026-03-01T00:00:00Z'::date AND admitted_at < '2026-03-31T23:59:59Z'::date + 1 GROUP BY 1 ORDER BY 1
+"""
+
+
+@pytest.mark.parametrize("sql", [IN_SUPERSET, IN_GRAFANA], ids=["Superset", "Grafana"])
+def test_tools_ask_the_same_question(ward: Ward, sql: str) -> None:
+    """What a chart of a month sends, as docs/how-to/growing.md says it, is the question in psql: one charge for both."""
+    ward.ask()
+    assert sorted(row[1] for row in ward.ask(sql)) == [1, 2]
+    assert ward.charges == 1
+
+
 def test_keys_sums_and_work_on_answers(ward: Ward) -> None:
     """Cells are those of days and keys; what PostgreSQL computes of an answer is free."""
     by_ward = DAILY.replace("AS day,", "AS day, ward,").replace("BY 1 ORDER BY 1", "BY 1, 2 ORDER BY 1, 2")
