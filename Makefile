@@ -194,10 +194,11 @@ bench-growth: $(VENV)/ok
 	for rows in 1000000 5000000; do $(SPEED) --part units --part groups --rows $$rows --engine duckdb || exit 1; done
 	$(PY) -m benchmarks.trials
 
-# SmartNoise SQL, Qrlew and OpenDP, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.
+# SmartNoise SQL, Qrlew, OpenDP, diffprivlib, PipelineDP and, where it can be installed, Tumult, which needs Java, each in an
+# environment of its own: Qrlew's numpy has no wheels for Python 3.13. About two hours.
 PEERS = $(VENV)/peers
 $(PEERS)/ok: $(VENV)/ok $(wildcard benchmarks/peers/requirements/*.txt)
-	@for peer in smartnoise qrlew opendp; do \
+	@for peer in smartnoise qrlew opendp diffprivlib pipelinedp; do \
 	  test -x $(PEERS)/$$peer/bin/python || \
 	    $(VENV)/bin/uv venv --quiet --no-python-downloads --python '>=3.11,<3.13' $(PEERS)/$$peer || \
 	    { echo "Python 3.11 or 3.12 is needed for $$peer" >&2; exit 1; }; \
@@ -205,11 +206,15 @@ $(PEERS)/ok: $(VENV)/ok $(wildcard benchmarks/peers/requirements/*.txt)
 	    -r benchmarks/peers/requirements/$$peer.txt || \
 	    { echo "$$peer can't be installed, and without it nothing is compared" >&2; exit 1; }; \
 	done
+	@test -x $(PEERS)/tumult/bin/python || $(VENV)/bin/uv venv --quiet --no-python-downloads --python '>=3.11,<3.13' $(PEERS)/tumult
+	@$(VENV)/bin/uv pip install --quiet --no-deps --python $(PEERS)/tumult/bin/python -r benchmarks/peers/requirements/tumult.txt || \
+	  { echo "Tumult can't be installed, and is left out" >&2; rm -rf $(PEERS)/tumult; }
 	touch $@
 
 bench-peers: $(PEERS)/ok
 	$(PY) -m benchmarks.peers --peers $(PEERS)
 	$(PY) -m benchmarks.peers.aggregates
+	$(PY) -m benchmarks.peers.everyone
 	$(PY) -m benchmarks.peers.chosen
 
 # What an installation takes, by version and hash; after a change of the dependencies, and from time to time.

@@ -102,22 +102,28 @@ def declared_labs(max_rows: int | str) -> Declared:
     }
 
 
-def configure(directory: Path, engine: dict[str, str | bool], tables: Declared, epsilon: float = PLENTY) -> Path:
-    """Write dpsql's configuration with a role for each unit that pays `epsilon`; return its file. JSON is YAML."""
+def configure(
+    directory: Path, engine: dict[str, str | bool], tables: Declared, epsilon: float = PLENTY, *, rho: bool = False
+) -> Path:
+    """Write dpsql's configuration with a role for each unit that pays `epsilon`; return its file. JSON is YAML.
+
+    With `rho` it and the data set count ρ.
+    """
+    amount = {"epsilon": _MOST, "delta": DELTA, "accounting": "zcdp"} if rho else {"epsilon": _MOST, "delta": 0.5}
     units: dict[str, list[str]] = {}
     for name, table in tables.items():
         units.setdefault(table["unit"], []).append(name)
     roles = {
         unit: {
             "protects": unit,
-            "budget": {"epsilon": _MOST, "delta": 0.5},
-            "per_query": {"epsilon": epsilon, "delta": DELTA, "least": 0.001},
+            "budget": amount,
+            "per_query": {"epsilon": epsilon, "delta": 0 if rho else DELTA, "least": 0.001},
             "limits": {"runs": 10**9},
             "tables": own,
         }
         for unit, own in units.items()
     }
-    budget = {unit: {"epsilon": _MOST, "delta": 0.5} for unit in units}
+    budget = dict.fromkeys(units, amount)
     (directory / "schemas").mkdir(parents=True)
     for name, table in tables.items():
         schema = {

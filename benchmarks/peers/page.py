@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.peers import chosen
+from benchmarks.peers import chosen, everyone
 from benchmarks.peers.aggregates import section
 from benchmarks.peers.declared import DELTA, EPSILON
 from benchmarks.peers.measured import OURS, SNAPSHOT, Cell, Part
@@ -59,7 +59,7 @@ def page(found: Found) -> str:
     for part in found.parts:
         lines += ["", *(_errors(found, part) if part.noisy else _only_times(found, part))]
     lines += ["", "## Where a peer is better", "", *_better(found), "", "## Refused and wrong", "", *_reasons(found)]
-    return "\n".join([*lines, "", *section(), "", *chosen.section()]).rstrip("\n") + "\n"
+    return "\n".join([*lines, "", *everyone.section(), "", *section(), "", *chosen.section()]).rstrip("\n") + "\n"
 
 
 def _summary(found: Found) -> str:

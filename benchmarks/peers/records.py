@@ -49,10 +49,23 @@ _TYPES = {
     "ward": "text",
     "value": "double precision",
     "cost": "double precision",
+    "region": "text",
+    "flight_id": "bigint",
+    "plane_id": "integer",
+    "month": "integer",
+    "origin": "text",
+    "distance": "double precision",
 }
 KEYS = {"taxi": "trip_id", "customer": "c_custkey", "orders": "o_orderkey", "prostate": "patient_id"}
 LABS = "labs"
-_ALL_KEYS = {**KEYS, LABS: "result_id", "trips": "trip_id", "zones": "zone_id"}
+_ALL_KEYS = {
+    **KEYS,
+    LABS: "result_id",
+    "trips": "trip_id",
+    "zones": "zone_id",
+    "flights": "flight_id",
+    "patients": "patient_id",
+}
 
 
 def write_duckdb(path: Path, rows: int) -> None:
@@ -125,9 +138,9 @@ def make(rows: int) -> dict[str, Columns]:
     }
 
 
-def make_labs() -> dict[str, Columns]:
-    """Return the laboratory results of 5,000 people within the declared bounds: who is sicker has more, and higher ones."""
-    made = {name: np.asarray(column) for name, column in labs().items()}
+def make_labs(people: int = 5_000) -> dict[str, Columns]:
+    """Return the laboratory results of so many people within the declared bounds: who is sicker has more, and higher ones."""
+    made = {name: np.asarray(column) for name, column in labs(people).items()}
     return {
         LABS: {
             "result_id": np.arange(1, len(made["value"]) + 1),

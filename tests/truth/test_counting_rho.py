@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from dpsql.privacy.measurement.euclidean import FEWEST_CHOSEN
 from tests.truth.counting_rho import KEYS, cells
 from tests.truth.data_sets import DataSet
 
@@ -18,5 +19,6 @@ def test_they_are_nearer(data: DataSet, keys: Sequence[str]) -> None:
     for cell in cells(data, keys, _ANSWERS):
         if cell.groups > 300 and cell.epsilon == 1 and data.name != "patients":
             assert cell.of_rho < cell.error / 1.5
-        assert cell.of_rho < cell.error * 1.7
+        if cell.groups >= FEWEST_CHOSEN:  # of fewer both have the same noise, and what differs is chance
+            assert cell.of_rho < cell.error * 1.7
         assert cell.covered > 0.7
