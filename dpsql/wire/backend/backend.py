@@ -1,8 +1,10 @@
 """One session in the shadow, as a client's session uses it."""
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import cast
 
 from dpsql.shadow.contents import signals
@@ -11,6 +13,8 @@ from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message
 from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Replies
 
 _PROTOCOL = 0x30000
+_PIECE, _PIECES = 2**16, 64
+"""Bytes, and how many times so many: a socket holds no more."""
 _STOP, _END = signals.CODE.encode(), signals.END.encode()
 
 
@@ -80,7 +84,9 @@ class Backend(asyncio.Protocol):
             self._share.wait(self._go_on)
         self._read_or_not()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: D102
+        if isinstance(exc, OSError) and self._transport is not None:
+            self._unsorted.append(_unread(self._transport))
         self._transport = None
         while self._unsorted:
             self._sort(self._unsorted.popleft())
@@ -229,6 +235,15 @@ class Backend(asyncio.Protocol):
             waiting.set_result(None)
         else:
             waiting.set_exception(failed)
+
+
+def _unread(transport: asyncio.Transport) -> bytes:
+    """Return what has come and was not read, such as why the session ended: asyncio reads nothing once it can't send."""
+    socket, pieces = transport.get_extra_info("socket"), list[bytes]()
+    with suppress(OSError):  # nothing more is there
+        while len(pieces) < _PIECES and (piece := os.read(socket.fileno(), _PIECE)):
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _raise_error(collected: list[Message]) -> None:

@@ -1,6 +1,7 @@
 """The shadow's end, at any moment of what is asked of it."""
 
 import asyncio
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -54,3 +55,26 @@ def test_replies_that_come_are_returned() -> None:
     assert asyncio.run(
         _asked(messages.message(b"3"), messages.message(b"1"), first=PendingReply(MessageKind.CLOSE))
     ) == ((b"1", b""),)
+
+
+def test_what_was_said_before_the_end_is_told(tmp_path: Path) -> None:
+    """Also where the end is met by a message that can't be sent any more: what has come before that is there to be read."""
+
+    async def told() -> bytes:
+        said, lost = list[bytes](), asyncio.Event()
+
+        def ended(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(END)
+            writer.close()
+
+        async with await asyncio.start_unix_server(ended, tmp_path / "shadow"):
+            backend = Backend(said.append, lambda _: None, lost.set, lambda *_: None, FairShare())
+            backend.pause()  # as if other sessions kept the loop busy
+            await asyncio.get_running_loop().create_unix_connection(lambda: backend, str(tmp_path / "shadow"))
+            backend.pause()
+            await asyncio.sleep(0.1)
+            backend.send(messages.message(b"S"), PendingReply(MessageKind.SYNC))
+            await asyncio.wait_for(lost.wait(), 10)
+        return b"".join(said)
+
+    assert asyncio.run(told()) == END
