@@ -20,8 +20,11 @@ def line(site: Site) -> str:
     """Return the next line that the server writes, within half a minute."""
     assert site.process is not None
     assert site.process.stdout is not None
-    assert select.select([site.process.stdout], [], [], 30)[0], "the server says nothing"
-    return site.process.stdout.readline()
+    read, number = bytearray(), site.process.stdout.fileno()
+    while not read.endswith(b"\n"):  # byte by byte: what is buffered of the line after it would not be waited for
+        assert select.select([number], [], [], 30)[0], "the server says nothing"
+        read += os.read(number, 1)
+    return read.decode()
 
 
 def reload(site: Site) -> None:
