@@ -139,7 +139,7 @@ def _relay(port: int, certificate: Path) -> Iterator[int]:
     request = bytes.fromhex("0000000804d2162f")
 
     def serve(client: socket.socket) -> None:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as server:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as server:
             assert client.recv(8) == request
             client.sendall(b"S")
             server.sendall(request)
