@@ -275,6 +275,7 @@ WRONG = (
             ('s0."rider" AS "rider", (CASE', "s0.*, (CASE"),
             ('s0."rider" AS "rider", (CASE', 's0."seats" AS "rider", (CASE'),
             ("row_number() OVER", "percent_rank() OVER w AS q, row_number() OVER"),
+            ("row_number() OVER", "max(count(*)) OVER (PARTITION BY rider) AS q, row_number() OVER"),
             ("row_number() OVER", "sum(s0.fare) OVER () AS q, row_number() OVER"),
             (
                 "row_number() OVER",
