@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _ABOVE = 0o711
@@ -75,7 +76,7 @@ def prepare_file(path: Path, beside: Iterable[str] = ()) -> None:
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     for ending in beside:
         other = path.with_name(path.name + ending)
-        if os.path.lexists(other):
+        with suppress(FileNotFoundError):  # another process that has it open may take it away at any moment
             _see_file(other, other.lstat())
 
 

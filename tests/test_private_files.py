@@ -2,6 +2,7 @@
 
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.errors import ConfigError
-from dpsql.private_files import make_directory, open_private, see_directory
+from dpsql.private_files import make_directory, open_private, prepare_file, see_directory
 from dpsql.secret import kept_secret
 from dpsql.shadow.server.place import home_of, lock
 from tests.support.ordinary import NOBODY
@@ -136,3 +137,23 @@ def test_our_own_link_to_a_directory_may_be_there(tmp_path: Path) -> None:
     (tmp_path / "state").symlink_to(tmp_path / "elsewhere" / "state")
     with SqliteLedger(tmp_path / "state" / "taxi" / "ledger.db", _clock):
         assert (tmp_path / "elsewhere" / "state" / "taxi" / "ledger.db").exists()
+
+
+def test_a_file_beside_it_may_go_at_any_moment(tmp_path: Path) -> None:
+    """Another process that makes the same ledger takes its journal away when it is done."""
+    ledger, journal = tmp_path / "ledger.db", tmp_path / "ledger.db-journal"
+    enough = threading.Event()
+
+    def come_and_go() -> None:
+        while not enough.is_set():
+            journal.touch(0o600)
+            journal.unlink()
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        for _ in range(3000):
+            prepare_file(ledger, ["-journal"])
+    finally:
+        enough.set()
+        other.join()
