@@ -33,7 +33,7 @@ from dpsql.trial.by_length import mass_by_length
 from dpsql.trial.column_bounds import ColumnBounds, NotProvedError, column_bounds, without_parens
 from dpsql.trial.heavy_apart import HeavyApart
 from dpsql.trial.marks import HeavyMarks, KeptUnits
-from dpsql.trial.named_columns import with_columns_in_place
+from dpsql.trial.named_columns import with_columns_in_place, with_rows_in_place
 from dpsql.trial.owned_rows import OwnedRows
 from dpsql.trial.statement_parts import (
     FULL_WEIGHT,
@@ -79,7 +79,7 @@ def is_proved(measurement: object, sql: str, dialect: str, tables: UnitTables) -
     if len(sql) > _LONGEST:
         return False
     try:
-        tree = with_columns_in_place(sqlglot.parse_one(sql, dialect=dialect))
+        tree = with_columns_in_place(with_rows_in_place(sqlglot.parse_one(sql, dialect=dialect)))
         reading = _Reading(tree, tables, dialect)
         if measurement.mechanism is MechanismName.GAUSSIAN:
             square = reading.square(measurement)

@@ -164,6 +164,10 @@ def _ordered(sql: str) -> bool:
     return tree is not None and tree.args.get("order") is not None
 
 
+_LONGEST = 20_000
+"""Characters of a statement for an engine: what is read several times is said once."""
+
+
 def _aggregates(sql: str) -> list[int]:
     """Return which columns of the answer are aggregates."""
     tree = _tree(sql)
@@ -179,6 +183,7 @@ def test_what_engines_are_asked(dialect: Dialect, world: World, asked: Asked) ->
     """
     expected, planned = expected_statements(dialect), [golden for golden in ANSWERED if golden.cost and golden.still]
     assert {golden.name for golden in planned} == expected.keys()
+    assert [name for name, texts in expected.items() if max(map(len, texts), default=0) > _LONGEST] == []
     for statement in planned:
         outcome = asked(statement, DIALECTS[spread(statement.name, len(DIALECTS))])
         assert engine_statements(outcome.parts, world, dialect) == expected[statement.name], statement.name

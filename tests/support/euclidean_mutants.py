@@ -53,7 +53,7 @@ def no_limit(patch: pytest.MonkeyPatch) -> None:
 
 def every_row_a_group(patch: pytest.MonkeyPatch) -> None:
     """Count the rows of all groups as if none were in the same one."""
-    patch.setattr(BoundedScan, "_by_group", lambda _, rows: f"(SELECT u, 1 AS n FROM ({rows}) AS r) AS g")
+    patch.setattr(BoundedScan, "_by_group", lambda _, rows: f"(SELECT u, 1 AS n FROM {rows}) AS g")
 
 
 def one_dimension(patch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def rows_stand_for_units(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         BoundedScan,
         "lengths",
-        lambda self: f"SELECT u, n, n AS l FROM {self._by_group(self.rows(()))}",
+        lambda self: f"SELECT u, n, n AS l FROM {self._by_group(f'({self.rows(())}) AS r')}",
     )
 
 

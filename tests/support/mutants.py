@@ -330,12 +330,12 @@ def no_condition(patch: pytest.MonkeyPatch) -> None:
 
 def left_join(patch: pytest.MonkeyPatch) -> None:
     """Keep rows for which there is no weight, in full."""
-    right = engine_sql.BoundedScan.grouped
+    right = engine_sql.BoundedScan._weighed
 
-    def grouped(reading: engine_sql.BoundedScan, *args: Any, **named: Any) -> str:
+    def weighed(reading: engine_sql.BoundedScan, *args: Any, **named: Any) -> str:
         return _left(right(reading, *args, **named))
 
-    patch.setattr(engine_sql.BoundedScan, "grouped", grouped)
+    patch.setattr(engine_sql.BoundedScan, "_weighed", weighed)
 
 
 def _left(sql: str) -> str:

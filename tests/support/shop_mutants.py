@@ -99,10 +99,11 @@ def no_answer(patch: pytest.MonkeyPatch) -> None:
 
 def weighed_before_the_join(patch: pytest.MonkeyPatch) -> None:
     """Bound the rows of the first table, and not what the join makes of them."""
-    right = engine_sql.BoundedScan._weights
+    right = engine_sql.BoundedScan._weighed
 
-    def weights(self: engine_sql.BoundedScan, *rest: Any) -> str:
+    def weighed(self: engine_sql.BoundedScan, *rest: Any, **named: Any) -> str:
         first = re.sub(r" JOIN .*", f" WHERE {self.unit} IS NOT NULL", self.from_where)
-        return right(replace(self, from_where=first), *rest)
+        text = right(self, *rest, **named).replace("SELECT u AS hu", f"SELECT {self.unit} AS hu", 1)
+        return text.replace("FROM r GROUP BY 1", f"{first} GROUP BY 1", 1)
 
-    patch.setattr(engine_sql.BoundedScan, "_weights", weights)
+    patch.setattr(engine_sql.BoundedScan, "_weighed", weighed)

@@ -124,7 +124,14 @@ WRONG = (
         20,
         "SELECT count(*) FROM rides",
         (
-            ("AS r UNION ALL", ", (SELECT 1) AS rr UNION ALL"),
+            ("FROM r UNION ALL", "FROM r, (SELECT 1) AS rr UNION ALL"),
+            ("FROM r UNION ALL", "FROM r WHERE u > 1 UNION ALL"),
+            ("FROM r GROUP BY 1 HAVING", "FROM r WHERE u > 1 GROUP BY 1 HAVING"),
+            ("FROM r GROUP BY 1 HAVING", "FROM r, (SELECT 1) AS rr GROUP BY 1 HAVING"),
+            ("FROM r GROUP BY 1 HAVING", "FROM r AS q GROUP BY 1 HAVING"),
+            ("FROM r WHERE u // 2 IN", "FROM r WHERE u // 3 IN"),
+            ("FROM r WHERE u // 2 IN", "FROM r WHERE u > 1 AND u // 2 IN"),
+            ("r AS NOT MATERIALIZED (", "r AS NOT MATERIALIZED (SELECT 1 AS u UNION ALL "),
             (
                 '"rider" AS u FROM',
                 '"rider" AS u, unnest([1,2,3]) AS g FROM',
@@ -171,8 +178,8 @@ WRONG = (
             ("GROUP BY (u | 0), k0)", "GROUP BY (u | 0), k0, CUBE (k0))"),
             ("GROUP BY k0 UNION", "GROUP BY CUBE (k0) UNION"),
             (
-                'AS HUGEINT) AS s1 FROM (SELECT s0."rider" AS u,',
-                'AS HUGEINT) AS s1 FROM (SELECT s0."rider" AS u, unnest([1,2]) AS q,',
+                '(SELECT s0."rider" AS u, s0."shared"',
+                '(SELECT s0."rider" AS u, unnest([1,2]) AS q, s0."shared"',
             ),
         ),
     ),

@@ -5,6 +5,7 @@ Nothing here reads a record: it all depends on the statement, the policy and pub
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from sqlglot import exp
 
@@ -140,13 +141,15 @@ class Planner:
         if analyzed.statement is None:
             raise InternalError
         described = Described(self.evaluator, [argument.type for argument in arguments], self.known, self.tables)
-        described.ask([probe(scope) for scopes_of_query in analyzed.found_scopes for scope in scopes_of_query.scopes])
+        probes = [list(map(probe, of_query.scopes)) for of_query in analyzed.found_scopes]
+        described.ask(list(chain.from_iterable(probes)))
         queries = []
-        for query, of_query in zip(analyzed.statement.queries, analyzed.found_scopes, strict=True):
+        for query, of_query, texts in zip(analyzed.statement.queries, analyzed.found_scopes, probes, strict=True):
             copies: dict[int, exp.Expr] = {}
             tree = copied(query.tree, copies)
             found_scopes = of_query.among(copies) or find(tree, self.policy)
-            scopes = tuple((scope, described.of(probe(scope))) for scope in found_scopes.own)
+            text_of = dict(zip(map(id, found_scopes.scopes), texts, strict=True))
+            scopes = tuple((scope, described.of(text_of[id(scope)])) for scope in found_scopes.own)
             queries.append(ResolvedQuery(query, tree, scopes, found_scopes.inner, tuple(reversed(copies.values()))))
         return ResolvedStatement(analyzed.statement, tuple(queries), described)
 

@@ -35,9 +35,11 @@ class BoundedScan:
     maybe_heavy: Marked | None = None
     """Where heavy units are weighed apart, what marks them."""
     heavy_rows: str = ""
-    """FROM and WHERE of their rows."""
+    """FROM and WHERE of their rows, where the engine keeps them."""
     rows_in_full: str = ""
     """FROM and WHERE of the rows that are summed in full then."""
+    as_named: bool = False
+    """Whether these rows have their names already: all columns are read from a member of WITH."""
     unit_read: str = ""
     """The column that tells the units of these rows apart, if it is another than the one that names them."""
     others: str = ""
@@ -63,8 +65,8 @@ class BoundedScan:
         telling = key_columns.telling_keys(keys, relation, emitter) if in_place else {}
         if telling:
             rows = from_where(relation, where, columns, bound.unit, emitter, tested=telling.values())
-        if marked is None:
-            return cls(keys, bound, emitter, rows, tuple(telling))
+        if marked is None or marked.table is not None:
+            return cls(keys, bound, emitter, rows, tuple(telling), marked)
         heavy = in_full = rows
         if marked.instead:
             heavy, in_full = (
@@ -85,7 +87,7 @@ class BoundedScan:
     @property
     def unit(self) -> str:
         """Return the unit's column: units that a cast made one would change each other's weights."""
-        return self.unit_read or identity(self.bound.unit, self.emitter.dialect)
+        return "u" if self.as_named else self.unit_read or identity(self.bound.unit, self.emitter.dialect)
 
     @classmethod
     def of_units(
@@ -149,11 +151,20 @@ class BoundedScan:
         inner = self.rows(values.read, also=once)
         return f"SELECT {', '.join(['u', *self._names(), *values.named])} FROM ({inner}) AS x{once if twice else ''}"
 
+    def source(self, values: RowValues, *, twice: bool = False) -> str:
+        """Return the rows of `steps` as they stand in FROM."""
+        once = twice and self.emitter.dialect.computed_once
+        if self.as_named and not (values.read or self.tested or once):
+            return self.from_where.removeprefix("FROM ")
+        return f"({self.steps(values, twice=twice)}) AS r"
+
     def rows(self, values: Iterable[str], *, distinct: bool = False, also: str = "") -> str:
         """Return the SELECT of the unit `u`, the keys `k0` … and `values`; `also` is added to its WHERE, or follows it.
 
         Where rows are told apart or ranked, equal keys have one text.
         """
+        if self.as_named:
+            return self._tested(f"SELECT * {self.from_where}{also}")
         alike = distinct or self.bound.form is Form.TRUNCATE
         texts = [key_columns.grouping_text(key, self.emitter) for key in self.keys]
         if alike:
@@ -163,33 +174,57 @@ class BoundedScan:
         if distinct and columns == f"{self.unit} AS u":
             # DuckDB groups whole numbers by an array, four times as fast as it tells rows apart by a hash.
             return f"SELECT {columns} {self.from_where}{also} GROUP BY 1"
-        rows = f"SELECT {'DISTINCT ' if distinct else ''}{columns} {self.from_where}{also}"
+        return self._tested(f"SELECT {'DISTINCT ' if distinct else ''}{columns} {self.from_where}{also}")
+
+    def _tested(self, rows: str) -> str:
+        """Return the rows that have a value in the column of each tested key."""
         if not self.tested:
             return rows
         once = self.emitter.dialect.computed_once
         not_null = " AND ".join(f"{name} IS NOT NULL" for name in self.tested)
         return f"SELECT * FROM ({rows.removesuffix(once)}{once}) AS y WHERE {not_null}"
 
-    def grouped(
-        self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str, norm: Norms | None = None
+    def summed(
+        self, values: RowValues, sums: Sequence[str], *also: str, norm: Norms | None = None, twice: bool = False
     ) -> str:
         """Return the statement that bounds the rows, or their norms, and sums them by the keys (and by `also`)."""
+        if self.bound.form in {Form.REWEIGHT, Form.EUCLIDEAN}:
+            return self._weighed(values, sums, *also, norm=norm)
+        names = (text.rpartition(" ")[2] for text in values.named)
+        return self.grouped(self.steps(values, twice=twice), sums, names, *also)
+
+    def _weighed(self, values: RowValues, sums: Sequence[str], *also: str, norm: Norms | None) -> str:
+        """Return the statement that weighs each row by what its unit has: the rows are said once.
+
+        WITH r AS (SELECT … FROM trips …), h AS (SELECT u AS hu, … AS w FROM r GROUP BY 1) SELECT sum(w * f0) FROM r JOIN h …
+        """
+        dialect = self.emitter.dialect
+        named = dialect.named_rows("r", self.rows(values.read or values.named))
+        every = replace(self, from_where="FROM r", as_named=True) if named else self
+        rows = every.source(values)
+        if self.bound.form is Form.EUCLIDEAN:
+            weights = self.bound.weights_of_squares(self._by_group(rows), dialect)
+        else:
+            weights = every._weights(rows, norm)  # noqa: SLF001 # its own
+        tables = ", ".join(filter(None, (named, weights)))
+        outputs, by = self.outputs(sums, *also), [*self._names(), *also]
+        grouping = f" GROUP BY {', '.join(by)}" if by else ""
+        return f"WITH {tables} SELECT {outputs} FROM {rows} JOIN h ON u = hu{grouping}"
+
+    def grouped(self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str) -> str:
+        """Return the statement that selects some of each unit's rows, if it has several, and sums them by the keys."""
         by = [*self._names(), *also]
         grouping = f" GROUP BY {', '.join(by)}" if by else ""
         outputs = self.outputs(sums, *also)
         match self.bound.form:
             case Form.UNIQUE:
                 return f"SELECT {outputs} FROM ({rows}) AS r{grouping}"
-            case Form.REWEIGHT:
-                weights = self._weights(rows, norm)
-                return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
             case Form.TRUNCATE:
                 return f"SELECT {outputs} FROM ({self._selected(rows, values)}) AS r{grouping}"
             case Form.ACCOUNT:
                 return self._by_accounts(rows, sums, *also)
-            case Form.EUCLIDEAN:
-                weights = self.bound.weights_of_squares(self._by_group(rows), self.emitter.dialect)
-                return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
+            case Form.REWEIGHT | Form.EUCLIDEAN:
+                raise AssertionError(self.bound)
 
     def _by_accounts(self, rows: str, sums: Sequence[str], *also: str) -> str:
         """Return the statement of the sums, and below them of what is added to each unit's account.
@@ -205,14 +240,14 @@ class BoundedScan:
 
     def lengths(self) -> str:
         """Return the SELECT of each unit `u`, the number `n` of its rows, and its length `l` over the groups."""
-        return self.bound.lengths(self._by_group(self.rows(())), self.emitter.dialect)
+        return self.bound.lengths(self._by_group(f"({self.rows(())}) AS r"), self.emitter.dialect)
 
     def _by_group(self, rows: str) -> str:
         """Return how many rows `n` each unit has in each group; keys that come back equal are one before they are counted."""
         names = self._names()
         codes = [f"{code} AS {name}" for code, name in zip(self._codes(), names, strict=True)]
         by = ", ".join(["u", *names])
-        told_apart = f"SELECT {', '.join(['u', *codes])} FROM ({rows}) AS r"
+        told_apart = f"SELECT {', '.join(['u', *codes])} FROM {rows}"
         return f"(SELECT u, count(*) AS n FROM ({told_apart}) AS p GROUP BY {by}) AS g"
 
     def texts_of_units(self) -> str:
@@ -232,9 +267,9 @@ class BoundedScan:
         if norm.beside:
             within = [*self._names(), *([] if norm.block is None else [norm.block])] if norm.by_group else []
             by = ", ".join(["u", *within])
-            parts = f"(SELECT {by}, count(*) AS n, {self._above_mean(norm)} AS c FROM ({rows}) AS r GROUP BY {by}) AS g"
+            parts = f"(SELECT {by}, count(*) AS n, {self._above_mean(norm)} AS c FROM {rows} GROUP BY {by}) AS g"
             return self.bound.two_weights(parts, dialect, row_norm=norm.most, once=None if within else ())
-        return self.bound.weights("u", f"FROM ({rows}) AS r", dialect, number=norm.total(dialect), row_norm=norm.most)
+        return self.bound.weights("u", f"FROM {rows}", dialect, number=norm.total(dialect), row_norm=norm.most)
 
     def _above_mean(self, norm: Norms) -> str:
         """Return a whole number above what a unit's rows can add on average."""
@@ -256,42 +291,53 @@ class BoundedScan:
     def heavy_apart(self, values: RowValues, sums: Sequence[HeavySum], *also: str, norm: Norms | None = None) -> str:
         """Return the statement that sums all rows in full, and corrects that by what those of heavy units weigh less.
 
-        The integers are those of `grouped`; see `heavy_units`.
+        The integers are those of `grouped`; see `heavy_units`. Where the statement marks heavy units itself, the rows
+        are said once:
+
+            WITH r AS (SELECT … FROM trips …), heavy AS (… FROM r …), p AS (… FROM r WHERE u IN (SELECT u FROM heavy) …)
         """
         assert self.maybe_heavy is not None
-        names, full, dialect = [*self._names(), *also], self.bound.weight, self.emitter.dialect
-        every_row = replace(self, from_where=self.rows_in_full)
-        rows = f"({every_row.steps(values, twice=values.read_twice([part.text for part in sums]))}) AS r"
-        every = heavy_units.in_full(rows, names, sums, full, dialect.widest)
-        tables, less = self._less(values, names, sums, norm)
+        marked, dialect = self.maybe_heavy, self.emitter.dialect
+        names, tables = [*self._names(), *also], []
+        if marked.table is None:
+            every, heavy = replace(self, from_where=self.rows_in_full), replace(self, from_where=self.heavy_rows)
+        else:
+            plain = replace(self, tested=()).rows(values.read or values.named)
+            tables = [dialect.named_rows("r", plain), marked.table]
+            every, heavy = (
+                replace(self, from_where=text, as_named=True) for text in ("FROM r", f"FROM r WHERE {marked.condition}")
+            )
+        rows = every.source(values, twice=values.read_twice([part.text for part in sums]))
+        full = heavy_units.in_full(rows, names, sums, self.bound.weight, dialect.widest)
+        more, less = replace(heavy, unit_read=marked.unit)._less(values, names, sums, norm)  # noqa: SLF001 # its own
         outputs = self.outputs([dialect.total(f"s{i}") for i, _ in enumerate(sums)], *also)
         grouping = f" GROUP BY {', '.join(names)}" if names else ""
-        return f"WITH {', '.join(tables)} SELECT {outputs} FROM ({every} UNION ALL {less}) AS g{grouping}"
+        return f"WITH {', '.join([*tables, *more])} SELECT {outputs} FROM ({full} UNION ALL {less}) AS g{grouping}"
 
     def _less(
         self, values: RowValues, names: Sequence[str], sums: Sequence[HeavySum], norm: Norms | None
     ) -> tuple[list[str], str]:
-        """Return the SELECT of what heavy units weigh less, and the members of WITH that it reads."""
+        """Return the SELECT of what these rows, of heavy units, weigh less, and the members of WITH that it reads."""
         assert self.maybe_heavy is not None
         dialect, marked = self.emitter.dialect, self.maybe_heavy
         full = " * ".join(filter(None, (str(self.bound.weight), marked.overlap)))
-        marks = replace(self, from_where=self.heavy_rows, unit_read=marked.unit)
-        heavy = marks.steps(values)
         block = [norm.block] if norm is not None and norm.block is not None else []
         within = [*names, *block]
         together = norm is not None and norm.beside and norm.by_group and len(sums) <= _FEW_SUMS
         if marked.table is None and within and not together:
-            return [marks._weights(heavy, norm)], heavy_units.correction_of_rows(heavy, names, sums, full)  # noqa: SLF001 # its own
+            rows = self.source(values)
+            return [self._weights(rows, norm)], heavy_units.correction_of_rows(rows, names, sums, full)
         unit = dialect.without_range("u", self.bound.unit.type) if marked.table else "u"
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
         number = [f"{'count(*)' if norm is None or norm.beside else norm.total(dialect)} AS n"]
         number += [f"{self._above_mean(norm)} AS c"] if norm and norm.beside else []
         columns = ", ".join([unit if unit == "u" else f"{unit} AS u", *within, *number, *parts])
-        by_unit = f"SELECT {columns} FROM ({heavy}) AS r GROUP BY {', '.join([unit, *within])}"
+        by_unit = f"SELECT {columns} FROM {self.source(values)} GROUP BY {', '.join([unit, *within])}"
         units, once = dialect.common_table("p", by_unit), None if within else [f"s{i}" for i, _ in enumerate(sums)]
-        tables = [*([marked.table] if marked.table else []), units, self._weights_of_sums(norm, once)]
         weighed = "p JOIN h ON u = hu" if within else "h"
-        return tables, heavy_units.correction(weighed, names, sums, full, dialect.widest)
+        return [units, self._weights_of_sums(norm, once)], heavy_units.correction(
+            weighed, names, sums, full, dialect.widest
+        )
 
     def _weights_of_sums(self, norm: Norms | None, once: Sequence[str] | None) -> str:
         """Return the weights of the units in `p`, which has their rows or norms by unit and keys, or by unit alone."""

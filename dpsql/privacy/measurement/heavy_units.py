@@ -62,7 +62,7 @@ class Marked:
     table: str | None
     """The member of WITH that marks them; None where the engine keeps the marks."""
     condition: str
-    """That a row's unit is marked."""
+    """That a row's unit is marked; where the statement marks them, its name is `u`."""
     unit: str = ""
     """The column that tells marked units apart, if there is a shorter one."""
     instead: str = ""
@@ -116,6 +116,8 @@ def marked(
     heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
     slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
     unit = identity(bound.unit, emitter.dialect)
+    if counted == rows:
+        unit, counted = "u", "FROM r"
     marks = emitter.dialect.maybe_heavy(
         unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed, alone=alone
     )
@@ -177,4 +179,4 @@ def correction_of_rows(rows: str, names: Sequence[str], sums: Sequence[HeavySum]
     grouping = f" GROUP BY {', '.join(names)}" if names else ""
     weights = [f"{name} - {weight} AS {name}" for name in sorted({part.weight for part in sums})]
     less = f"(SELECT hu, {', '.join(weights)} FROM h) AS h"
-    return f"SELECT {', '.join([*names, *parts])} FROM ({rows}) AS r JOIN {less} ON u = hu{grouping}"
+    return f"SELECT {', '.join([*names, *parts])} FROM {rows} JOIN {less} ON u = hu{grouping}"

@@ -217,7 +217,7 @@ class Histogram:
         if scan.maybe_heavy:
             return scan.heavy_apart(values, [HeavySum("count(*)", "w", emitter.dialect.total("w"))], "b")
         weight = emitter.dialect.total("w") if self.bound.form is Form.REWEIGHT else "count(*)"
-        return scan.grouped(scan.steps(values), [weight], ["b"], "b")
+        return scan.summed(values, [weight], "b")
 
     def _row_values(self, emitter: Emitter) -> RowValues:
         """Return the bucket of each row; in two steps where the second reads more than once what the first computes."""

@@ -170,7 +170,7 @@ class Sums:
             every = [HeavySum(p, "v" if c.by_value else "w", s) for p, c, s in zip(plain, columns, sums, strict=True)]
             return scan.heavy_apart(values.row_values, every, norm=norm)
         twice = self.bound.form is Form.UNIQUE and values.row_values.read_twice(sums)
-        return scan.grouped(scan.steps(values.row_values, twice=twice), sums, values.named.values(), norm=norm)
+        return scan.summed(values.row_values, sums, norm=norm, twice=twice)
 
     @property
     def row_norm_of_units(self) -> int:

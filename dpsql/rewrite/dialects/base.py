@@ -232,6 +232,11 @@ class Dialect(ABC):
         return self.forms.common_table.format(name, select)
 
     @final
+    def named_rows(self, name: str, select: str) -> str:
+        """Return a member of WITH that is read in several places, each in its own way; nothing where it stands in each."""
+        return self.forms.named_rows.format(name, select)
+
+    @final
     def total(self, text: str) -> str:
         """Return the sum of whole numbers of at most 64 bits, which may need more of them."""
         return self.forms.total.format(text)
@@ -269,7 +274,10 @@ class Dialect(ABC):
     def maybe_heavy(
         self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool, alone: bool
     ) -> Marks | None:
-        """Return a CTE that marks units with over `most` rows, and the test of a row's; `slots` places. None: weigh all."""
+        """Return a CTE that marks units with over `most` rows, and the test of one by the name `u`; `slots` places.
+
+        None: all rows are weighed.
+        """
 
     @abstractmethod
     def without_range(self, unit: str, type_: SqlType) -> str:

@@ -91,7 +91,7 @@ class DuckDbDialect(PostgresFunctions):
         one_of_numbers="{0} IN ({1})", total="sum({0})", stored_text="CAST({0} AS VARCHAR)", unpadded="rtrim({0}, ' ')",
         by_bytes='({0} COLLATE "C")', floor="floor({0})", ceil="ceil({0})", trunc="trunc({0})",
         day_number="CAST({0} - DATE '1970-01-01' AS BIGINT)", days_between="({0} - {1})",
-        common_table="{0} AS MATERIALIZED ({1})", as_a_whole="(({0}) IS TRUE)",
+        common_table="{0} AS MATERIALIZED ({1})", named_rows="{0} AS NOT MATERIALIZED ({1})", as_a_whole="(({0}) IS TRUE)",
     )  # fmt: skip
     double_type = "DOUBLE"
     finds_roots = True
@@ -226,10 +226,10 @@ class DuckDbDialect(PostgresFunctions):
         del slots
         if not (type_.is_text or (type_.is_integer and (normed or (alone and most >= _SHARED_FROM)))):
             return None
-        shared = f"{unit} // 2" if most >= _SHARED_FROM else unit
-        key = f"hash({unit})" if type_.is_text else shared
-        heavy = f"SELECT {key} AS u {rows} GROUP BY 1 HAVING count(*) > {most}"
-        return f"heavy AS MATERIALIZED ({heavy})", f"{key} IN (SELECT u FROM heavy)"
+        shared = "{} // 2" if most >= _SHARED_FROM else "{}"
+        key = ("hash({})" if type_.is_text else shared).format
+        heavy = f"SELECT {key(unit)} AS u {rows} GROUP BY 1 HAVING count(*) > {most}"
+        return f"heavy AS MATERIALIZED ({heavy})", f"{key('u')} IN (SELECT u FROM heavy)"
 
     def without_range(self, unit: str, type_: SqlType) -> str:
         """Return a whole number after an operation of which DuckDB forgets the range.

@@ -61,6 +61,7 @@ class Forms:
     add_days: str
     add_micros: str
     common_table: str
+    named_rows: str
     as_a_whole: str
 
 

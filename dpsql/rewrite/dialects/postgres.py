@@ -74,7 +74,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         one_of_numbers="{0} IN ({1})", total="sum({0})", stored_text="CAST({0} AS VARCHAR)", unpadded="rtrim({0}, ' ')",
         by_bytes='({0} COLLATE "C")', floor="floor({0})", ceil="ceil({0})", trunc="trunc({0})",
         day_number="CAST({0} - DATE '1970-01-01' AS BIGINT)", days_between="({0} - {1})",
-        common_table="{0} AS MATERIALIZED ({1})", as_a_whole="{0}",
+        common_table="{0} AS MATERIALIZED ({1})", named_rows="{0} AS NOT MATERIALIZED ({1})", as_a_whole="{0}",
     )  # fmt: skip
     double_type = "float8"
     finds_roots = True
@@ -173,8 +173,9 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         del normed, alone
         if not (type_.is_integer or type_.is_text or type_ in _HASHED):
             return None
+        more = f"{rows} AND" if " WHERE " in rows else f"{rows} WHERE"
         halves = " UNION ALL ".join(
-            f"SELECT u FROM (SELECT {unit} AS u {rows} AND {_hash(unit, type_)} {half} ORDER BY 1) AS a "
+            f"SELECT u FROM (SELECT {unit} AS u {more} {_hash(unit, type_)} {half} ORDER BY 1) AS a "
             f"GROUP BY u HAVING count(*) > {most}"
             for half in ("< 0", ">= 0")
         )
@@ -186,7 +187,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
             f"SELECT {bits} AS bits FROM generate_series(0, {slots // 32 - 1}) AS i "
             f"LEFT JOIN ({words} FROM ({halves}) AS l GROUP BY 1) AS x USING (i)"
         )
-        test = f"get_bit((SELECT bits FROM heavy), ({_hash(unit, type_)} & {slots - 1})::bigint) = 1"
+        test = f"get_bit((SELECT bits FROM heavy), ({_hash('u', type_)} & {slots - 1})::bigint) = 1"
         return f"heavy AS MATERIALIZED ({marked})", test
 
     def product_type(self, most: int) -> SqlType:

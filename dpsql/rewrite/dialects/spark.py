@@ -74,6 +74,7 @@ class SparkDialect(PlainForms):
     )
     # A list of more than a few numbers is looked up by their bits, which 0 and −0 have not in common.
     # A text that is not UTF-8 could not be read when it comes back, which would tell that it is there: it is NULL.
+    # Rows are said wherever they are read: Sail 0.7 fails at NULLs of named ones ("physical input schema should be the same").
     # `floor` and `ceil` give whole numbers of 64 bits; what is beyond them becomes the nearest of them.
     forms = Forms(
         as_text="CAST({0} AS STRING)", widest="CAST({0} AS DECIMAL(38, 0))",
@@ -85,7 +86,7 @@ class SparkDialect(PlainForms):
         add_micros="timestamp_micros(unix_micros({0}) + CAST({1} AS BIGINT) * {2})",
         total="sum(CAST({0} AS DECIMAL(38, 0)))", stored_text="try_validate_utf8(CAST({0} AS STRING))",
         unpadded="rtrim({0})", by_bytes="{0}", day_number="CAST(unix_date({0}) AS BIGINT)", days_between="datediff({0}, {1})",
-        common_table="{0} AS ({1})", as_a_whole="{0}",
+        common_table="{0} AS ({1})", named_rows="", as_a_whole="{0}",
         floor="CAST(floor({0}) AS DOUBLE)", ceil="CAST(ceil({0}) AS DOUBLE)", trunc="CAST(CAST({0} AS BIGINT) AS DOUBLE)",
     )  # fmt: skip
     double_type = "DOUBLE"

@@ -25,17 +25,17 @@ def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequenc
     named += [(node, f"a{i}") for i, node in enumerate(aggregates)]
     ours: Mapping[int, str] = {id(node): name for node, name in named}
     kinds = {type(node) for node, _ in named}
-
-    texts: dict[str, str] = {}
+    texts: dict[type[exp.Expr], dict[str, str]] = {}  # by kind: where each is the very node, nothing is written
     sizes: dict[int, tuple[exp.Expr, int]] = {}
     largest = _LARGER * max((len(every(key, exp.Expr)) for key in keys), default=0)
 
     def match(node: exp.Expr) -> str | None:
         if id(node) in ours:
             return ours[id(node)]
-        if type(node) in kinds and not texts:  # not written where each is the very node
-            texts.update({render(shown): name for shown, name in named})
-        matched = texts.get(render(node)) if type(node) in kinds else None
+        kind = type(node)
+        if kind in kinds and kind not in texts:
+            texts[kind] = {render(shown): name for shown, name in named if type(shown) is kind}
+        matched = texts[kind].get(render(node)) if kind in kinds else None
         if matched is not None or not exprs or isinstance(node, exp.Query):
             return matched
         if id(node) not in sizes:

@@ -27,14 +27,14 @@ def test_an_expression_of_few_values_is_found_inside(policy: Policy, world: Worl
 
 
 def test_functions_of_several_columns_are_evaluated_for_all_combinations(policy: Policy, world: World) -> None:
-    """Once each for all rows and for those that are weighed, NULL among the values; looked up by a combination's number."""
+    """Once each, NULL among the values; looked up by a combination's number."""
     (measurement,) = measurements(
         "SELECT concat(paid, stars), count(*) FROM rides GROUP BY 1", policy, world, Memory(policy)
     )
     paid, stars = ("card", "cash", "it's free", ""), (1, 2, 5)
     shown = {f"{a}{b}" for a in paid for b in stars}
     text = measurement.sql(Emitter(DUCKDB, world.public.declared))
-    assert {text.count("'" + value.replace("'", "''") + "'") for value in shown} == {2}
+    assert {text.count("'" + value.replace("'", "''") + "'") for value in shown} == {1}
 
 
 def test_too_many_combinations_are_refused(policy: Policy, world: World) -> None:
