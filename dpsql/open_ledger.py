@@ -5,12 +5,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import assert_never
 
-from dpsql.accounting import mark
 from dpsql.accounting.balance import Account, see_that_rho_is_counted
 from dpsql.accounting.ledger import DataSet, Entry, Ledger, Way
-from dpsql.accounting.postgres.ledger import PostgresLedger
-from dpsql.accounting.postgres.store import rehearse
-from dpsql.accounting.postgres.upkeep import lines_on_server
+from dpsql.accounting.postgres.ledger import PostgresLedger, lines_on_server, rehearse
+from dpsql.accounting.sql import opening
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.upkeep import newest_lines, owner_of
@@ -110,10 +108,10 @@ def _dataset(config: Config) -> DataSet:
 
 def _demand_move(path: Path, left: tuple[Path, ...]) -> None:
     """Refuse to create a ledger where another one was left behind: what was spent would be forgotten."""
-    if path.exists() or mark.read_mark(path) is not None:
+    if path.exists() or opening.read_mark(path) is not None:
         return
     for old in left:
-        if old.exists() or mark.read_mark(old) is not None:
+        if old.exists() or opening.read_mark(old) is not None:
             raise ConfigError(
                 f"there is no ledger {path}, but {old} was used before",
                 hint=f"Move it there with its mark, or name it: ledger: sqlite:///{old}",
@@ -126,10 +124,10 @@ def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
     Raises:
         ConfigError: another data set has taken it over, with what this one may have spent.
     """
-    if formerly is None or path.exists() or mark.read_mark(path) is not None:
+    if formerly is None or path.exists() or opening.read_mark(path) is not None:
         return path
     if not formerly.exists():
-        marked = mark.read_mark(formerly)
+        marked = opening.read_mark(formerly)
         return path if marked is None or marked.dataset != dataset.name else formerly
     owner = owner_of(formerly)
     if owner is None or dataset.is_called(owner.dataset):

@@ -12,8 +12,8 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
+from dpsql.accounting.ledger import AHEAD
 from dpsql.accounting.privacy_loss import first_day
-from dpsql.accounting.redating import AHEAD
 from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import Edition, Engine
 from dpsql.engines.snapshot.open import current_snapshot

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accounting.composition import compose, equal_share
-from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.privacy_loss import compose, equal_share, show_down
 from dpsql.errors import Unsupported
 from dpsql.gateway.measuring import Measuring
 from dpsql.gateway.plans.statement_plan import StatementPlan

@@ -14,11 +14,9 @@ from datetime import UTC, date, datetime
 from functools import partial
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.composition import compose
-from dpsql.accounting.ledger import ChargeItem, PaidStatement
-from dpsql.accounting.privacy_loss import show_up
+from dpsql.accounting.ledger import ChargeItem, PaidStatement, StandingClaim, StandingQuestion, standing_key
+from dpsql.accounting.privacy_loss import compose, show_up
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.standing import StandingClaim, StandingQuestion, standing_key
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Edition, PreparedMeasurements
 from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotReady, InternalError, Unsupported

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.standing import StandingClaim
+from dpsql.accounting.ledger import StandingClaim
 from dpsql.engines.base import Edition
 from dpsql.errors import DpsqlError, InternalError, QueryCanceled
 from dpsql.gateway.aiming import Drawn

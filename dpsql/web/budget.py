@@ -14,9 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.ledger import Entry
+from dpsql.accounting.ledger import Entry, usual_price
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.usual_price import usual_price
 from dpsql.epsilon.advising.belief import belief_after
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.epsilon.rounding import percent

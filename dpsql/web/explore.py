@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.composition import compose, left_of
-from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.privacy_loss import compose, left_of, show_down
 from dpsql.epsilon.refusal import BadInput
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.policy.model import Privacy

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_randomized_response, identity
 
-from dpsql.accounting.balance import Account
-from dpsql.accounting.composition import compose
+from dpsql.accounting.balance import Account, PrivacyFilter, counted
 from dpsql.accounting.ledger import Ledger
-from dpsql.accounting.privacy_filter import PrivacyFilter, counted
+from dpsql.accounting.privacy_loss import compose
 from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import BudgetExhausted
 from dpsql.policy.choices import Accounting

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.accounting.sql.amendments import CORRECTION
+from dpsql.accounting.sql.lines import CORRECTION
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of

@@ -9,10 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.privacy_filter import PrivacyFilter
+from dpsql.accounting.balance import Account, Balance, PrivacyFilter
+from dpsql.accounting.ledger import USUAL_LINES, usual_price
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.usual_price import LINES, usual_price
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks
@@ -144,7 +143,7 @@ def correct(
 def _standings(loaded: Config) -> Iterator[_Standing]:
     with open_ledger(loaded) as ledger:
         for name, role in loaded.policy.roles.items():
-            price = usual_price(ledger.entries(name, LINES), role)
+            price = usual_price(ledger.entries(name, USUAL_LINES), role)
             yield _Standing(ledger.balance(_account(loaded.policy, name), read=days_of_copy(loaded)), price)
 
 

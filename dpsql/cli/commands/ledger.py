@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from dpsql.accounting.ledger import Entry, Way
+from dpsql.accounting.postgres.ledger import examine_server, lacking
 from dpsql.accounting.postgres.session import SCHEMA, shown_place
-from dpsql.accounting.postgres.upkeep import examine_server, lacking
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.sql.soundness import Examined
+from dpsql.accounting.sql.opening import Examined
 from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_back
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.accounting.failures import Event, Failing
+from dpsql.accounting.ledger import Event, Failing
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.errors import ConfigError, Unsupported

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpsql import control
-from dpsql.accounting.mark import mark_path, read_mark
+from dpsql.accounting.sql.opening import mark_path, read_mark
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import (
     open_ledger,

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.accounting.standing import Standing
+from dpsql.accounting.ledger import Standing
 from dpsql.engines.duckdb.files import duckdb_literal
 from dpsql.engines.duckdb.opening import closed_off, to_copy
 from dpsql.engines.duckdb.spill import spill

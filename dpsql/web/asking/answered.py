@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from dpsql.accounting.composition import compose, left_of
-from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.privacy_loss import compose, left_of, show_down
 from dpsql.plots.margins import wider_statements
 from dpsql.policy.model import Privacy
 from dpsql.web.asking.history import budget_of
