@@ -41,12 +41,12 @@ from dpsql.system_limits import Shares
 from dpsql.trail.chain import ChainedLine
 from dpsql.trail.trail import Trail
 from dpsql.trial.opening import open_trial
+from dpsql.wire.protocol.certificate import certificate_of
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.listener import Listener
+from dpsql.wire.server.registry import UserEntry
 from dpsql.wire.server.siblings import Post
-from dpsql.wire.server.tls import certificate_of
 
 _LOG = logging.getLogger("dpsql.server")
 

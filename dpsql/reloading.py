@@ -7,8 +7,7 @@ from dpsql.assembly import servable
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.policy.config import Config, Listen, User
 from dpsql.policy.remaining_users import remaining_users
-from dpsql.wire.protocol.certificate import Certificate
-from dpsql.wire.server.tls import certificate_of
+from dpsql.wire.protocol.certificate import Certificate, certificate_of
 
 Show = Callable[[Certificate | None], None]
 """Shows a certificate to those who connect from now on."""

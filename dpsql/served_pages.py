@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.policy.config import Config
 from dpsql.web.site import Site
-from dpsql.wire.protocol.certificate import Certificate
-from dpsql.wire.server.tls import certificate_of
+from dpsql.wire.protocol.certificate import Certificate, certificate_of
 
 if TYPE_CHECKING:
     from dpsql.web.serving import Pages

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dpsql.wire.server.login_throttle import place_of
+from dpsql.wire.server.limits import place_of
 
 WINDOW = 300.0
 """Seconds after which an attempt is forgotten."""

@@ -14,8 +14,8 @@ from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
 from dpsql.wire.server.acceptor import Silence
-from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.listener import Listener
+from dpsql.wire.server.registry import UserEntry
 from tests.support.fix_shadow import USERS
 from tests.wire.no_trail import NoTrail
 

@@ -24,9 +24,9 @@ from dpsql.open_ledger import (
 from dpsql.policy.config import Config, LdapDirectory, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.private_files import open_private, see_directory
 from dpsql.served_metrics import see_that_there_is_a_client
+from dpsql.wire.protocol.certificate import certificate_of
 from dpsql.wire.server.acceptor import listen
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.tls import certificate_of
 
 
 def see_that_serve_would_start(config: Config) -> str:

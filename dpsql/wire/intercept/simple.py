@@ -31,8 +31,8 @@ from dpsql.wire.intercept.classify import (
     tag,
 )
 from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
+from dpsql.wire.intercept.own_messages import leave_out, moved, refuse, unplaced
 from dpsql.wire.intercept.prepared import Execution, Prepared
-from dpsql.wire.intercept.refusal import leave_out, moved, refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 

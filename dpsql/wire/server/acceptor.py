@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.wire.protocol.transport import AcceptedConnection
-from dpsql.wire.server.pending_connections import PendingConnections
+from dpsql.wire.server.limits import PendingConnections
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 _BACKLOG = 1024

@@ -4,27 +4,115 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 
 from dpsql.errors import DpsqlError, InternalError, ShuttingDown
 from dpsql.question import Cancellation
+from dpsql.shadow.watch.processes import SeenProcess, see
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
-from dpsql.wire.intercept.allowance import Allowance
 from dpsql.wire.intercept.audited import SessionAudit
 from dpsql.wire.intercept.context import SessionContext
 from dpsql.wire.intercept.interceptor import Interceptor
+from dpsql.wire.intercept.prepared import Allowance
 from dpsql.wire.intercept.session import Session
 from dpsql.wire.intercept.settings import started_with
 from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server import session_ends
-from dpsql.wire.server.half_closed import try_client
-from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.login import log_in, session_options
-from dpsql.wire.server.opening import open_backend
-from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey
-from dpsql.wire.server.unheard import UnheardCancel
+from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey, UserEntry
+
+# Begins a client's session in the shadow, which may be restarting.
+
+_RESTARTING = frozenset({"57P03", "53300"})
+"""PostgreSQL's codes while it starts or recovers, and while sessions that have ended are still counted."""
+_UNTIL_NEXT_ATTEMPT = 0.1  # seconds until the next attempt
+
+
+async def open_backend(
+    registry: ConnectionRegistry, make: Callable[[], Backend], options: Mapping[str, str]
+) -> Backend:
+    """Begin a session in the shadow; again, while that is being restarted.
+
+    Raises:
+        ShadowRefusedError: when the shadow does not want it.
+        ShadowLostError: when it does not come back.
+    """
+    try:
+        async with asyncio.timeout(registry.limits.login_timeout):
+            while True:
+                backend = make()
+                await registry.open_shadow(backend)
+                if await _has_begun(backend, options, registry.shadow_secret):
+                    return backend
+                await asyncio.sleep(_UNTIL_NEXT_ATTEMPT)
+    except OSError as failed:
+        raise ShadowLostError("the shadow can't be reached") from failed
+
+
+async def _has_begun(backend: Backend, options: Mapping[str, str], secret: str) -> bool:
+    """Return whether the shadow took the session; False if it has just gone, or is not ready."""
+    try:
+        await backend.start(dict(options), secret)
+    except ShadowLostError:
+        return False
+    except ShadowRefusedError as refused:
+        if refused.sqlstate not in _RESTARTING:
+            raise
+        return False
+    return True
+
+
+# Clients that have closed their sending side: some still wait for an answer, others are gone, and both look the same.
+
+_FIRST_PROBES = (
+    0.1,
+    0.1,
+)  # seconds between probes: a client that is gone resets the connection at the first, which the second finds out
+_LATER_PROBES = 2.0
+
+
+async def try_client(transport: ClientTransport, harmless: Callable[[], bytes]) -> None:
+    """Send what every client ignores, now and then, until the connection is lost; b"" where nothing may be sent now."""
+    pauses = iter(_FIRST_PROBES)
+    while not transport.is_lost:
+        await asyncio.sleep(next(pauses, _LATER_PROBES))
+        transport.write(harmless())
+
+
+# Whether the shadow heard a cancel: some of PostgreSQL's functions don't look.
+
+_UNHEARD_AFTER = 1.0
+"""Seconds of the processor that the shadow may work on for after a cancel, and after another one."""
+
+
+class UnheardCancel:
+    """The cancels of one statement that were sent to a session: the first, and another."""
+
+    def __init__(self) -> None:
+        self._sent: tuple[float, SeenProcess] | None = None
+        self._again = False
+
+    def note(self, backend: Backend | None) -> None:
+        """Hear that the shadow was asked to cancel what it works on."""
+        if backend is not None and backend.replies.is_working and (seen := see(backend.number)) is not None:
+            same = self._sent is not None and self._sent[0] == backend.replies.since
+            if not (same and self._again):
+                self._sent, self._again = (backend.replies.since, seen), same
+
+    def is_of(self, backend: Backend | None) -> bool:
+        """Return whether the shadow works on, long after it was asked."""
+        if backend is None or self._sent is None or not backend.replies.is_working:
+            return False
+        (since, seen), now = self._sent, see(backend.number)
+        return since == backend.replies.since and now is not None and now.worked > seen.worked + _UNHEARD_AFTER
+
+    @property
+    def is_sure(self) -> bool:
+        """Return whether it was asked more than once: the first may have come before the statement, and so for nothing."""
+        return self._again
+
 
 _LOG = logging.getLogger("dpsql.wire")
 

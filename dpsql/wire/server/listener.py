@@ -12,6 +12,7 @@ from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import ShadowAddress
 from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.trail.trail import Trail
+from dpsql.wire.intercept.audited import LogInAudit
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
@@ -19,12 +20,10 @@ from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server import session_ends
 from dpsql.wire.server.acceptor import Acceptor, Silence
-from dpsql.wire.server.audited_log_in import LogInAudit
 from dpsql.wire.server.connection import Connection
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.login import is_password
-from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor
+from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor, UserEntry
 from dpsql.wire.server.siblings import Post, Siblings
 
 _POOLS = (("plan", 16), ("try", 2), ("measure", 16))

@@ -6,15 +6,14 @@ from functools import partial
 
 from dpsql.errors import AuthFailed, DpsqlError, ProtocolError, UnknownDatabase
 from dpsql.rate_limited_log import RateLimitedLog
+from dpsql.wire.intercept.audited import LogInAudit
 from dpsql.wire.protocol import startup
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Frames
 from dpsql.wire.protocol.startup import Start
 from dpsql.wire.protocol.transport import ClientTransport
-from dpsql.wire.server.audited_log_in import LogInAudit
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.known_users import UserEntry
-from dpsql.wire.server.registry import ConnectionRegistry
+from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 _OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all

@@ -1,4 +1,4 @@
-"""How often a log-in may fail: as one user from one place, and from one place as anybody.
+"""Limits for those who have not logged in: connections, the oldest of which is closed first, and log-ins that fail.
 
 A place is an IPv4 address, or the 64 bits of an IPv6 address that a network gives to one customer. Whoever has logged in
 from one is counted by themselves there: strangers behind the same router, or the same proxy, bar them by no other name.
@@ -7,6 +7,7 @@ from one is counted by themselves there: strangers behind the same router, or th
 import ipaddress
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
+from typing import Generic, Protocol, TypeVar
 
 _MOST_KNOWN = 10_000  # attempts from many places must not fill the memory, nor users who come from many
 _NETWORK = 64  # bits
@@ -72,3 +73,74 @@ def place_of(address: str) -> str:
     if parsed.ipv4_mapped is not None:
         return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, _NETWORK), strict=False))
+
+
+# Connections that have not logged in: a limit for all and one for each place; the oldest is closed first.
+#
+# Real clients log in at once. So when there is no more room the oldest connection is closed for the new one, unless it
+# is too young for that; and a place with many connections loses its own.
+
+_GRACE = 1.0  # seconds in which a connection is not closed for another
+
+
+class PendingConnection(Protocol):
+    """A connection that may be closed to make room."""
+
+    @property
+    def may_go(self) -> bool:
+        """Return whether nothing is lost when it is closed."""
+
+    def abort(self) -> None:
+        """Hang up at once."""
+
+
+_C = TypeVar("_C", bound=PendingConnection)
+
+
+class PendingConnections(Generic[_C]):
+    """Connections by place, oldest first."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        """Hold `most` connections, half of them from one place."""
+        self._most = most
+        self._of_place = max(most // 2, 1)
+        self._clock = clock
+        self._places: dict[str, dict[_C, float]] = {}
+        self._of: dict[_C, str] = {}
+
+    def __len__(self) -> int:
+        """Return how many are there."""
+        return len(self._of)
+
+    def admit(self, connection: _C, address: str) -> bool:
+        """Admit a connection, closing another if need be; return False where there is no room."""
+        place = place_of(address)
+        theirs = self._places.get(place, {})
+        if len(theirs) >= self._of_place:
+            full = theirs
+        elif len(self._of) >= self._most:
+            full = max(self._places.values(), key=len)
+        else:
+            full = None
+        if full is not None and not self._make_room(full):
+            return False
+        self._places.setdefault(place, {})[connection] = self._clock()
+        self._of[connection] = place
+        return True
+
+    def remove(self, connection: _C) -> None:
+        """Stop counting a connection; it may have been removed before."""
+        place = self._of.pop(connection, None)
+        if place is not None:
+            del self._places[place][connection]
+            if not self._places[place]:
+                del self._places[place]
+
+    def _make_room(self, among: dict[_C, float]) -> bool:
+        late = self._clock() - _GRACE
+        oldest = next((connection for connection, since in among.items() if since <= late and connection.may_go), None)
+        if oldest is None:
+            return False
+        self.remove(oldest)
+        oldest.abort()
+        return True
