@@ -34,8 +34,7 @@ from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.shadow.watch.sessions import LeftBehind, ShadowSessions
 from dpsql.stage_times import StageTimes
 from dpsql.system_limits import Shares
 from dpsql.trail.chain import ChainedLine

@@ -10,7 +10,7 @@ import psycopg
 
 from benchmarks.peers.records import write_postgres
 from dpsql.shadow.server import binaries
-from dpsql.shadow.server.account import SystemAccount
+from dpsql.shadow.server.binaries import SystemAccount
 from dpsql.shadow.server.place import home_of
 from dpsql.shadow.server.postgres import Postgres
 

@@ -88,13 +88,13 @@ def test_settings_of_the_environment_change_no_session(
 def test_the_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line, whether there is one or not; a configuration that requires one is refused without."""
     path = write_files(tmp_path)
-    monkeypatch.setattr("dpsql.shadow.server.landlock.version", lambda: 4)
-    monkeypatch.setattr("dpsql.shadow.server.seccomp.available", lambda: True)
+    monkeypatch.setattr("dpsql.shadow.server.sandbox.landlock_version", lambda: 4)
+    monkeypatch.setattr("dpsql.shadow.server.sandbox.filters_available", lambda: True)
     assert (
         "the shadow runs in a sandbox of the kernel (Landlock 4, "
         in RUN.invoke(app, ["check", "--config", str(path)]).stdout
     )
-    monkeypatch.setattr("dpsql.shadow.server.landlock.version", lambda: 0)
+    monkeypatch.setattr("dpsql.shadow.server.sandbox.landlock_version", lambda: 0)
     assert (
         "runs without a sandbox, because this kernel has no" in RUN.invoke(app, ["check", "--config", str(path)]).stdout
     )

@@ -23,7 +23,7 @@ import psycopg
 from psycopg import pq
 
 from dpsql.shadow.server import binaries
-from dpsql.shadow.server.account import SystemAccount
+from dpsql.shadow.server.binaries import SystemAccount
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
 from tests.support import clusters

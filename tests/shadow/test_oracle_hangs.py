@@ -17,7 +17,7 @@ from dpsql.shadow.questions import oracle_session
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.sessions import LeftBehind
 from dpsql.watchdog import _WATCHDOG, _Call, called_when_overdue, ended_when_overdue
 
 ONE = Spelled("1")

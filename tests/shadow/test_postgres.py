@@ -18,7 +18,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Role, Table
 from dpsql.shadow.contents.build import Change, change, ensure_shadow
 from dpsql.shadow.server import binaries
-from dpsql.shadow.server.account import SystemAccount
+from dpsql.shadow.server.binaries import SystemAccount
 from dpsql.shadow.server.postgres import Postgres
 from tests.support import clusters
 from tests.support.fix_shadow import POLICY, USERS, zone_rows

@@ -34,7 +34,7 @@ from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.sessions import LeftBehind
 from dpsql.stage_times import StageTimes
 from dpsql.trial.trial import StatementTrial
 from dpsql.wire.intercept import interceptor

@@ -17,8 +17,7 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from dpsql.shadow.server import binaries
-from dpsql.shadow.server.account import SystemAccount
-from dpsql.shadow.server.binaries import Binaries
+from dpsql.shadow.server.binaries import Binaries, SystemAccount
 
 _SERVERS = "SERVERS"
 _OWNER = "keeper"

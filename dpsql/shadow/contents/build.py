@@ -11,22 +11,8 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow.contents import (
-    conditions,
-    costly,
-    creation,
-    guard,
-    hidden,
-    own_settings,
-    role,
-    schema,
-    signals,
-    text_order,
-    total,
-    trial,
-    views,
-)
-from dpsql.shadow.contents.relations import relation
+from dpsql.shadow.contents import guard, hidden, role, schema, total, views
+from dpsql.shadow.contents.schema import relation
 from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
@@ -67,7 +53,7 @@ def change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch:
         ConfigError: the server orders texts otherwise than engines do.
     """
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
-        text_order.check_order(connection, str(server.home))
+        schema.check_order(connection, str(server.home))
         stamps = _stamped(server, connection, policy.dataset)
     wanted = _stamps(policy, users, epoch)
     if stamps is None or stamps.structure != wanted.structure:
@@ -101,7 +87,7 @@ def with_views(server: Postgres, policy: Policy) -> Policy:
         ConfigError: or it does not take some.
     """
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
-        conditions.check_conditions(connection, policy)
+        role.check_conditions(connection, policy)
         return views.known_views(connection, policy)
 
 
@@ -120,18 +106,18 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         guard.create_guard(connection, policy)
         total.create_total(connection)
-        trial.create_trial(connection)
+        guard.create_trial(connection)
         schema.create_tables(connection, policy, rows)
         views.create_views(connection, policy)
         policy = views.known_views(connection, policy)
         schema.described_tables(connection, policy)
         views.described_views(connection, policy)
         hidden.create_hidden(connection)
-        costly.create_guarded(connection)
+        hidden.create_costly(connection)
         hidden.rebind_views(connection)
-        signals.create_signals(connection)
-        own_settings.create_check(connection)
-        creation.create_triggers(connection, policy)
+        guard.create_signals(connection)
+        guard.create_check(connection)
+        role.create_triggers(connection, policy)
         role.lock_down(connection, policy, users)
         connection.execute("CREATE TABLE pg_dpsql.stamp (structure text, users text, words text, rows text)")
         connection.execute("INSERT INTO pg_dpsql.stamp VALUES (%s, %s, %s, %s)", astuple(stamps))

@@ -5,13 +5,14 @@ stand in for PostgreSQL's own are in such a one.
 
 Promise: no function of ours looks a name up in a place that a client can fill. Bodies in SQL are bound when they are
 made; the others have `search_path = pg_catalog, pg_temp`, temporary objects last, but for one that names all schemas itself
-(`trial.py`). `tests/shadow/test_functions.py` holds it.
+(`_TRIAL`). `tests/shadow/test_functions.py` holds it.
 """
 
 from psycopg import Connection
-from psycopg.sql import SQL, Identifier, Literal
+from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from dpsql.policy.model import Policy
+from dpsql.question import OWN_SETTINGS, PREFIX
 
 REFUSAL = "refused by dpsql"
 """The message that `pg_dpsql.refuse` raises; the wire replaces it by its own."""
@@ -360,3 +361,154 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")
     # A bare boolean column or IS NULL costs nothing and would be tried first, on the dummy row.
     connection.execute("UPDATE pg_proc SET procost = 0 WHERE oid = 'pg_dpsql.tripwire'::regproc")
+
+
+# dpsql's own settings, where `set_config` is to set them: PostgreSQL would take them for any setting of a client's.
+#
+# The wire reads SET, and refuses values that the session may not have. Only the shadow knows a function's arguments. It
+# checks names, and how values are written; the gateway checks the role's limits with the next question. A session can't
+# change its role either: no user has another role that it could take (`role`).
+
+_SET_CONFIG = """
+CREATE FUNCTION pg_dpsql.may_be_set(name text, value text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  written text := CASE lower(name) {cases} END;
+BEGIN
+  IF lower(name) IN ('role', 'session_authorization') AND lower(value) NOT IN ('none', 'default') THEN
+    RAISE insufficient_privilege USING MESSAGE = format('permission denied to set %s', lower(name));
+  ELSIF starts_with(lower(name), {prefix}) IS NOT TRUE THEN
+    RETURN true;
+  ELSIF written IS NULL THEN
+    RAISE undefined_object USING MESSAGE = format('unrecognized configuration parameter "%s"', name), HINT = {known};
+  ELSIF value !~ written THEN
+    RAISE invalid_parameter_value USING MESSAGE = format('invalid value for parameter "%s": "%s"', name, value),
+      HINT = {known};
+  END IF;
+  RETURN true;
+END $$;
+REVOKE ALL ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC;
+ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO dpsql_set_config;
+CREATE FUNCTION pg_catalog.set_config(setting_name text, new_value text, is_local boolean) RETURNS text
+  LANGUAGE sql VOLATILE
+  RETURN CASE WHEN pg_dpsql.may_be_set(setting_name, new_value)
+    THEN pg_catalog.dpsql_set_config(setting_name, new_value, is_local) END;
+"""
+"""A setting that has the name of PostgreSQL's has no SET of its own: one for the transaction would end with the
+function."""
+_EXAMPLES = (
+    "dpsql's own settings are, for example: dpsql.epsilon = '0.1', dpsql.error = '5 %', dpsql.empty_groups = 'hide'."
+)
+
+
+def create_check(connection: Connection) -> None:
+    """Replace PostgreSQL's `set_config` by ours; the owner's connection, in the new database."""
+    cases = SQL(" ").join(_setting_case(name, form) for name, form in OWN_SETTINGS.items())
+    connection.execute(SQL(_SET_CONFIG).format(prefix=Literal(PREFIX), cases=cases, known=Literal(_EXAMPLES)))
+
+
+def _setting_case(name: str, form: str) -> Composed:
+    return SQL("WHEN {} THEN {}").format(Literal(name), Literal(rf"^\s*({form})?\s*$"))
+
+
+# The functions that stop sessions, which in the shadow tell dpsql whom they were asked to stop.
+#
+# While a private statement is measured its session in the shadow has nothing to do, and a signal to it is lost. So our
+# functions with the names of PostgreSQL's call them, and then raises a notice, which the wire reads and no client sees.
+# They alone decide whom the caller may stop in the shadow; the wire stops sessions of the caller's own user only.
+
+SIGNAL_CODE = "DPS01"
+"""The SQLSTATE of the notice; its message is the number, and what is to become of the session."""
+CANCEL, END = "cancel", "end"
+
+_TELL = """
+CREATE FUNCTION pg_dpsql.tell(pid integer, what text, done boolean) RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT
+  SET search_path = pg_catalog, pg_temp SET client_min_messages = notice AS $$
+BEGIN
+  RAISE NOTICE USING ERRCODE = {code}, MESSAGE = pg_catalog.concat(pid, ' ', what);
+  RETURN done;
+END $$;
+"""
+_SIGNALS = """
+ALTER FUNCTION pg_catalog.pg_cancel_backend(integer) RENAME TO dpsql_pg_cancel_backend;
+CREATE FUNCTION pg_catalog.pg_cancel_backend(pid integer) RETURNS boolean LANGUAGE sql VOLATILE PARALLEL SAFE
+  RETURN pg_dpsql.tell(pid, {cancel}, pg_catalog.dpsql_pg_cancel_backend(pid));
+ALTER FUNCTION pg_catalog.pg_terminate_backend(integer, bigint) RENAME TO dpsql_pg_terminate_backend;
+CREATE FUNCTION pg_catalog.pg_terminate_backend(pid integer, timeout bigint DEFAULT 0) RETURNS boolean
+  LANGUAGE sql VOLATILE
+  RETURN pg_dpsql.tell(pid, {end}, pg_catalog.dpsql_pg_terminate_backend(pid, timeout));
+"""
+
+
+def create_signals(connection: Connection) -> None:
+    """Replace PostgreSQL's by ours; the owner's connection, in the new database, after the schema `dpsql`."""
+    connection.execute(SQL(_TELL).format(code=Literal(SIGNAL_CODE)))
+    connection.execute(SQL(_SIGNALS).format(cancel=Literal(CANCEL), end=Literal(END)))
+
+
+# Functions that try a statement in its session and take it back: what fails before an answer is paid for costs nothing.
+#
+# The wire prepares the statement; what is tried is no text, so that a client who calls the functions gains nothing by it.
+
+PREPARED = "_dpsql_tried"
+"""The name of the prepared statement that is tried."""
+
+_TRIAL = f"""
+-- Return what the statement fails with, NULL if it does not. It has no search path of its own, since what it runs is to
+-- find the session's names; its own names of tables and types all have their schemas. Sequences, which no end of a
+-- transaction takes back, are set back.
+CREATE FUNCTION pg_dpsql.tried(arguments pg_catalog.text[]) RETURNS pg_catalog.text[] LANGUAGE plpgsql AS $$
+DECLARE
+  listed pg_catalog.text := (SELECT pg_catalog.string_agg(pg_catalog.quote_nullable(value), ',' ORDER BY place)
+                               FROM pg_catalog.unnest(arguments) WITH ORDINALITY AS _u (value, place));
+  sequences pg_catalog.oid[] := ARRAY(SELECT oid FROM pg_catalog.pg_class
+    WHERE relkind = 'S' AND relnamespace = pg_catalog.pg_my_temp_schema() ORDER BY oid);
+  before pg_catalog.text[] := ARRAY(SELECT pg_dpsql.state(one) FROM pg_catalog.unnest(sequences) AS _u (one));
+  code pg_catalog.text; message pg_catalog.text; detail pg_catalog.text; hint pg_catalog.text;
+  schema_ pg_catalog.text; table_ pg_catalog.text; column_ pg_catalog.text; type_ pg_catalog.text; rule pg_catalog.text;
+  said pg_catalog.text[];
+BEGIN
+  BEGIN
+    EXECUTE pg_catalog.concat('EXECUTE {PREPARED}', '(' || listed || ')');
+    RAISE EXCEPTION USING ERRCODE = 'DP001';
+  EXCEPTION
+    WHEN SQLSTATE 'DP001' THEN said := NULL;
+    WHEN OTHERS THEN
+      GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
+        hint = PG_EXCEPTION_HINT, schema_ = SCHEMA_NAME, table_ = TABLE_NAME, column_ = COLUMN_NAME,
+        type_ = PG_DATATYPE_NAME, rule = CONSTRAINT_NAME;
+      said := ARRAY[code, message, detail, hint, schema_, table_, column_, type_, rule];
+  END;
+  PERFORM pg_dpsql.set_back(one, was) FROM ROWS FROM (pg_catalog.unnest(sequences), pg_catalog.unnest(before))
+    AS _u (one, was) WHERE pg_dpsql.state(one) <> was;
+  RETURN said;
+END $$;
+
+CREATE FUNCTION pg_dpsql.state(sequence oid) RETURNS text LANGUAGE plpgsql VOLATILE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  found text;
+BEGIN
+  EXECUTE format('SELECT concat(last_value, '' '', is_called) FROM %s', sequence::regclass) INTO found;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION pg_dpsql.set_back(sequence oid, state text) RETURNS void LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM setval(sequence::regclass, split_part(state, ' ', 1)::bigint, split_part(state, ' ', 2)::boolean);
+END $$;
+
+-- Raise what `pg_dpsql.tried` has returned.
+CREATE FUNCTION pg_dpsql.fail(said text[]) RETURNS void LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = said[1], MESSAGE = said[2], DETAIL = said[3], HINT = said[4], SCHEMA = said[5],
+    TABLE = said[6], COLUMN = said[7], DATATYPE = said[8], CONSTRAINT = said[9];
+END $$;
+"""
+
+
+def create_trial(connection: Connection) -> None:
+    """Create the functions; the owner's connection, in the new database, when the schema `pg_dpsql` is there."""
+    connection.execute(_TRIAL)

@@ -10,10 +10,33 @@ from fractions import Fraction
 from psycopg import Connection
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
+from dpsql.errors import ConfigError
 from dpsql.policy.model import Column, Policy, SqlType, Table
-from dpsql.policy.table_name import TableName
+from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.shadow.contents.relations import create_schemas, relation
+
+# The declared tables and views as relations of the shadow: each in the schema that its name says.
+
+KEPT_NAME = "CASE n.nspname WHEN 'public' THEN c.relname::text ELSE pg_catalog.concat(n.nspname, '.', c.relname) END"
+"""The text by which the policy keeps a relation `c` of a schema `n`."""
+
+
+def relation(name: str, *column: str) -> Identifier:
+    """Return a table or a view by its schema and its name, or a column of it."""
+    where = TableName.of(name)
+    return Identifier(where.schema, where.name, *column)
+
+
+def all_schemas(policy: Policy) -> Composed:
+    """Return the schemas that hold what is declared, as GRANT lists them."""
+    return SQL(", ").join(map(Identifier, (PUBLIC, *policy.schemas)))
+
+
+def create_schemas(connection: Connection, names: Iterable[str]) -> None:
+    """Create schemas; the owner's connection, in the new database."""
+    for name in names:
+        connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(name)))
+
 
 PublicRow = tuple[object, ...]
 ReadPublicRows = Callable[[Table], Iterable[PublicRow]]
@@ -241,3 +264,33 @@ def _spell(value: bool | int | Fraction | str, kind: SqlType) -> str:
         case _:
             whole = isinstance(value, Fraction) and value.denominator == 1
             return format_value(int(value) if whole else value, kind)
+
+
+# The order of texts in the shadow: byte by byte, as every engine is asked for it (`COLLATE "C"`).
+#
+# PostgreSQL must compare constants, keys and answers as an engine compares rows. The cluster is made with a locale that
+# has this order; a file system or a C library that is another one since could change it.
+
+_ORDERED_TEXTS = ("", " ", "A", "B", "Z", "_", "a", "a b", "ab", "b", "z", "~", "É", "é", "ß", "ω", "中", "\uffee", "𝄞")
+"""Texts that every other order mixes up: small and capital letters, spaces, letters with accents, two and four bytes."""
+_SORTED = "SELECT t FROM unnest(%s::text[]) AS t ORDER BY t"
+_COLLATION = """
+SELECT coalesce(to_jsonb(d) ->> 'daticulocale', to_jsonb(d) ->> 'datlocale', datcollate)
+  FROM pg_database AS d WHERE datname = current_database()
+"""
+"""The collation has another column in each version that knows more than the C library's."""
+
+
+def check_order(connection: Connection, directory: str) -> None:
+    """See that a database of the shadow, whose files are in `directory`, compares texts byte by byte.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    sorted_texts = [text for (text,) in connection.execute(_SORTED, (list(_ORDERED_TEXTS),)).fetchall()]
+    if sorted_texts != sorted(_ORDERED_TEXTS, key=str.encode):
+        ((name,),) = connection.execute(_COLLATION).fetchall()
+        raise ConfigError(
+            f'the shadow compares texts by the collation "{name}", and not byte by byte as the engine does',
+            hint=f"Stop dpsql and remove {directory}: it is only a cache, and is made anew with the collation C.UTF-8 or C.",
+        )

@@ -18,9 +18,8 @@ from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Column, Policy
 from dpsql.policy.table_name import PUBLIC, TableName
 from dpsql.policy.view import View
-from dpsql.shadow.contents.relations import KEPT_NAME, all_schemas, relation
 from dpsql.shadow.contents.role import VIEWS
-from dpsql.shadow.contents.schema import declared_row
+from dpsql.shadow.contents.schema import KEPT_NAME, all_schemas, declared_row, relation
 
 _Reasons = Mapping[str, psycopg.Error | ConfigError]
 """Why views can't be made, by their names."""

@@ -16,7 +16,7 @@ from psycopg import sql
 from dpsql.errors import InternalError, SyntaxFailed, TooComplex, Unsupported
 from dpsql.hang_up import hang_up
 from dpsql.question import Settings
-from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.sessions import LeftBehind
 from dpsql.watchdog import called_when_overdue, undivided
 
 _SESSIONS = 8

@@ -16,8 +16,7 @@ from typing import IO
 
 from dpsql.errors import ConfigError
 from dpsql.private_files import make_directory, open_private
-from dpsql.shadow.server.account import SystemAccount
-from dpsql.shadow.server.binaries import reachable
+from dpsql.shadow.server.binaries import SystemAccount, reachable
 
 _ELSEWHERE = Path("/var/cache/dpsql")
 _SOCKET_LIMIT = 90  # of the 104 to 108 bytes that a socket's path may have

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.watch.processes import memory_of, memory_to_be_had
-from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.shadow.watch.sessions import ShadowSessions, memory_of, memory_to_be_had
 
 _LOG = logging.getLogger("dpsql.shadow")
 _PAUSE = 0.5  # seconds between two looks

@@ -10,7 +10,7 @@ from typing import cast
 
 from dpsql.question import ColumnDescription
 from dpsql.remembered import Remembered
-from dpsql.shadow.contents import signals
+from dpsql.shadow.contents import guard
 from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message, text, uint32
@@ -19,7 +19,7 @@ from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Repl
 _PROTOCOL = 0x30000
 _PIECE, _PIECES = 2**16, 64
 """Bytes, and how many times so many: a socket holds no more."""
-_STOP, _END = signals.CODE.encode(), signals.END.encode()
+_STOP, _END = guard.SIGNAL_CODE.encode(), guard.END.encode()
 
 
 class ShadowLostError(ConnectionError):

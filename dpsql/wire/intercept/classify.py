@@ -1,6 +1,6 @@
 """A statement's class for the wire: private, prepared or executed by name, refused or left out here, or the shadow's.
 
-Read by PostgreSQL's own lexical rules; what is not allowed by name is refused (`allowed.py`).
+Read by PostgreSQL's own lexical rules; what is not allowed by name is refused.
 """
 
 import itertools

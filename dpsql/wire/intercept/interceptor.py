@@ -21,7 +21,7 @@ from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Set
 from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.read.parse import Wrap, place
-from dpsql.shadow.contents.trial import PREPARED
+from dpsql.shadow.contents.guard import PREPARED
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError, TypeNames
 from dpsql.wire.intercept.audited import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed

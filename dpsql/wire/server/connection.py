@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 
 from dpsql.errors import DpsqlError, InternalError, ShuttingDown
 from dpsql.question import Cancellation
-from dpsql.shadow.watch.processes import SeenProcess, see
+from dpsql.shadow.watch.sessions import SeenProcess, see
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.intercept.audited import SessionAudit
 from dpsql.wire.intercept.context import SessionContext
