@@ -6,7 +6,7 @@ from dataclasses import replace
 from dpsql.assembly import servable
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.policy.config import Config, Listen, User
-from dpsql.policy.remaining_users import remaining_users
+from dpsql.policy.users_file import remaining_users
 from dpsql.wire.protocol.certificate import Certificate, certificate_of
 
 Show = Callable[[Certificate | None], None]

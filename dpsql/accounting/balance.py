@@ -9,8 +9,7 @@ from fractions import Fraction
 from dpsql.accounting.privacy_loss import compose, covers, left_of, show_down
 from dpsql.accounting.zcdp import epsilon_of, epsilon_paid_by, rho_of, rho_within
 from dpsql.errors import AccountClosed, BudgetExhausted, ConfigError, InternalError
-from dpsql.policy.choices import Accounting
-from dpsql.policy.model import DatasetBudget, Privacy, Role
+from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
 
 # The amounts that a budget allows, and those charged to it: a filter that no sequence of charges passes, however chosen.
 #

@@ -14,8 +14,7 @@ import psycopg
 
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, EngineConfig, PostgresServer, SparkServer
-from dpsql.policy.model import Column, Policy, SqlType
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, Column, Policy, SqlType, TableName
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.shadow.server.postgres import Postgres

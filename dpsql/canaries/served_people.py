@@ -14,9 +14,8 @@ import psycopg
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.canaries.made_up_source import MadeUpPeople, made_up_source
 from dpsql.open_ledger import open_ledger
-from dpsql.policy.choices import Reuse, TrialMode
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, SqliteLedgerConfig, User
-from dpsql.policy.model import DatasetBudget, Privacy, Role, RoleBudget, RoleLimits
+from dpsql.policy.model import DatasetBudget, Privacy, Reuse, Role, RoleBudget, RoleLimits, TrialMode
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.server import Server
 from dpsql.trial.records import MadeUpRecords

@@ -50,7 +50,7 @@ from dpsql.gateway.session_settings import check_setting, is_clamped, session_di
 from dpsql.gateway.stand_ins import stand_ins
 from dpsql.gateway.standing import StandingStatement, StandingStatements
 from dpsql.gateway.standing_reading import StandingReading, StandingReadings
-from dpsql.policy.choices import Preview
+from dpsql.policy.model import Preview
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
 from dpsql.rewrite.syntax.read.parse import Wrap

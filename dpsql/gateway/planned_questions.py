@@ -18,8 +18,7 @@ from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.profiling import profile_statement
 from dpsql.gateway.request import Question, Request
 from dpsql.gateway.session_settings import asked_of_empty_groups
-from dpsql.policy.model import Role, UniqueKey
-from dpsql.policy.table_name import bare_names
+from dpsql.policy.model import Role, UniqueKey, bare_names
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.bind.counts import counts_of

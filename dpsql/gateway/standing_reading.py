@@ -26,7 +26,7 @@ from dpsql.gateway.reuse.told_releases import PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.gateway.standing import Claims, StandingStatements, sharing
 from dpsql.gateway.written_questions import read_question
-from dpsql.policy.choices import Reuse
+from dpsql.policy.model import Reuse
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope

@@ -19,8 +19,7 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.advising.belief import belief_after
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.epsilon.rounding import percent
-from dpsql.policy.choices import Accounting
-from dpsql.policy.model import DatasetBudget, Privacy, Role
+from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
 from dpsql.web.amounts import brief
 from dpsql.web.curves import Json
 from dpsql.web.page_context import PageContext

@@ -14,8 +14,7 @@ from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import compose
 from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import BudgetExhausted
-from dpsql.policy.choices import Accounting
-from dpsql.policy.model import DatasetBudget, Period, Privacy, Role, RoleBudget
+from dpsql.policy.model import Accounting, DatasetBudget, Period, Privacy, Role, RoleBudget
 from tests.support.fix_ledger import Clock, ask, item_of
 
 NOTHING = Privacy(Fraction(0))

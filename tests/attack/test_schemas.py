@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from dpsql.agents import tools
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import TableName
 from dpsql.web import bounded_columns as ask
 from tests.support.connected import Connect, connections
 from tests.support.two_schemas import ROWS, write_site

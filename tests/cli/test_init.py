@@ -17,7 +17,7 @@ from dpsql.policy.load import load
 from dpsql.policy.load.document import parse_document
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.table_shapes import TableShape
+from dpsql.policy.load.shapes import TableShape
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.docs.hospital import DDL as HOSPITAL
 from tests.docs.hospital import rows

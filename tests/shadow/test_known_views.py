@@ -8,8 +8,7 @@ import pytest
 from psycopg import Connection
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Policy
-from dpsql.policy.view import View, ViewColumn
+from dpsql.policy.model import Policy, View, ViewColumn
 from dpsql.shadow.contents.views import create_views, known_views
 from tests.support.fix_world import World
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.policy.view import View
+from dpsql.policy.model import View
 from dpsql.shadow.contents.views import create_views
 from dpsql.shadow.server.postgres import Postgres
 from tests.support.fix_dirty import NewUser

@@ -12,8 +12,7 @@ from dpsql.accounting.sliding import ReadDays, SlidingTotal
 from dpsql.accounting.sql import lines, standing
 from dpsql.accounting.sql import lines as sql_lines
 from dpsql.accounting.sql.store import SqlConnection
-from dpsql.policy.choices import Accounting
-from dpsql.policy.model import Privacy
+from dpsql.policy.model import Accounting, Privacy
 
 # Running sums over the ledger's lines, which are the only truth: a book is caught up by line number.
 

@@ -19,12 +19,11 @@ from dpsql.engines.snapshot.open import days_of_copy
 from dpsql.epsilon.advising.lines import decimal
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
-from dpsql.policy.choices import Accounting
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.load.scalars import delta as delta_of
 from dpsql.policy.load.scalars import positive
-from dpsql.policy.model import DatasetBudget, Policy, Privacy
+from dpsql.policy.model import Accounting, DatasetBudget, Policy, Privacy
 
 budget_app = typer.Typer(name="budget", help="See what was spent, and amend it.", invoke_without_command=True)
 _Reason = Annotated[str, typer.Option("--reason", help="The reason, for readers of the ledger.")]

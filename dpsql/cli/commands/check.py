@@ -23,7 +23,7 @@ from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.policy.config import Config, CopiedDatabase, EmbeddedShadow, Shadow, SnapshotConfig
-from dpsql.policy.load.editors import write_schemas
+from dpsql.policy.load.shapes import write_schemas
 from dpsql.shadow.server.sandbox import Sandbox
 
 _Schemas = Annotated[

@@ -17,8 +17,7 @@ from dpsql.engines.admitted import is_admitted, versions
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer
-from dpsql.policy.table_name import PUBLIC, TableName
-from dpsql.policy.yaml_name import yaml_name
+from dpsql.policy.model import PUBLIC, TableName, yaml_name
 
 _URL = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://", re.IGNORECASE)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")

@@ -14,7 +14,7 @@ from dpsql.cli.support.postgres_catalogue import read_postgres
 from dpsql.engines.duckdb.files import PARQUET, CsvForm, duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer
-from dpsql.policy.table_name import PUBLIC
+from dpsql.policy.model import PUBLIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from dpsql.cli.support.catalogued import CatalogueColumn, CatalogueTable
 from dpsql.policy.load.scalars import column_type
-from dpsql.policy.model import SqlType
-from dpsql.policy.yaml_name import yaml_name
+from dpsql.policy.model import SqlType, yaml_name
 
 _HEAD = "# Declare bounds and values from what you know about the world, never from a look at the data.\n"
 _UNITS = """\

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from dpsql.cli.support.catalogued import CatalogueTable
 from dpsql.cli.support.drafting import has_type, pointed_table
-from dpsql.policy.table_name import TableName
-from dpsql.policy.yaml_name import yaml_name
+from dpsql.policy.model import TableName, yaml_name
 from dpsql.rewrite.ir.spelled import quoted_name
 
 _MOST_JOINED = 8

@@ -8,7 +8,7 @@ import psycopg
 from dpsql.cli.support.catalogued import Catalogue, CatalogueColumn, CatalogueTable
 from dpsql.errors import ConfigError
 from dpsql.policy.load.scalars import table_name
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, TableName
 from dpsql.rewrite.ir.spelled import quoted_name
 
 _OURS = """

@@ -24,8 +24,7 @@ from dpsql.engines.tables import misfits_of
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, Resources
-from dpsql.policy.model import Policy, SqlType, Table, UniqueKey, Value
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, Policy, SqlType, Table, TableName, UniqueKey, Value
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 
 _LETTERS = ("a", "A", "e", "é", "a\x01")

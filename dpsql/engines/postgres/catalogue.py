@@ -8,8 +8,7 @@ from dpsql.engines.constraints import Constraints
 from dpsql.engines.kinds import LOOSE
 from dpsql.engines.postgres.pool import PgConnection
 from dpsql.errors import ConfigError
-from dpsql.policy.model import UniqueKey
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, TableName, UniqueKey
 from dpsql.rewrite.emit.columns import quoted
 
 _LOCATED = """

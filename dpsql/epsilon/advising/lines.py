@@ -5,8 +5,7 @@ from fractions import Fraction
 
 from dpsql.epsilon.advising.plan import EpsilonPlan
 from dpsql.epsilon.refusal import BadInput
-from dpsql.policy.model import NoiseLevel, Period
-from dpsql.policy.yaml_name import yaml_name
+from dpsql.policy.model import NoiseLevel, Period, yaml_name
 
 _LONGEST_NAME = 63
 

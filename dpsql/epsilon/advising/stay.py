@@ -1,7 +1,7 @@
-"""The periods of a stay (`dpsql.policy.stay`), for questions about them without a policy."""
+"""The periods of a stay (`dpsql.policy.model`), for questions about them without a policy."""
 
 from dpsql.epsilon.refusal import BadInput
-from dpsql.policy import stay
+from dpsql.policy import model
 from dpsql.policy.model import Period
 
 
@@ -12,6 +12,6 @@ def periods_of_stay(period: Period, days: int | None) -> int:
         BadInput: less than a day, too many, or for good while the budget renews.
     """
     try:
-        return stay.periods_touched(period, days)
+        return model.periods_touched(period, days)
     except ValueError as error:
         raise BadInput(str(error)) from None

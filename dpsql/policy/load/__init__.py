@@ -9,20 +9,15 @@ from pathlib import Path
 
 from dpsql.errors import InternalError
 from dpsql.policy.config import Config
-from dpsql.policy.load.config_shape import ConfigShape
-from dpsql.policy.load.document import Document, read_document
-from dpsql.policy.load.expand import expand
+from dpsql.policy.load.document import Document, expand, read_document
 from dpsql.policy.load.fingerprint import fingerprint
 from dpsql.policy.load.mistakes import Mistakes, suggestion
 from dpsql.policy.load.operation import Operation, engine_of, ldap_of, ledger_of, listen_of, shadow_of, snapshot_of
 from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
-from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.table_shapes import TableShape, ViewShape
-from dpsql.policy.load.tables import Schemas, tables_of
-from dpsql.policy.load.views import ViewFile
-from dpsql.policy.model import Policy
-from dpsql.policy.table_name import PUBLIC, TableName, schemas_of
+from dpsql.policy.load.shapes import ConfigShape, TableShape, ViewShape
+from dpsql.policy.load.tables import SchemaFile, Schemas, ViewFile, tables_of
+from dpsql.policy.model import PUBLIC, Policy, TableName, schemas_of
 
 __all__ = ["load"]
 

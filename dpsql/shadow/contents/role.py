@@ -13,8 +13,7 @@ from psycopg.errors import InvalidObjectDefinition
 from psycopg.sql import SQL, Identifier, Literal
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Policy, Role
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import Policy, Role, TableName
 from dpsql.question import OWN_SETTINGS
 from dpsql.shadow.contents.schema import all_schemas, relation
 from dpsql.shadow.server.postgres import OWNER

@@ -11,8 +11,7 @@ from psycopg import Connection
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Column, Policy, SqlType, Table
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, Column, Policy, SqlType, Table, TableName
 from dpsql.rewrite.ir.literal import format_value
 
 # The declared tables and views as relations of the shadow: each in the schema that its name says.

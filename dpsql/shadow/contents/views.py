@@ -15,9 +15,7 @@ from psycopg.sql import SQL, Composable, Identifier, Literal
 from dpsql.errors import ConfigError
 from dpsql.lexer.literals import name
 from dpsql.lexer.tokens import tokens
-from dpsql.policy.model import Column, Policy
-from dpsql.policy.table_name import PUBLIC, TableName
-from dpsql.policy.view import View
+from dpsql.policy.model import PUBLIC, Column, Policy, TableName, View
 from dpsql.shadow.contents.role import VIEWS
 from dpsql.shadow.contents.schema import KEPT_NAME, all_schemas, declared_row, relation
 
