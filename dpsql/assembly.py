@@ -13,7 +13,7 @@ from dpsql.accounting.ledger import Ledger
 from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import Engine
 from dpsql.engines.snapshot.accounts import AccountStore
-from dpsql.engines.snapshot.engine import SnapshotEngine
+from dpsql.engines.snapshot.open import SnapshotEngine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
 from dpsql.gateway.dependencies import GatewayDependencies

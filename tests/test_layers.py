@@ -128,7 +128,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"databases"}),
         frozenset({"apart", "duckdb", "owner", "postgres", "source", "spark", "tables"}),
         frozenset({"constraints"}),
-        frozenset({"admitted", "base", "kinds", "use", "values", "watch"}),
+        frozenset({"base", "kinds", "watch"}),
     ),
 }
 """The same for the rooms within a room; what holds nothing but a docstring is in none."""

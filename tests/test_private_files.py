@@ -11,7 +11,7 @@ import pytest
 
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.engines.duckdb.spill import spill
+from dpsql.engines.duckdb.opening import spill
 from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.errors import ConfigError
 from dpsql.private_files import make_directory, open_private, prepare_file, see_directory

@@ -1,15 +1,19 @@
-"""The types of an engine that may stand behind a declared one.
+"""The types of an engine that may stand behind a declared one, and public values as engines return them, made exact.
 
 Statements read a column through a cast to its declared type (`rewrite.stored`), so a type fits if that cast can never
 fail and changes no value: else an error, or two units that look the same, would be a fact about somebody's row.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 
-from dpsql.policy.model import Column, SqlType, Table, UniqueKey
+from dpsql.policy.model import Column, SqlType, Table, UniqueKey, Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.columns import representable
+from dpsql.rewrite.emit.columns import micros_of_interval, micros_of_time, quoted, representable
+from dpsql.rewrite.ir.literal import simplest
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
 _IN_BRACKETS = re.compile(r"^(enum|varchar|character varying|character)\(.*\)$|\(\d+\)", re.DOTALL)
@@ -88,3 +92,44 @@ def _integers(widest: SqlType, dialect: Dialect) -> frozenset[str]:
     types = dialect.stored_types.integers
     order = list(types)
     return frozenset[str]().union(*(types[kind] for kind in order[: order.index(widest) + 1]))
+
+
+# Public values as engines return them, made exact: dates are days, timestamps microseconds since 1970.
+
+
+def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
+    """Return the SQL that reads a column of a public table as a boolean, a number or a text.
+
+    Dates and timestamps become numbers in the engine, because Python has no infinite ones, and none outside the years
+    1 to 9999; those are NULL, here as in measurements (`Emitter.as_number`).
+    """
+    text = quoted(name)
+    kind = engine_type.lower()
+    if kind.startswith("timestamp"):
+        return dialect.micros(f"CAST({text} AS TIMESTAMP)")
+    if kind.startswith("time"):
+        return micros_of_time(text)
+    if kind == "interval":
+        return micros_of_interval(text)
+    if kind == "date":
+        return dialect.days(text)
+    if kind.startswith(_AS_IT_IS):
+        return text
+    return dialect.stored_text(text)
+
+
+_AS_IT_IS = (
+    "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint",
+    "numeric", "decimal", "real", "float", "double",
+)  # fmt: skip
+
+
+def exact_value(cell: object) -> Value | None:
+    """Return a public value without floats; NaN and infinities are NULL."""
+    match cell:
+        case None | bool() | int() | str():
+            return cell
+        case float() | Decimal():
+            return simplest(Fraction(cell)) if math.isfinite(cell) else None
+        case _:
+            return str(cell)

@@ -11,7 +11,7 @@ import pytest
 
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
-from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS, CAREFULLY, other_optimizers
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, CAREFULLY, other_optimizers
 from dpsql.engines.kinds import fits_column
 from dpsql.engines.tables import misfits_of
 from dpsql.errors import Unsupported

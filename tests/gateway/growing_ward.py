@@ -13,8 +13,7 @@ import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.snapshot.accounts import AccountStore
-from dpsql.engines.snapshot.engine import SnapshotEngine
-from dpsql.engines.snapshot.open import open_snapshot
+from dpsql.engines.snapshot.open import SnapshotEngine, open_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.gateway import Gateway

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from dpsql.canaries.made_up_source import sail
-from dpsql.engines.duckdb.optimizers import other_optimizers
+from dpsql.engines.duckdb.opening import other_optimizers
 from dpsql.policy.model import Policy
 from tests.support.fix_shop import PUBLIC, paying, read_shop
 from tests.support.fix_shop import USERS as SHOPPERS

@@ -17,7 +17,7 @@ from dpsql.cli.support.report import show_report
 from dpsql.cli.support.show import Form
 from dpsql.engines.connect import connect_database, connect_engine
 from dpsql.engines.owner import report
-from dpsql.engines.snapshot.from_postgres import check_copyable
+from dpsql.engines.snapshot.copying import check_copyable
 from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError

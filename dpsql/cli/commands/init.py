@@ -13,7 +13,7 @@ from dpsql.cli.support.catalogued import Catalogue, CatalogueTable
 from dpsql.cli.support.drafting import Units, draft, is_moment, left_out, of_json
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.joined_views import joined_view, view_name
-from dpsql.engines.admitted import is_admitted, versions
+from dpsql.engines.connect import is_admitted, versions
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer

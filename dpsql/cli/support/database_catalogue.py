@@ -4,8 +4,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 
 from dpsql.cli.support.catalogued import Catalogue, CatalogueColumn, CatalogueTable
-from dpsql.engines.databases.catalogue import Found, FoundTable, find_tables
 from dpsql.engines.databases.kinds import Family, SourceColumn
+from dpsql.engines.databases.states import Found, FoundTable, find_tables
 from dpsql.policy.load.scalars import table_name
 
 _Place = tuple[str | None, str]

@@ -15,12 +15,10 @@ from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.constraints import Constraints, enforced_columns
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows, read_heavy_rows, row_keepers
-from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
-from dpsql.engines.duckdb.optimizers import CAREFULLY
+from dpsql.engines.duckdb.opening import ATTACHED, CAREFULLY, MEMORY, of_file, of_tables, spill
 from dpsql.engines.duckdb.prepared import DuckPrepared, no_statements, ready_statements
-from dpsql.engines.duckdb.spill import spill
-from dpsql.engines.use import Use
-from dpsql.engines.values import exact_value, public_column
+from dpsql.engines.kinds import exact_value, public_column
+from dpsql.engines.watch import Use
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.config import Resources
 from dpsql.policy.model import PUBLIC, Policy, Table, TableName, UniqueKey, Value

@@ -12,8 +12,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.postgres.pool import PgConnection, settled
-from dpsql.engines.postgres.settings import SHOWN
+from dpsql.engines.postgres.pool import SHOWN, PgConnection, settled
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
 from dpsql.hang_up import hang_up

@@ -28,8 +28,7 @@ import duckdb
 
 from dpsql.accounting.ledger import Standing
 from dpsql.engines.duckdb.files import duckdb_literal
-from dpsql.engines.duckdb.opening import closed_off, to_copy
-from dpsql.engines.duckdb.spill import spill
+from dpsql.engines.duckdb.opening import closed_off, spill, to_copy
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.interrupt import stop_if_cancelled

@@ -22,17 +22,12 @@ from dpsql.engines.connect import connect_database, connect_engine, table_files
 from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile, duckdb_literal
-from dpsql.engines.duckdb.opening import to_copy
-from dpsql.engines.duckdb.spill import spill
+from dpsql.engines.duckdb.opening import spill, to_copy
 from dpsql.engines.postgres.engine import PostgresEngine
-from dpsql.engines.snapshot.from_database import copy_from_database
-from dpsql.engines.snapshot.from_duckdb import copy_from_duckdb
-from dpsql.engines.snapshot.from_postgres import copy_from_postgres
+from dpsql.engines.snapshot.copying import Progress, Tell, copy_from_database, copy_from_duckdb, copy_from_postgres
 from dpsql.engines.snapshot.keeping import fill, of_rows, to_keep
-from dpsql.engines.snapshot.manifest import Manifest, Origin
 from dpsql.engines.snapshot.parts import Part, Parts, PartsPlan, Piece, plan_parts, select_of, whole_because
-from dpsql.engines.snapshot.place import SnapshotPlace
-from dpsql.engines.snapshot.progress import Progress, Tell
+from dpsql.engines.snapshot.place import Manifest, Origin, SnapshotPlace
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.engines.tables import check_tables
 from dpsql.engines.watch import stopping_when_cancelled
