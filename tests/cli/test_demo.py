@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.commands import demo as module
+from dpsql.cli.commands.serve import Signals
 from dpsql.cli.main import app
-from dpsql.cli.support.signals import Signals
 from dpsql.clock import Clock
 from dpsql.demo.generate import generate
 from dpsql.demo.growing import HurriedClock

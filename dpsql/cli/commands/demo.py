@@ -12,9 +12,9 @@ import psycopg
 import typer
 from psycopg.conninfo import make_conninfo
 
+from dpsql.cli.commands.serve import Signals
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import show_answer
-from dpsql.cli.support.signals import Signals
 from dpsql.demo.growing import BEGINS, Arrivals, HurriedClock, growing
 from dpsql.demo.setting import USERS, demo_config, new_passwords
 from dpsql.libpq import OWN

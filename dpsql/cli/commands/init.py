@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli.support.at_work import at_work
-from dpsql.cli.support.catalogue import RecordsFile, read_catalogue
-from dpsql.cli.support.catalogued import Catalogue, CatalogueTable
-from dpsql.cli.support.drafting import Units, draft, is_moment, left_out, of_json
+from dpsql.cli.support.catalogue import Catalogue, CatalogueTable, RecordsFile, read_catalogue
+from dpsql.cli.support.drafting import Units, draft, is_moment, joined_view, left_out, of_json, view_name
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.joined_views import joined_view, view_name
+from dpsql.cli.support.show import at_work
 from dpsql.engines.connect import is_admitted, versions
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError

@@ -1,4 +1,4 @@
-"""`dpsql ledger`: copy it, see that it is whole, put a copy back, read its lines, and date those that lie in the future."""
+"""`dpsql ledger` and `dpsql adopt`: copy it, see that it is whole, put a copy back, read and date its lines, hand it over."""
 
 import json
 from datetime import UTC, date, datetime
@@ -16,7 +16,7 @@ from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_bac
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of
-from dpsql.errors import ConfigError
+from dpsql.errors import ConfigError, Unsupported
 from dpsql.open_ledger import kept_lines, open_ledger, place_of_ledger
 from dpsql.policy.config import Config, PostgresLedgerConfig
 from dpsql.policy.load import load
@@ -197,3 +197,20 @@ def _told(place: object, ledger: Examined) -> str:
         told = "\n".join(f"{place}: {line}" for line in ledger.wrong)
         raise ConfigError(told, hint="Bring back the newest copy that is whole: dpsql ledger restore.")
     return f'whole, with {ledger.charges:,} charges for {ledger.statements:,} statements of "{ledger.dataset.name}"'
+
+
+# `dpsql adopt`: a ledger of another data set, or of one that was elsewhere, becomes this one's.
+
+
+@with_exit_code
+def adopt(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Let the ledger belong to the data set and the engine that the configuration names; what was charged stays charged."""
+    loaded = load(config)
+    with open_ledger(loaded, Way.ADOPTED) as ledger:
+        before = ledger.adopted
+    if before is None:
+        raise Unsupported(
+            f'the ledger is that of the data set "{loaded.policy.dataset}" already', because="ledger-adopted-already"
+        )
+    typer.echo(f'the ledger was that of the data set "{before.name}" in {before.source}')
+    typer.echo(f'it is now that of "{loaded.policy.dataset}"; stored answers are forgotten, charges are not')
