@@ -8,7 +8,7 @@ from dpsql.web.site import Site
 from dpsql.wire.protocol.certificate import Certificate, certificate_of
 
 if TYPE_CHECKING:
-    from dpsql.web.serving import Pages
+    from dpsql.web.app import Pages
 
 
 class ServedPages:
@@ -37,7 +37,7 @@ class ServedPages:
         """
         if (web := config.web) is None:
             return
-        from dpsql.web.serving import Pages  # noqa: PLC0415  (where there are no pages, a sixth of the start is saved)
+        from dpsql.web.app import Pages  # noqa: PLC0415  (where there are no pages, a sixth of the start is saved)
 
         shown = self._certificate = certificate_of(web.tls)
         pages = Pages(web, site, most=most, tls=None if shown is None else shown.context)

@@ -20,12 +20,10 @@ from dpsql.epsilon.advising.belief import belief_after
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.epsilon.rounding import percent
 from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
-from dpsql.web.amounts import brief
-from dpsql.web.curves import Json
+from dpsql.web.inputs import Json, brief
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
-from dpsql.web.site import Gone, Refused, Site
-from dpsql.web.visible import visible
+from dpsql.web.site import Gone, Refused, Site, visible
 
 _PROFILE = "SELECT concat_ws('.', table_name, column_name), what, value, margin FROM dpsql.profile"
 _STANDING = """SELECT role_name, table_name, term, state, epsilon::text, statement, periods, last_period, measured_until::date
