@@ -100,7 +100,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"advising"}),
         frozenset({"risks"}),
         frozenset({"databases", "noise"}),
-        frozenset({"reading", "refusal", "rounding"}),
+        frozenset({"numbers"}),
     ),
     "rewrite.syntax": (
         frozenset({"whole"}),

@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import plotly.graph_objects as go
 
-from dpsql.epsilon.advising.belief import belief_after
-from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.advising.rule import Promises, belief_after
 from dpsql.epsilon.risks.study import Study, risk_curve
 from dpsql.plots.charts import PRIVATE, RAW, SERIES, dressed
 

@@ -23,7 +23,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.numbers import BadInput
 from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.config import Listen
 from dpsql.web import budget, explore

@@ -16,9 +16,8 @@ from starlette.responses import JSONResponse, Response
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry, usual_price
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.epsilon.advising.belief import belief_after
-from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
-from dpsql.epsilon.rounding import percent
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, belief_after, membership_epsilon, value_epsilon
+from dpsql.epsilon.numbers import percent
 from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
 from dpsql.web.inputs import Json, brief
 from dpsql.web.page_context import PageContext

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.privacy_loss import compose, left_of, show_down
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.numbers import BadInput
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.plots.density import SMOOTHING
 from dpsql.plots.samples import SAMPLE_BUCKETS, SIZE, samples

@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.epsilon.advising.belief import belief_after
-from dpsql.epsilon.reading import read_number, read_share
-from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rounding import down_to_digits
+from dpsql.epsilon.advising.rule import belief_after
+from dpsql.epsilon.numbers import BadInput, down_to_digits, read_number, read_share
 
 _LONGEST = 24
 _MOST_VALUES = 200

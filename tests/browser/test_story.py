@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dpsql.epsilon.advising.belief import belief_after
-from dpsql.epsilon.noise.levels import level_epsilon
-from dpsql.epsilon.noise.outputs import OutputKind
+from dpsql.epsilon.advising.rule import belief_after
+from dpsql.epsilon.noise.outputs import OutputKind, level_epsilon
 from dpsql.plots.density import density, distance
 from dpsql.plots.samples import SAMPLE_BUCKETS, SIZE, samples
 from dpsql.policy.model import NoiseLevel

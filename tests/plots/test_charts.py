@@ -5,9 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.epsilon.advising.promises import Promises
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.advising.rule import Promises
+from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
 from dpsql.epsilon.risks.study import study_risk
 from dpsql.plots.answer import PlottedAnswer
 from dpsql.plots.charts import box, density_curve, histogram, versus

@@ -30,19 +30,13 @@ from dpsql.cli.support.options import (
 from dpsql.cli.support.plot_output import draw_rule, draw_study, need_plots
 from dpsql.cli.support.show import Form, print_blocks
 from dpsql.epsilon.advising.advice import Advice, Affordable, Example, Size, Wish, advise
-from dpsql.epsilon.advising.belief import Belief, belief_after
-from dpsql.epsilon.advising.lines import Holder, decimal, policy_lines
-from dpsql.epsilon.advising.plan import DAYS, EpsilonPlan
-from dpsql.epsilon.advising.promises import Promises
-from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
-from dpsql.epsilon.noise.levels import level_epsilon, rows_per_group
-from dpsql.epsilon.noise.outputs import OutputKind, expected_error, is_answered, share_of
+from dpsql.epsilon.advising.plan import DAYS, EpsilonPlan, Holder, decimal, policy_lines
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, Belief, Promises, belief_after
+from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
+from dpsql.epsilon.noise.outputs import OutputKind, expected_error, is_answered, level_epsilon, rows_per_group, share_of
 from dpsql.epsilon.noise.searching import USUAL_MEAN
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.numbers import BadInput, percent
 from dpsql.epsilon.risks.study import Study, person_risk_at, risks_at, study_risk
-from dpsql.epsilon.rounding import percent
 from dpsql.gateway.explaining.explained import ExplainedChoice, ExplainedOutput, explained
 from dpsql.policy.load import load
 from dpsql.policy.model import NoiseLevel, Period

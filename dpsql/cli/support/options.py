@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.epsilon.reading import read_number, read_share
+from dpsql.epsilon.numbers import read_number, read_share
 
 ConfigFile = Annotated[
     Path, typer.Option("--config", "-c", help="The configuration.", envvar="DPSQL_CONFIG", show_default=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.advising.rule import Promises
 from dpsql.epsilon.risks.study import Study
 
 if TYPE_CHECKING:

@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.epsilon.advising.belief import Belief, belief_after
 from dpsql.epsilon.advising.plan import DAYS, EpsilonPlan
-from dpsql.epsilon.advising.promises import Promises
-from dpsql.epsilon.noise.levels import rows_per_group
-from dpsql.epsilon.noise.outputs import OutputKind
+from dpsql.epsilon.advising.rule import Belief, Promises, belief_after
+from dpsql.epsilon.noise.outputs import OutputKind, rows_per_group
 from dpsql.epsilon.noise.searching import USUAL_MEAN, SoughtAnswer, served
-from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rounding import down_to_digits
+from dpsql.epsilon.numbers import BadInput, down_to_digits
 from dpsql.policy.model import NoiseLevel, Period
 
 

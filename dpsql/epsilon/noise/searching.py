@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.epsilon.noise.levels import TARGETS, level_epsilon
-from dpsql.epsilon.noise.outputs import OutputKind, median_epsilon
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.noise.outputs import TARGETS, OutputKind, level_epsilon, median_epsilon
+from dpsql.epsilon.numbers import BadInput
 from dpsql.policy.model import NoiseLevel
 
 USUAL_MEAN = Fraction(1, 2)

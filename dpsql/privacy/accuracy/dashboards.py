@@ -17,11 +17,10 @@ from fractions import Fraction
 
 from dpsql.accounting.zcdp import epsilon_of, epsilon_paid_by, rho_of, rho_within
 from dpsql.epsilon.advising.advice import Size
-from dpsql.epsilon.advising.lines import Holder, decimal
-from dpsql.epsilon.advising.plan import EpsilonPlan
+from dpsql.epsilon.advising.plan import EpsilonPlan, Holder, decimal
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.epsilon.noise.searching import cell_weights
-from dpsql.epsilon.rounding import down_to_digits
+from dpsql.epsilon.numbers import down_to_digits
 from dpsql.policy.model import Period
 from dpsql.privacy.measurement.euclidean import FEWEST, FEWEST_CHOSEN, has_less_noise
 from dpsql.privacy.mechanisms.block import Block, Norm

@@ -11,9 +11,8 @@ from itertools import accumulate
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dpsql.epsilon.advising.belief import belief_after
-from dpsql.epsilon.advising.lines import decimal
-from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
+from dpsql.epsilon.advising.plan import decimal
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, belief_after
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained

@@ -9,22 +9,16 @@ from itertools import combinations
 import numpy as np
 
 from dpsql.epsilon.advising.advice import Size
-from dpsql.epsilon.advising.belief import Belief, belief_after
-from dpsql.epsilon.advising.lines import Holder, decimal, policy_lines
-from dpsql.epsilon.advising.plan import EpsilonPlan
-from dpsql.epsilon.advising.promises import Promise, Promises
-from dpsql.epsilon.advising.standing import standing
-from dpsql.epsilon.databases import brute
-from dpsql.epsilon.databases.statistic import Floats, StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.advising.plan import EpsilonPlan, Holder, decimal, policy_lines
+from dpsql.epsilon.advising.rule import Belief, Promise, Promises, belief_after, standing
+from dpsql.epsilon.databases import worlds as databases_worlds
+from dpsql.epsilon.databases.statistic import Floats, StudiedStatistic, Universe
 from dpsql.epsilon.databases.worlds import leave_one_out
-from dpsql.epsilon.noise.levels import TARGETS
-from dpsql.epsilon.noise.outputs import OutputKind, median_epsilon
+from dpsql.epsilon.noise.outputs import TARGETS, OutputKind, median_epsilon
 from dpsql.epsilon.noise.searching import USUAL_MEAN, Served, served
-from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.risks import risk
+from dpsql.epsilon.numbers import BadInput, down_to_digits
+from dpsql.epsilon.risks import study as risks_study
 from dpsql.epsilon.risks import study as studies
-from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role
 from dpsql.privacy.accuracy.dashboards import Dashboard, dashboard
 from dpsql.web.inputs import DIGITS, BadField, Json, fraction, numbers, one_of, share, short_curve, whole
@@ -327,13 +321,15 @@ def _beliefs_of_answer(study: studies.Study, seen: _Seen) -> Json:
     names, answers = _worlds(study.universe, study.statistic)
     prior = _weights(seen.prior, study.universe, len(answers))
     answer = float(answers[0]) if seen.answer is None else seen.answer
-    after = risk.posterior(answers, answer, epsilon=seen.epsilon, sensitivity=study.noise_sensitivity, prior=prior)
+    after = risks_study.posterior(
+        answers, answer, epsilon=seen.epsilon, sensitivity=study.noise_sensitivity, prior=prior
+    )
     order = np.argsort(-after, kind="stable")[:_MOST_BARS]
     before = np.full(len(answers), 1 / len(answers)) if prior is None else prior
     return {
         "seen": answer,
-        "risk": risk.disclosure_risk(after),
-        "confidence": risk.confidence(after, prior),
+        "risk": risks_study.disclosure_risk(after),
+        "confidence": risks_study.confidence(after, prior),
         "more": len(answers) - len(order),
         "worlds": [
             {"missing": names[i], "answer": float(answers[i]), "prior": float(before[i]), "posterior": float(after[i])}
@@ -351,7 +347,9 @@ def _worlds(universe: Universe, statistic: StudiedStatistic) -> tuple[list[str],
         raise BadInput(f"{universe.worlds:,} worlds are too many to look at one by one: at most {_MOST_WORLDS:,}")
     kept = combinations(range(universe.people), universe.released)
     gone = [sorted(set(range(universe.people)).difference(people)) for people in kept]
-    return [", ".join(f"{universe.values[i]:g}" for i in out) for out in gone], brute.world_answers(universe, statistic)
+    return [", ".join(f"{universe.values[i]:g}" for i in out) for out in gone], databases_worlds.world_answers(
+        universe, statistic
+    )
 
 
 def _weights(given: Sequence[float] | None, universe: Universe, worlds: int) -> Floats | None:
