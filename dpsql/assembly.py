@@ -37,7 +37,7 @@ from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.shadow.watch.sessions import LeftBehind, ShadowSessions
 from dpsql.stage_times import StageTimes
 from dpsql.system_limits import Shares
-from dpsql.trail.chain import ChainedLine
+from dpsql.trail.record import ChainedLine
 from dpsql.trail.trail import Trail
 from dpsql.trial.opening import open_trial
 from dpsql.wire.protocol.certificate import certificate_of

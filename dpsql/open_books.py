@@ -11,8 +11,7 @@ from dpsql.clock import Clock, system_clock
 from dpsql.open_ledger import open_ledger, place_of_trail, see_that_budgets_fit
 from dpsql.policy.config import Config
 from dpsql.stage_times import StageTimes
-from dpsql.trail.chain import ChainedLine
-from dpsql.trail.record import AuditEvent, AuditRecord
+from dpsql.trail.record import AuditEvent, AuditRecord, ChainedLine
 from dpsql.trail.trail import AuditTrail
 
 

@@ -16,7 +16,7 @@ def served_metrics(listen: Listen | None, number: int, sources: Sources) -> Abst
     if listen is None:
         return nullcontext()
     see_that_there_is_a_client()
-    from dpsql.metrics.serving import serving_figures  # noqa: PLC0415  (which most servers do without)
+    from dpsql.metrics.collecting import serving_figures  # noqa: PLC0415  (which most servers do without)
 
     return serving_figures(listen, number, sources)
 

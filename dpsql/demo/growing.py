@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.clock import Clock
-from dpsql.demo.generate import TRIPS_TABLE, ZONES_TABLE
+from dpsql.demo.trips import TRIPS_TABLE, ZONES_TABLE
 from dpsql.engines.duckdb.files import duckdb_literal
 from dpsql.policy.config import Config, DuckDbFile, SnapshotConfig
 from dpsql.policy.growth import Every, Grows, TermLength

@@ -14,7 +14,7 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.stage_times import StageTimes
-from dpsql.trail.chain import ChainedLine
+from dpsql.trail.record import ChainedLine
 from dpsql.trial.trial import StatementTrial
 
 

@@ -1,15 +1,58 @@
-"""The four pictures of an answer, with its margins as error bars: histogram, x versus y, box plot, density."""
+"""The four pictures of an answer, with its margins as error bars, and the text under them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal, Unpack
 
 import plotly.graph_objects as go
 
-from dpsql.plots.answer import AnswerSource, PlottedAnswer
-from dpsql.plots.density import Density, density
-from dpsql.plots.errors import ANYTHING, MARGIN, NULL_LABEL, Possible, error_bars, labelled
-from dpsql.plots.layout import Layout, PlotColumns
-from dpsql.plots.value_grid import ValueGrid
+from dpsql.plots.answer import AnswerSource, Layout, PlotColumns, PlottedAnswer, ValueGrid
+from dpsql.plots.density import SMOOTHING, Density, density
+
+# Error bars that stay within what an answer can be, and labels for NULL.
+
+MARGIN = "#8a8f98"
+NULL_LABEL = "NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """The least and the greatest value that a statistic can have; None where there is no such limit."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def reach(self, value: float, margin: float) -> tuple[float, float]:
+        """Return how far a bar reaches down and up from a value: not beyond what is possible."""
+        down = margin if self.low is None else min(margin, max(value - self.low, 0.0))
+        up = margin if self.high is None else min(margin, max(self.high - value, 0.0))
+        return down, up
+
+
+ANYTHING = Possible()
+
+
+def error_bars(answer: PlottedAnswer, layout: Layout, column: str, possible: Possible) -> dict[str, object] | None:
+    """Return the error bars of a column, or None without margins."""
+    if layout.margin is None:
+        return None
+    pairs = zip(answer.numbers(column), answer.numbers(layout.margin), strict=True)
+    reached = [(None, None) if v is None or m is None else possible.reach(v, m) for v, m in pairs]
+    down, up = [pair[0] for pair in reached], [pair[1] for pair in reached]
+    bars = {"type": "data", "array": up, "color": MARGIN, "thickness": 1.2, "width": 3}
+    return bars if down == up else {**bars, "arrayminus": down, "symmetric": False}
+
+
+def labelled(values: Iterable[object]) -> tuple[object, ...]:
+    """Return values of an axis: with a NULL among them all are labels, since no number stands for it."""
+    listed = tuple(values)
+    return tuple(NULL_LABEL if value is None else str(value) for value in listed) if None in listed else listed
+
+
+def unanswered(answer: PlottedAnswer, layout: Layout) -> int:
+    """Return how many rows have no value to draw."""
+    return sum(value is None for value in answer.column(layout.y))
+
 
 RAW, PRIVATE = "#2f6fde", "#c8323c"
 SERIES = ("#2f6fde", "#c8323c", "#2e8b57", "#b8860b", "#7b52ab", "#4b8b9b", "#a0522d", "#6b7280")
@@ -184,3 +227,60 @@ def _split(answer: PlottedAnswer, layout: Layout) -> dict[str, PlottedAnswer]:
     for name, row in zip(answer.column(layout.series), answer.rows, strict=True):
         parts.setdefault(NULL_LABEL if name is None else str(name), []).append(row)
     return {name: PlottedAnswer(answer.columns, tuple(rows)) for name, rows in parts.items()}
+
+
+# The text under a picture: which data, which statistic, which ε, whose role; and what the picture leaves out.
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a picture's numbers are from."""
+
+    dataset: str
+    tables: Sequence[str]
+    statistic: str
+    epsilon: str
+    """As `ε = 0.5`; empty for public tables."""
+    role: str
+    statement: str = ""
+
+
+def caption(source: Provenance, notes: Iterable[str] = ()) -> str:
+    """Return one paragraph: data, statistic, ε and role, then what is to be noted, then the statement."""
+    table = f", table {' and '.join(source.tables)}" if source.tables else ""
+    parts = [
+        f"Data: {source.dataset}{table}",
+        f"statistic: {source.statistic}",
+        f"{source.epsilon or 'ε = 0, public tables'}",
+        f"role: {source.role}",
+    ]
+    lines = ["; ".join(parts) + ".", *(f"{note[0].upper()}{note[1:]}." for note in notes)]
+    return " ".join([*lines, source.statement]) if source.statement else " ".join(lines)
+
+
+def notes(answer: PlottedAnswer, layout: Layout, grid: ValueGrid | None) -> list[str]:
+    """Return what a reader of a picture has to know of its rows."""
+    lines = []
+    if layout.margin is not None:
+        lines.append("error bars are 95 % confidence intervals, cut off at the statistic's range")
+    if missing := unanswered(answer, layout):
+        lines.append(f"{missing:,} of {len(answer.rows):,} groups have no answer (NULL) and are not drawn")
+    if None in answer.column(layout.x):
+        lines.append("NULL is a group of its own")
+    if grid is not None:
+        for name, part in grid.split(answer, layout.x)[1].items():
+            shown = ", ".join("NULL" if value is None else f"{value:,.6g}" for value in part.numbers(layout.y))
+            lines.append(f"outside the range, {name}: {shown}")
+    return lines
+
+
+def box_notes(answer: PlottedAnswer) -> list[str]:
+    """Return what a reader of box plots has to know."""
+    missing = sum(None in row[1:] for row in answer.rows)
+    lines = ["whisker, quartile, median, quartile and whisker are the five columns of the answer"]
+    return [*lines, f"{missing:,} categories lack a quantile (NULL)"] if missing else lines
+
+
+def smoothing_note(share: float = SMOOTHING) -> str:
+    """Return how a curve was smoothed."""
+    return f"smoothed by a Gaussian kernel, bandwidth {100 * share:g} % of the range and at least half a bucket"

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from dpsql.cli.commands.demo import Growth, serve
-from dpsql.demo.generate import generate
 from dpsql.demo.growing import BEGINS, GROWS, MAX_ROWS, Arrivals, HurriedClock, growing
 from dpsql.demo.setting import demo_config, new_passwords, packaged_config
+from dpsql.demo.trips import generate
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.scratch import Scratch

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from dpsql.demo.generate import generate
+from dpsql.demo.trips import generate
 from dpsql.shadow.server import binaries
 from tests.docs.pages import PAGES, ROOT, Block, blocks, text
 from tests.support.connected import addresses

@@ -20,7 +20,7 @@ from statistics import median
 import duckdb
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.demo.generate import generate
+from dpsql.demo.trips import generate
 from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.engines.snapshot.open import open_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot

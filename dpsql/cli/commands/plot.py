@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from dpsql.plots import page
-    from dpsql.plots.answer import PlottedAnswer
-    from dpsql.plots.layout import Layout, PlotColumns
-    from dpsql.plots.value_grid import ValueGrid
+    from dpsql.plots.answer import Layout, PlotColumns, PlottedAnswer, ValueGrid
 
 
 # The facts that `dpsql plot` needs of its picture, from the statement and its EXPLAIN, which is free.
@@ -215,22 +213,22 @@ def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Conn
 
 def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: Plotted) -> "tuple[page.Picture, str]":
     """Return the figure with the text under it, and its title."""
-    from dpsql.plots import captions, page  # noqa: PLC0415 -- an extra
-    from dpsql.plots.layout import Layout  # noqa: PLC0415 -- an extra
+    from dpsql.plots import charts, page  # noqa: PLC0415 -- an extra
+    from dpsql.plots.answer import Layout  # noqa: PLC0415 -- an extra
 
     layout = None if wanted.chart is Chart.BOX else Layout.of(rows, **wanted.columns)
     grid = None if layout is None else _grid(wanted, plotted, layout.x)
     headline = wanted.title or (plotted.title(layout.y) if layout else ", ".join(plotted.tables) or "Answer")
     statistic = plotted.asked(layout.y) if layout else "quantiles"
-    source = captions.Provenance(
+    source = charts.Provenance(
         plotted.dataset, plotted.tables, statistic, plotted.epsilon, plotted.role, plotted.statement
     )
-    notes = captions.notes(rows, layout, grid) if layout else captions.box_notes(rows)
-    notes += [captions.smoothing_note()] if wanted.chart is Chart.DENSITY else []
+    notes = charts.notes(rows, layout, grid) if layout else charts.box_notes(rows)
+    notes += [charts.smoothing_note()] if wanted.chart is Chart.DENSITY else []
     figure = _draw(wanted, rows, plotted, layout, grid)
     if grid is not None and plotted.bucketed is not None:
         figure.update_xaxes(title=plotted.bucketed[-1])
-    return page.Picture(figure, captions.caption(source, notes)), headline
+    return page.Picture(figure, charts.caption(source, notes)), headline
 
 
 def _draw(
@@ -242,7 +240,7 @@ def _draw(
 ) -> "go.Figure":
     """Return the figure, without the title, which stands above it."""
     from dpsql.plots import charts  # noqa: PLC0415 -- an extra
-    from dpsql.plots.errors import Possible  # noqa: PLC0415 -- an extra
+    from dpsql.plots.charts import Possible  # noqa: PLC0415 -- an extra
 
     possible = Possible(*(plotted.possible(layout.y) if layout else (None, None)))
     match wanted.chart:
@@ -261,7 +259,7 @@ def _draw(
 
 def _grid(wanted: _Wanted, plotted: Plotted, x: str) -> "ValueGrid | None":
     """Return the buckets of x, from the options, else from the statement; None if neither has any."""
-    from dpsql.plots.value_grid import ValueGrid  # noqa: PLC0415 -- an extra
+    from dpsql.plots.answer import ValueGrid  # noqa: PLC0415 -- an extra
 
     if wanted.chart not in (Chart.HISTOGRAM, Chart.DENSITY):
         return None

@@ -27,7 +27,7 @@ from dpsql.rewrite.syntax.whole.analyze import asked_statement
 from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
-from dpsql.trail.chain import ChainedLine
+from dpsql.trail.record import ChainedLine
 
 ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|registry|audit|profile|columns|releases|standing|take_profile)\b'
 """The pattern that finds the names of the tables in a text."""
