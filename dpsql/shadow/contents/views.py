@@ -13,8 +13,7 @@ from psycopg.errors import UndefinedTable
 from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from dpsql.errors import ConfigError
-from dpsql.lexer.literals import name
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.tokens import name, tokens
 from dpsql.policy.model import PUBLIC, Column, Policy, TableName, View
 from dpsql.shadow.contents.role import VIEWS
 from dpsql.shadow.contents.schema import KEPT_NAME, all_schemas, declared_row, relation

@@ -7,8 +7,7 @@ import psycopg
 from psycopg import adapters, pq, sql
 
 from dpsql.errors import DpsqlError, InternalError, SyntaxFailed, TooComplex, Unsupported
-from dpsql.lexer.literals import name
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.tokens import name, tokens
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import USUAL_STYLE, ColumnDescription, Settings
 from dpsql.rewrite.ir.evaluator import PublicAnswer

@@ -16,7 +16,7 @@ from sqlglot import exp
 from dpsql.accounting.privacy_loss import compose, left_of, show_down
 from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
-from dpsql.lexer.split import statements
+from dpsql.lexer.reader import statements
 from dpsql.lexer.tokens import Sort, Token, tokens
 from dpsql.plots.margins import wider_statements
 from dpsql.policy.model import Privacy, Role

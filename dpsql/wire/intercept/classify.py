@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import AccessDenied, DpsqlError, Refusal, SyntaxFailed, Unsupported
 from dpsql.gateway.request import Question
-from dpsql.lexer.kinds import kind
-from dpsql.lexer.reader import Reader
-from dpsql.lexer.split import statements
+from dpsql.lexer.reader import Reader, kind, statements
 from dpsql.wire.intercept.settings import own_setting, refused_setting
 
 # The kinds of statement that may reach the shadow: those named here, and no others.

@@ -17,7 +17,7 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.gateway.request import Answers, Question
-from dpsql.lexer.split import statements
+from dpsql.lexer.reader import statements
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.audited import AuditedStatement, SessionAudit, written_parameters

@@ -13,9 +13,7 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
 from dpsql.gateway.request import Question
-from dpsql.lexer.kinds import kind
-from dpsql.lexer.reader import Reader
-from dpsql.lexer.split import statements
+from dpsql.lexer.reader import Reader, kind, statements
 from dpsql.lexer.tokens import Sort, tokens
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import ShadowRefusedError
