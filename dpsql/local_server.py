@@ -14,8 +14,7 @@ from dpsql.collector import collect_seldom
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, Shadow, User
 from dpsql.policy.load import load
-from dpsql.private_files import make_directory, open_private
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch, make_directory, open_private
 from dpsql.server import Server
 
 _ONE_QUESTION = 5.0

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from dpsql.notify import notify
+from dpsql.control import notify
 from dpsql.policy.config import Listen
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from dpsql.wire.server.acceptor import Sockets, listen, port_of
 from dpsql.wire.server.siblings import Post
 

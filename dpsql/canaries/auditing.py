@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from dpsql.canaries.served_people import Side, served_people
 from dpsql.policy.config import Config
 from dpsql.policy.model import Policy, Role, Table
+from dpsql.private_files import Scratch
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.columns import quoted
-from dpsql.scratch import Scratch
 from dpsql.trial.records import REMOVED, MadeUpRecords, made_up_records
 
 # The statements that an audit asks of a table: of each kind that a policy has columns for.

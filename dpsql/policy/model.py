@@ -17,7 +17,7 @@ from functools import cache
 from itertools import accumulate
 from typing import Self, assert_never
 
-from dpsql.hashed import HashedOnce, hashed_once
+from dpsql.frozen import HashedOnce, hashed_once
 from dpsql.policy.growth import Grows
 from dpsql.policy.interval import Interval
 

@@ -18,7 +18,7 @@ from dpsql.demo.setting import demo_config, new_passwords, packaged_config
 from dpsql.demo.trips import generate
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 
 _DAILY = (
     "SELECT pickup_ts::date AS day, count(*) FROM trips "

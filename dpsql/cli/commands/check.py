@@ -53,7 +53,7 @@ from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load.shapes import write_schemas
 from dpsql.policy.model import Period, Policy, Role, Table
 from dpsql.private_files import open_private, see_directory
-from dpsql.served_metrics import see_that_there_is_a_client
+from dpsql.served import see_that_there_is_a_client
 from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.wire.protocol.certificate import certificate_of
 from dpsql.wire.server.acceptor import listen

@@ -19,7 +19,7 @@ from dpsql.demo.growing import BEGINS, Arrivals, HurriedClock, growing
 from dpsql.demo.setting import USERS, demo_config, new_passwords
 from dpsql.libpq import OWN
 from dpsql.policy.config import Config
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from dpsql.server import Server
 
 _FIRST = "SELECT payment_type, COUNT(*) AS trips, AVG(fare) AS average_fare FROM trips GROUP BY payment_type"

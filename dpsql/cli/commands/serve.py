@@ -18,12 +18,11 @@ from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import LogFormat, log_as
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.collector import collect_seldom
-from dpsql.control import ControlDoor
+from dpsql.control import ControlDoor, notify
 from dpsql.engines.base import NoEngine
 from dpsql.engines.connect import connect_engine
 from dpsql.engines.snapshot.open import see_that_there_is_one
 from dpsql.errors import DpsqlError
-from dpsql.notify import notify
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.question import Cancellation

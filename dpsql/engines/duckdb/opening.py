@@ -14,9 +14,8 @@ from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.files import TableFile, duckdb_literal, made
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Resources
-from dpsql.private_files import make_directory
+from dpsql.private_files import Scratch, make_directory
 from dpsql.rewrite.emit.columns import quoted
-from dpsql.scratch import Scratch
 
 # DuckDB's optimizers that may change a statement: those that the benchmarks need; all others are off.
 #
