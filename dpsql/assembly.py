@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from dpsql.accounting.ledger import Ledger
-from dpsql.clock import Clock, system_clock
+from dpsql.clock import Clock, StageTimes, system_clock
 from dpsql.engines.base import Engine
 from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.engines.snapshot.open import SnapshotEngine
@@ -34,8 +34,7 @@ from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
-from dpsql.shadow.watch.sessions import LeftBehind, ShadowSessions
-from dpsql.stage_times import StageTimes
+from dpsql.shadow.watch.warden import LeftBehind, ShadowSessions
 from dpsql.system_limits import Shares
 from dpsql.trail.record import ChainedLine
 from dpsql.trail.trail import Trail

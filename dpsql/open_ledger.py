@@ -15,12 +15,11 @@ from dpsql.accounting.sql import opening
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.upkeep import newest_lines, owner_of
-from dpsql.clock import Clock, system_clock
+from dpsql.clock import Clock, StageTimes, system_clock
 from dpsql.engines.source import Wordings, source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.model import Policy
-from dpsql.stage_times import StageTimes
 from dpsql.trail.record import AuditEvent, AuditRecord, ChainedLine
 from dpsql.trail.trail import AuditTrail
 

@@ -51,13 +51,12 @@ from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.sessions import ShadowSessions
-from dpsql.shadow.watch.warden import Warden
+from dpsql.shadow.watch.warden import ShadowSessions, Warden
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
 from dpsql.web.site import Site
 from dpsql.wire.protocol.certificate import Certificate, certificate_of
-from dpsql.wire.server import session_ends
+from dpsql.wire.server.connection import ended_by_reload, ended_with_the_shadow
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.siblings import Post
 
@@ -414,7 +413,7 @@ class Server:
         needed = await self._on_shadow_thread(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
         if needed is build.Change.ANEW:
             self._complete = False
-            await self._listener.suspend(session_ends.reconfigured())
+            await self._listener.suspend(ended_by_reload())
         gateway = await self._on_shadow_thread(self._build_gateway, new, public, engine, contents)
         self._config, self._public, self._engine, self._contents = new, public, engine, contents
         self._listener.resume(gateway, entries_of(new))
@@ -505,7 +504,7 @@ class Server:
             return
         _LOG.error("the shadow died or was left half made, and is made again")
         self._complete = False
-        await self._listener.suspend(session_ends.shadow_ended(), 0)
+        await self._listener.suspend(ended_with_the_shadow(), 0)
         if not self._shadow.alive:
             await self._on_shadow_thread(self._shadow.restart)
         # With the public rows and the epoch as they were read: the engine may be away, and the ledger locked.

@@ -37,12 +37,11 @@ ORDER = (
     frozenset({"trail"}),
     frozenset({"accounting", "rewrite"}),
     frozenset({"epsilon", "lexer"}),
-    frozenset({"control", "interrupt", "policy", "watchdog"}),
+    frozenset({"control", "interrupt", "policy"}),
     frozenset(
         {
             "bounded_rows",
             "clock",
-            "collector",
             "errors",
             "frozen",
             "hang_up",
@@ -51,7 +50,6 @@ ORDER = (
             "question",
             "rate_limited_log",
             "remembered",
-            "stage_times",
         }
     ),
 )
@@ -122,8 +120,8 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"snapshot"}),
         frozenset({"connect"}),
         frozenset({"databases"}),
-        frozenset({"apart", "duckdb", "owner", "postgres", "source", "spark", "tables"}),
-        frozenset({"constraints"}),
+        frozenset({"apart", "duckdb", "owner", "postgres", "source", "spark"}),
+        frozenset({"tables"}),
         frozenset({"base", "kinds", "watch"}),
     ),
 }

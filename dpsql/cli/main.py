@@ -10,8 +10,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import log_to_standard_error
-from dpsql.collector import imported
 from dpsql.libpq import forget_sent_settings
+from dpsql.system_limits import imported
 
 
 @dataclass(frozen=True, slots=True)

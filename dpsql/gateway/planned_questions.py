@@ -18,6 +18,7 @@ from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.profiling import profile_statement
 from dpsql.gateway.request import Question, Request
 from dpsql.gateway.session_settings import asked_of_empty_groups
+from dpsql.interrupt import ended_when_overdue, undivided
 from dpsql.policy.model import Role, UniqueKey, bare_names
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Argument, Asker, Cancellation, Settings
@@ -33,7 +34,6 @@ from dpsql.rewrite.syntax.whole.analyze import (
     asked_statement,
     tokens_of,
 )
-from dpsql.watchdog import ended_when_overdue, undivided
 
 
 class PlannedQuestions:

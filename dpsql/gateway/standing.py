@@ -31,8 +31,7 @@ from dpsql.gateway.session_settings import is_renewed
 from dpsql.gateway.written_questions import written_question
 from dpsql.interrupt import interruptible
 from dpsql.policy.growth import Grows, Term
-from dpsql.policy.load.fingerprint import fingerprint
-from dpsql.policy.model import Privacy, Role, Table
+from dpsql.policy.model import Privacy, Role, Table, fingerprint
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws

@@ -11,12 +11,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from dpsql.accounting.balance import Account, Balance
+from dpsql.clock import BOUNDS
 from dpsql.errors import DpsqlError
 from dpsql.metrics.sources import Sources
 from dpsql.open_ledger import place_of_ledger, place_of_trail
 from dpsql.policy.config import Listen, SqliteLedgerConfig
 from dpsql.policy.model import Period
-from dpsql.stage_times import BOUNDS
 
 
 class ServerFigures(Collector):

@@ -9,10 +9,8 @@ from pathlib import Path
 
 from dpsql.errors import ConfigError
 from dpsql.policy.config import User
-from dpsql.policy.load.document import Document, Span, Tree, expand, parse_document, spans_of
-from dpsql.policy.load.mistakes import Mistakes
-from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.shapes import ConfigShape
+from dpsql.policy.load.document import Document, Mistakes, Span, Tree, expand, parse_document, spans_of
+from dpsql.policy.load.shapes import ConfigShape, shaped
 
 _USERS = "users"
 _HINT = "Change it by hand, and run dpsql check."

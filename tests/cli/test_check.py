@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dpsql.cli.main import app
-from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.prepared import DuckPrepared
+from dpsql.engines.duckdb.engine import DuckDb, DuckPrepared
 from dpsql.open_ledger import open_ledger, place_of_trail
 from dpsql.policy.load import load
 from dpsql.shadow.server.postgres import Postgres

@@ -14,10 +14,8 @@ from dpsql.engines import connect
 from dpsql.engines.connect import ADMITTED
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load import load
-from dpsql.policy.load.document import parse_document
-from dpsql.policy.load.mistakes import Mistakes
-from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.shapes import TableShape
+from dpsql.policy.load.document import Mistakes, parse_document
+from dpsql.policy.load.shapes import TableShape, shaped
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.docs.hospital import DDL as HOSPITAL
 from tests.docs.hospital import rows

@@ -17,7 +17,7 @@ import pytest
 from dpsql.engines.base import NoEngine
 from dpsql.engines.connect import connect_database
 from dpsql.engines.databases import client, reading
-from dpsql.engines.databases.kinds import Family, SourceColumn
+from dpsql.engines.databases.catalogue import Family, SourceColumn
 from dpsql.engines.databases.reading import Reading
 from dpsql.engines.open import open_engine
 from dpsql.engines.snapshot.open import current_snapshot
@@ -329,7 +329,7 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path, monkeypatc
 def test_a_database_that_nobody_has_tried_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless the configuration lets any pass."""
     config = _records(tmp_path)
-    monkeypatch.setattr("dpsql.engines.databases.states._TRIED", frozenset({"MariaDB"}))
+    monkeypatch.setattr("dpsql.engines.databases.catalogue._TRIED", frozenset({"MariaDB"}))
     with pytest.raises(ConfigError, match="nobody has tried to copy a database of SQLite"):
         connect_database(config)
     connect_database(replace(config, unverified=True)).close()

@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 
-from dpsql.epsilon.advising.advice import Size, Wish, advise
-from dpsql.epsilon.advising.plan import EpsilonPlan, Holder, decimal, policy_lines
+from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size, Wish, advise, decimal, policy_lines
 from dpsql.epsilon.advising.rule import Promises, standing
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.epsilon.numbers import BadInput

@@ -13,7 +13,7 @@ from dpsql.shadow.questions import oracle
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.sessions import LeftBehind
+from dpsql.shadow.watch.warden import LeftBehind
 
 
 @pytest.fixture(scope="module")

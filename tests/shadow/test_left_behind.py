@@ -18,8 +18,8 @@ from dpsql.shadow.questions import oracle_session
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch import sessions as watch_sessions
-from dpsql.shadow.watch.sessions import LeftBehind, see
+from dpsql.shadow.watch import warden as watch_sessions
+from dpsql.shadow.watch.warden import LeftBehind, see
 from tests.support.spinning import SPINNING
 
 Connect = Callable[[str], psycopg.Connection]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.shadow.watch.sessions import Priorities, see
+from dpsql.shadow.watch.warden import Priorities, see
 
 BUSY, IDLE = "while True: pass", "import sys; sys.stdin.read()"
 

@@ -20,6 +20,7 @@ import pytest
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.assembly import make_database
+from dpsql.clock import StageTimes
 from dpsql.engines.base import Engine
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -34,8 +35,7 @@ from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.sessions import LeftBehind
-from dpsql.stage_times import StageTimes
+from dpsql.shadow.watch.warden import LeftBehind
 from dpsql.trial.trial import StatementTrial
 from dpsql.wire.intercept import interceptor
 from dpsql.wire.intercept.interceptor import temporary

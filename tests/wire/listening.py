@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.sessions import LeftBehind, ShadowSessions
+from dpsql.shadow.watch.warden import LeftBehind, ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits

@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from dpsql.accounting.sql.store import SqlRows
 from dpsql.errors import LedgerBusy, LedgerFailed, LedgerFull
 from dpsql.hang_up import hang_up
-from dpsql.watchdog import called_when_overdue
+from dpsql.interrupt import called_when_overdue
 
 SCHEMA = "dpsql_ledger"
 """The schema in which a ledger's tables are: a database has one ledger."""

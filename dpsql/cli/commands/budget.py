@@ -16,7 +16,7 @@ from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks
 from dpsql.engines.snapshot.open import days_of_copy
-from dpsql.epsilon.advising.plan import decimal
+from dpsql.epsilon.advising.advice import decimal
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config

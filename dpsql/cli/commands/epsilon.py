@@ -29,12 +29,30 @@ from dpsql.cli.support.options import (
 )
 from dpsql.cli.support.plot_output import draw_rule, draw_study, need_plots
 from dpsql.cli.support.show import Form, print_blocks
-from dpsql.epsilon.advising.advice import Advice, Affordable, Example, Size, Wish, advise
-from dpsql.epsilon.advising.plan import DAYS, EpsilonPlan, Holder, decimal, policy_lines
+from dpsql.epsilon.advising.advice import (
+    DAYS,
+    Advice,
+    Affordable,
+    EpsilonPlan,
+    Example,
+    Holder,
+    Size,
+    Wish,
+    advise,
+    decimal,
+    policy_lines,
+)
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, Belief, Promises, belief_after
 from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
-from dpsql.epsilon.noise.outputs import OutputKind, expected_error, is_answered, level_epsilon, rows_per_group, share_of
-from dpsql.epsilon.noise.searching import USUAL_MEAN
+from dpsql.epsilon.noise.outputs import (
+    USUAL_MEAN,
+    OutputKind,
+    expected_error,
+    is_answered,
+    level_epsilon,
+    rows_per_group,
+    share_of,
+)
 from dpsql.epsilon.numbers import BadInput, percent
 from dpsql.epsilon.risks.study import Study, person_risk_at, risks_at, study_risk
 from dpsql.gateway.explaining.explained import ExplainedChoice, ExplainedOutput, explained

@@ -1,4 +1,4 @@
-"""`dpsql ledger` and `dpsql adopt`: copy it, see that it is whole, put a copy back, read and date its lines, hand it over."""
+"""`dpsql ledger`, `adopt` and `unlock`: a ledger is copied, checked, put back, read, dated, handed over, and opened again."""
 
 import json
 from datetime import UTC, date, datetime
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.accounting.ledger import Entry, Way
+from dpsql.accounting.ledger import Entry, Event, Failing, Way
 from dpsql.accounting.postgres.ledger import examine_server, lacking
 from dpsql.accounting.postgres.session import SCHEMA, shown_place
 from dpsql.accounting.privacy_loss import show_down
@@ -214,3 +214,40 @@ def adopt(config: ConfigFile = DEFAULT_CONFIG) -> None:
         )
     typer.echo(f'the ledger was that of the data set "{before.name}" in {before.source}')
     typer.echo(f'it is now that of "{loaded.policy.dataset}"; stored answers are forgotten, charges are not')
+
+
+# `dpsql unlock`: what has closed a role's account, or refused it a form of statement, and opening it again.
+
+_MEANING = {
+    "engine": "a measurement failed",
+    "late": "a measurement failed",
+    "broken": "a measurement failed by a bug of dpsql",
+    "closed": "the account was closed",
+}
+
+
+@with_exit_code
+def unlock(
+    role: Annotated[
+        str, typer.Argument(help="The role whose account is closed, or that is refused a form of statement.")
+    ],
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Show why a role's account was closed, or a form of statement refused, and open it; the ledger keeps that it was."""
+    loaded = load(config)
+    with open_ledger(loaded) as ledger:
+        closed, incidents = ledger.is_closed(role), ledger.incidents(role)
+        if not closed and role not in loaded.policy.roles:
+            raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(loaded.policy.roles)}")
+        if not closed and not any(incident.what == Failing.BROKEN for incident in incidents):
+            raise Unsupported(f'the account of role "{role}" is open', because="account-open-already")
+        for incident in incidents:
+            typer.echo(_line(incident))
+        ledger.unlock(role)
+    typer.echo(f'the account of role "{role}" is open again; the log of dpsql serve says more about what failed')
+
+
+def _line(event: Event) -> str:
+    # Another user's text: no control character of it may reach the terminal.
+    statement = "".join(c if c.isprintable() else " " for c in event.statement)
+    return f"{event.time:%Y-%m-%d %H:%M:%S} UTC: {_MEANING[event.what]}: {event.cause}; {event.user} asked: {statement}"

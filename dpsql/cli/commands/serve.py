@@ -17,7 +17,6 @@ from dpsql.accounting.ledger import Way
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import LogFormat, log_as
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.collector import collect_seldom
 from dpsql.control import ControlDoor, notify
 from dpsql.engines.base import NoEngine
 from dpsql.engines.connect import connect_engine
@@ -28,6 +27,7 @@ from dpsql.policy.load import load
 from dpsql.question import Cancellation
 from dpsql.server import Server
 from dpsql.supervisor import Supervisor, Worker
+from dpsql.system_limits import collect_seldom
 
 # Serving until a signal says stop.
 

@@ -11,8 +11,7 @@ from typing import assert_never
 import duckdb
 import psycopg
 
-from dpsql.engines.databases.kinds import Family, SourceColumn
-from dpsql.engines.databases.states import Found, FoundTable, find_tables
+from dpsql.engines.databases.catalogue import Family, Found, FoundTable, SourceColumn, find_tables
 from dpsql.engines.duckdb.files import PARQUET, CsvForm, duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer

@@ -21,7 +21,7 @@ from uuid import UUID
 import duckdb
 import numpy as np
 
-from dpsql.engines.databases.kinds import Family, SourceColumn
+from dpsql.engines.databases.catalogue import Family, SourceColumn
 from dpsql.engines.duckdb.files import duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Column, SqlType

@@ -13,10 +13,9 @@ from typing import Any
 import duckdb
 
 from dpsql.engines.base import NoEngine
+from dpsql.engines.databases.catalogue import SourceColumn, begin, product_of, source_column
 from dpsql.engines.databases.client import cause, interrupt, pool_of, quiet, reflection, sqlalchemy, told
-from dpsql.engines.databases.kinds import SourceColumn, source_column
 from dpsql.engines.databases.reading import STEP, Reading, load_rows, make_table, reading
-from dpsql.engines.databases.states import begin, product_of
 from dpsql.engines.duckdb.opening import in_memory
 from dpsql.engines.kinds import LOOSE, exact_value, public_column
 from dpsql.engines.postgres.engine import check_role

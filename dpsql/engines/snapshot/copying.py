@@ -24,9 +24,8 @@ from dpsql.engines.databases.reading import unread
 from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import duckdb_literal
-from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.postgres.engine import PostgresEngine, cancel, is_lost
 from dpsql.engines.postgres.pool import PgConnection, UnsettledError
-from dpsql.engines.postgres.prepared import cancel, is_lost
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, QueryCanceled
 from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey

@@ -9,15 +9,12 @@ from pathlib import Path
 
 from dpsql.errors import InternalError
 from dpsql.policy.config import Config
-from dpsql.policy.load.document import Document, expand, read_document
-from dpsql.policy.load.fingerprint import fingerprint
-from dpsql.policy.load.mistakes import Mistakes, suggestion
+from dpsql.policy.load.document import Document, Mistakes, expand, read_document, suggestion
 from dpsql.policy.load.operation import Operation, engine_of, ldap_of, ledger_of, listen_of, shadow_of, snapshot_of
 from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
-from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.shapes import ConfigShape, TableShape, ViewShape
+from dpsql.policy.load.shapes import ConfigShape, TableShape, ViewShape, shaped
 from dpsql.policy.load.tables import SchemaFile, Schemas, ViewFile, tables_of
-from dpsql.policy.model import PUBLIC, Policy, TableName, schemas_of
+from dpsql.policy.model import PUBLIC, Policy, TableName, fingerprint, schemas_of
 
 __all__ = ["load"]
 

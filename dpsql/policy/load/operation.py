@@ -26,8 +26,7 @@ from dpsql.policy.config import (
     SqliteLedgerConfig,
     Tls,
 )
-from dpsql.policy.load.document import Document
-from dpsql.policy.load.mistakes import Mistakes, Path
+from dpsql.policy.load.document import Document, Mistakes, Path
 from dpsql.policy.load.shapes import (
     ConfigShape,
     EngineShape,

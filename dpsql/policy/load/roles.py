@@ -6,8 +6,7 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 from dpsql.policy.config import User
-from dpsql.policy.load.document import Document
-from dpsql.policy.load.mistakes import Mistakes, Path, dotted, suggestion
+from dpsql.policy.load.document import Document, Mistakes, Path, dotted, suggestion
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import AmountShape, BudgetShape, ConfigShape, RoleShape, UserShape
 from dpsql.policy.load.tables import Schemas, kept_name

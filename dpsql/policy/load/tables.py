@@ -8,8 +8,7 @@ from fractions import Fraction
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.interval import Interval
 from dpsql.policy.load import scalars
-from dpsql.policy.load.document import Document
-from dpsql.policy.load.mistakes import Mistakes, Path, Positioned, suggestion
+from dpsql.policy.load.document import Document, Mistakes, Path, Positioned, suggestion
 from dpsql.policy.load.scalars import identifier, json_keys
 from dpsql.policy.load.shapes import ColumnShape, PathShape, TableShape, UnitShape, ViewShape
 from dpsql.policy.model import (

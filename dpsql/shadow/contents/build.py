@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow.contents import guard, hidden, role, schema, total, views
+from dpsql.shadow.contents import guard, hidden, role, schema, views
 from dpsql.shadow.contents.schema import relation
 from dpsql.shadow.server.postgres import Postgres
 
@@ -105,7 +105,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         role.close_databases(connection, policy.dataset)
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         guard.create_guard(connection, policy)
-        total.create_total(connection)
+        guard.create_total(connection)
         guard.create_trial(connection)
         schema.create_tables(connection, policy, rows)
         views.create_views(connection, policy)

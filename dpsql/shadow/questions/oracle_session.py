@@ -15,9 +15,9 @@ from psycopg import sql
 
 from dpsql.errors import InternalError, SyntaxFailed, TooComplex, Unsupported
 from dpsql.hang_up import hang_up
+from dpsql.interrupt import called_when_overdue, undivided
 from dpsql.question import Settings
-from dpsql.shadow.watch.sessions import LeftBehind
-from dpsql.watchdog import called_when_overdue, undivided
+from dpsql.shadow.watch.warden import LeftBehind
 
 _SESSIONS = 8
 _PATIENCE = 3.0

@@ -11,7 +11,7 @@ from itertools import accumulate
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dpsql.epsilon.advising.plan import decimal
+from dpsql.epsilon.advising.advice import decimal
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, belief_after
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.errors import DpsqlError

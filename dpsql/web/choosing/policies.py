@@ -8,14 +8,12 @@ from itertools import combinations
 
 import numpy as np
 
-from dpsql.epsilon.advising.advice import Size
-from dpsql.epsilon.advising.plan import EpsilonPlan, Holder, decimal, policy_lines
+from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size, decimal, policy_lines
 from dpsql.epsilon.advising.rule import Belief, Promise, Promises, belief_after, standing
 from dpsql.epsilon.databases import worlds as databases_worlds
 from dpsql.epsilon.databases.statistic import Floats, StudiedStatistic, Universe
 from dpsql.epsilon.databases.worlds import leave_one_out
-from dpsql.epsilon.noise.outputs import TARGETS, OutputKind, median_epsilon
-from dpsql.epsilon.noise.searching import USUAL_MEAN, Served, served
+from dpsql.epsilon.noise.outputs import TARGETS, USUAL_MEAN, OutputKind, Served, median_epsilon, served
 from dpsql.epsilon.numbers import BadInput, down_to_digits
 from dpsql.epsilon.risks import study as risks_study
 from dpsql.epsilon.risks import study as studies

@@ -22,12 +22,21 @@ from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.read.parse import Wrap, place
 from dpsql.shadow.contents.guard import PREPARED
-from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError, TypeNames
+from dpsql.wire.backend.backend import (
+    Asked,
+    Backend,
+    ShadowLostError,
+    ShadowRefusedError,
+    TypeNames,
+    messages_to_describe,
+    messages_to_forget,
+    messages_to_run,
+    unplaced,
+)
+from dpsql.wire.backend.fair_share import Workers
 from dpsql.wire.intercept.audited import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
-from dpsql.wire.intercept.own_messages import Asked, described, forget_probe, ran, unplaced
 from dpsql.wire.intercept.prepared import Execution, Prepared, SearchPath
-from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, error_fields, join_error_fields, parameter_oids
 from dpsql.wire.protocol.replies import Message, MessageKind
@@ -77,7 +86,7 @@ class Trial:
         texts = (*rehearsal.trials, rehearsal.text)
         try:
             replies = await self.backend.ask(
-                *(frame for text in texts for frame in ran(text.encode(self.codec), *given))
+                *(frame for text in texts for frame in messages_to_run(text.encode(self.codec), *given))
             )
         except ShadowRefusedError as refused:
             raise ShadowRefusedError(unplaced(refused.body), ()) from None
@@ -85,7 +94,7 @@ class Trial:
             return False
         if [body for kind, body in replies if kind == b"C"][-1:] == [_SKIPPED]:
             return True
-        await self.backend.ask(*ran(rehearsal.undone.encode(self.codec)))
+        await self.backend.ask(*messages_to_run(rehearsal.undone.encode(self.codec)))
         return False
 
     async def see(self, following: Callable[[], Awaitable[StandIn | None]]) -> None:
@@ -115,7 +124,7 @@ class Trial:
             ShadowRefusedError: PostgreSQL was stopped.
         """
         try:
-            replies = await self.backend.ask(*described(text.encode(self.codec), self.asked.oids))
+            replies = await self.backend.ask(*messages_to_describe(text.encode(self.codec), self.asked.oids))
         except ShadowRefusedError as refused:
             if refused.sqlstate.startswith(NOBODYS):
                 raise
@@ -152,7 +161,7 @@ class Trial:
             raise ShadowRefusedError(join_error_fields(told), ()) from None
 
     def _called(self, call: str, texts: tuple[str | None, ...] | list[str]) -> tuple[tuple[MessageKind, bytes], ...]:
-        return ran(call.encode(), (_TEXTS,), messages.bind_texts((_array(texts),), self.codec))
+        return messages_to_run(call.encode(), (_TEXTS,), messages.bind_texts((_array(texts),), self.codec))
 
 
 def require_columns(replies: tuple[Message, ...], columns: tuple[ColumnDescription, ...], codec: str) -> None:
@@ -335,8 +344,8 @@ _FACTS = (
 )
 _PATH = slice(8, 10)
 """Where the search path is in them."""
-_ASK_PATH = ran(f"SELECT {', '.join(_FACTS[_PATH])}".encode())
-_ASK_FACTS = ran(f"SELECT {', '.join(_FACTS)}".encode())
+_ASK_PATH = messages_to_run(f"SELECT {', '.join(_FACTS[_PATH])}".encode())
+_ASK_FACTS = messages_to_run(f"SELECT {', '.join(_FACTS)}".encode())
 _OWN = 7
 """The first of them are settings of dpsql's own, in the order of `Settings`."""
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
@@ -444,10 +453,10 @@ class Interceptor:
         wrap, start, end = place(text)
         if wrap is not Wrap.VIEW:
             return text
-        replies = await backend.ask(*ran(_ROWS_APART))
+        replies = await backend.ask(*messages_to_run(_ROWS_APART))
         (name,) = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         table = f"pg_temp.{(name or b'').decode('ascii')}"
-        await backend.ask(*ran(f"CREATE TABLE {table} AS {text[start:end]}".encode(codec)))
+        await backend.ask(*messages_to_run(f"CREATE TABLE {table} AS {text[start:end]}".encode(codec)))
         return f"{text[:start]} SELECT * FROM {table} OFFSET 0 {text[end:]}"  # noqa: S608 # a name of our own
 
     async def arguments(self, backend: Backend, named: ExecuteNamed, codec: str) -> tuple[str | None, ...]:
@@ -463,7 +472,9 @@ class Interceptor:
         names = ", ".join(f"a{place}" for place, _ in enumerate(types))
         # The arguments are the client's own text, run with the client's own rights.
         select = f"SELECT {calls} FROM (SELECT {named.arguments}\n) AS a ({names})" if types else "SELECT"  # noqa: S608
-        replies = await backend.ask(*ran((EXPLAIN + named.text).encode(codec)), *ran(select.encode(codec)))
+        replies = await backend.ask(
+            *messages_to_run((EXPLAIN + named.text).encode(codec)), *messages_to_run(select.encode(codec))
+        )
         row = [messages.data_row(body) for kind, body in replies if kind == b"D"][-1]
         return tuple(None if value is None else value.decode(codec) for value in row)
 
@@ -482,13 +493,13 @@ class Interceptor:
         Raises:
             ShadowRefusedError: when the shadow says nothing, in a failed transaction.
         """
-        replies = await backend.ask(*ran(_READING))
+        replies = await backend.ask(*messages_to_run(_READING))
         encoding, strings = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
 
     async def _parameter_types(self, backend: Backend, prepared: Prepared, codec: str) -> tuple[int, ...]:
         """Return the types of a statement's parameters, as the shadow infers them."""
-        replies = await backend.ask(*described(prepared.text.encode(codec), prepared.declared))
+        replies = await backend.ask(*messages_to_describe(prepared.text.encode(codec), prepared.declared))
         return next(parameter_oids(body) for kind, body in replies if kind == b"t")
 
     async def _describe(self, backend: Backend, asked: Execution, codec: str) -> tuple[Message, ...]:
@@ -497,10 +508,10 @@ class Interceptor:
         if asked.bound:
             wanted.append((MessageKind.DESCRIBE, describe_message(b"P", asked.portal)))
         else:
-            wanted += described(asked.text.encode(codec), asked.oids)
+            wanted += messages_to_describe(asked.text.encode(codec), asked.oids)
         for probe in asked.question.probes:
-            wanted += described(probe.encode(codec), asked.oids)
-        wanted += forget_probe()
+            wanted += messages_to_describe(probe.encode(codec), asked.oids)
+        wanted += messages_to_forget()
         wanted += _facts_and(asked) if asked.oids else _ASK_FACTS
         return await backend.ask(*wanted)
 
@@ -509,7 +520,7 @@ class Interceptor:
         asks = select_of_lists(settings.temporary)
         if not asks:
             return settings
-        replies = await backend.ask(*ran(asks.encode(codec)))
+        replies = await backend.ask(*messages_to_run(asks.encode(codec)))
         row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         lists = [None if rows is None else rows.decode(codec) for rows in row]
         return replace(settings, temporary=with_rows(settings.temporary, lists))
@@ -547,7 +558,7 @@ def _facts_and(asked: Execution) -> Asked:
     """Return what asks for the settings and for the parameters of a statement."""
     parameters = (f"pg_dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
     select = f"SELECT {', '.join((*_FACTS, *parameters))}"
-    return ran(select.encode(), asked.oids, asked.values + b"\0\0")
+    return messages_to_run(select.encode(), asked.oids, asked.values + b"\0\0")
 
 
 def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str) -> Settings:

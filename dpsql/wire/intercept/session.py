@@ -9,11 +9,11 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
 from dpsql.gateway.request import Question
+from dpsql.wire.backend.backend import leave_out, refuse, unplaced
 from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.intercept import simple
 from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Fetch, LeftOut, Prepare, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
-from dpsql.wire.intercept.own_messages import leave_out, refuse, unplaced
 from dpsql.wire.intercept.prepared import Execution, Portal, Prepared
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits

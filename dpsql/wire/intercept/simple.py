@@ -16,7 +16,7 @@ from dpsql.gateway.request import Question
 from dpsql.lexer.reader import Reader, kind, statements
 from dpsql.lexer.tokens import Sort, tokens
 from dpsql.question import Cancellation
-from dpsql.wire.backend.backend import ShadowRefusedError
+from dpsql.wire.backend.backend import ShadowRefusedError, leave_out, moved, refuse, unplaced
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
@@ -29,7 +29,6 @@ from dpsql.wire.intercept.classify import (
     tag,
 )
 from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
-from dpsql.wire.intercept.own_messages import leave_out, moved, refuse, unplaced
 from dpsql.wire.intercept.prepared import Execution, Prepared
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 
 from dpsql.errors import DpsqlError, InternalError, ShuttingDown
 from dpsql.question import Cancellation
-from dpsql.shadow.watch.sessions import SeenProcess, see
+from dpsql.shadow.watch.warden import SeenProcess, see
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.intercept.audited import SessionAudit
 from dpsql.wire.intercept.context import SessionContext
@@ -19,9 +19,46 @@ from dpsql.wire.intercept.settings import started_with
 from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
 from dpsql.wire.protocol.transport import ClientTransport
-from dpsql.wire.server import session_ends
 from dpsql.wire.server.login import log_in, session_options
 from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey, UserEntry
+
+# Why dpsql ends a session: the messages for its client.
+
+_AGAIN = "Connect again."
+
+
+def ended_by_a_user() -> ShuttingDown:
+    """Return the error where another session of the same user has ended this one."""
+    return ShuttingDown("terminating connection due to administrator command")
+
+
+def ended_by_stop() -> ShuttingDown:
+    """Return the error where the server stops."""
+    return ShuttingDown("terminating connection because dpsql stops")
+
+
+def ended_with_the_shadow() -> ShuttingDown:
+    """Return the error where the session in the shadow is gone."""
+    return ShuttingDown("terminating connection because its session in the shadow ended", hint=_AGAIN)
+
+
+def ended_as_deaf() -> ShuttingDown:
+    """Return the error where the shadow works on after a cancel."""
+    return ShuttingDown("terminating connection because what it runs can't be canceled otherwise", hint=_AGAIN)
+
+
+def ended_by_reload() -> ShuttingDown:
+    """Return the error where the declared tables have changed."""
+    return ShuttingDown("terminating connection because the declared tables have changed", hint=_AGAIN)
+
+
+def ended_by_change() -> ShuttingDown:
+    """Return the error where the user was removed, or has another role or password."""
+    return ShuttingDown(
+        "terminating connection because its user was removed or changed",
+        hint="Connect again with the new password or role.",
+    )
+
 
 # Begins a client's session in the shadow, which may be restarting.
 
@@ -217,7 +254,7 @@ class Connection:
 
     def end(self, reason: ShuttingDown | None = None) -> None:
         """End the connection at once, and tell the client why: because its user says so, unless there is another reason."""
-        self._tell(reason or session_ends.by_a_user())
+        self._tell(reason or ended_by_a_user())
         self._transport.close()
 
     def abort(self) -> None:
@@ -288,7 +325,7 @@ class Connection:
             self._backend = backend = await open_backend(registry, make, options)
             registry.priorities.begin(backend.number, user, time.monotonic())
         if self.is_outdated:
-            raise session_ends.user_changed()
+            raise ended_by_change()
         self._allowance = self._allowance or Allowance(registry.kept, user)
         asker = registry.asker(user)
         audit = SessionAudit(registry.trail, asker, self._transport.address, backend.replies.parameters)
@@ -307,7 +344,7 @@ class Connection:
             raise ShadowLostError("the session in the shadow ended when it began")
         self.has_asked = True
         if self.is_outdated:
-            raise session_ends.user_changed()
+            raise ended_by_change()
         self._transport.on_full, self._transport.on_free = backend.pause, backend.resume
         changed = {k: v for k, v in backend.replies.parameters.items() if self._announced.get(k) != v}
         self._transport.write(b"".join(_status(name, value) for name, value in changed.items()))
@@ -372,7 +409,7 @@ class Connection:
             return
         if not self._backend.replies.ended:
             _LOG.warning("a session in the shadow was lost")
-            self._tell(session_ends.shadow_ended())
+            self._tell(ended_with_the_shadow())
         self._transport.close()
 
     def _end_if_idle(self) -> None:

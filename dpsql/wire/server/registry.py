@@ -16,12 +16,11 @@ from dpsql.errors import TooManyClients
 from dpsql.gateway.request import Answers, Question, Reply, Request, Unpaid
 from dpsql.question import Asker, Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
-from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.shadow.watch.warden import ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.backend.backend import TypeNames
-from dpsql.wire.backend.fair_share import FairShares
+from dpsql.wire.backend.fair_share import FairShares, Workers
 from dpsql.wire.intercept.prepared import Kept
-from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier

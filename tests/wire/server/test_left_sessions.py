@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.sessions import LeftBehind, see
+from dpsql.shadow.watch.warden import LeftBehind, see
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from tests.support.spinning import SPINNING

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from dpsql.shadow.watch.sessions import SeenProcess
+from dpsql.shadow.watch.warden import SeenProcess
 from dpsql.wire.backend.backend import Backend
 from dpsql.wire.server import connection
 from dpsql.wire.server.connection import UnheardCancel
