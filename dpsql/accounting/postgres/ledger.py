@@ -213,8 +213,10 @@ def prepare(
         ConfigError: they can't be used.
     """
     dataset, now = owned[0], owned[1]().astimezone(UTC)
+    # To look at a ledger by hand: `dpsql ledger show`, or SQL on its schema; nothing but dpsql may write there.
     connection.execute(_MADE_ONCE)
     (syncs,) = connection.execute(_SYNCS).fetchone()
+    # The promise of durability is the server's to keep, and this setting is how it would break it.
     if syncs != "on":
         raise ConfigError(f"ledger {place} would lose charges with the power: its server has fsync = {syncs}")
     if not schema.is_there(connection):

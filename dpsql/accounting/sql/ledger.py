@@ -235,15 +235,21 @@ class SqlLedger:
             raise InternalError
         question = None if question is None else presentable(question)
         asked, missing, since = (presentable(text), question), frozenset[str](), time.monotonic()
+        # Two things keep a measurement from being made twice: threads of this process wait here, other processes at the
+        # claims below. Both take all keys of a statement or none, so that no two statements wait for each other.
         held = self._single_flight.acquire(keys, cancellation)
         try:
             statement = None
+            # Whether a release is stored is looked up, claims are taken, engines made ready, and then it is looked up again,
+            # within the transaction that pays: somebody may have measured in between. `_pay` returns None then, and it begins
+            # anew.
             while statement is None:
                 self._claims.give_back(missing)
                 missing = self._claimed(account, items, cancellation, since)
                 if missing:
                     ready(missing)
                 statement = self._pay(account, asked, items, missing, cancellation, since)
+            # Who waits for what is stored already need not wait for what this statement is about to measure.
             held.release(statement.stored.keys())
             yield statement
         finally:

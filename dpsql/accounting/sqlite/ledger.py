@@ -134,6 +134,7 @@ class SqliteFile:
             raise
         self._inode = path.stat().st_ino
         self._log = GroupCommit(_log(path)) if self._has_log else None
+        # A second connection, for looks that shall not wait for a writer: with a log ahead (WAL) readers see the last commit.
         self._eye = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
 
     @property

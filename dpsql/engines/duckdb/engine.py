@@ -168,6 +168,8 @@ def ready_statements(
 def _accepted(cursor: duckdb.DuckDBPyConnection, sql: str, text: str) -> duckdb.Statement:
     """Return a query parsed that DuckDB accepts, with parameters for the constants that `text` has none of."""
     try:
+        # Everything that can fail has to fail here: after `ready` comes the charge, and a failure then is one that was paid
+        # for.
         parsed = duckdb.extract_statements(sql)
         if [statement.type for statement in parsed] != [duckdb.StatementType.SELECT]:
             _LOG.error("the engine is asked for something else than a query: %s", sql)

@@ -51,6 +51,8 @@ def reading(connection: PgConnection, timeout: float, *statements: str) -> Itera
         UnsettledError: the session has other settings than ours.
         psycopg.Error: the server refuses one.
     """
+    # A pooler between us and the server may hand over a session with another client's settings: what holds is read back in
+    # each transaction, before anything is asked.
     begin = (_BEGIN, f"SET LOCAL statement_timeout = {max(int(timeout * 1000), 1)}", SHOWN)
     with connection.pipeline():
         cursors = [connection.execute(each.encode()) for each in (*begin, *statements)]
@@ -112,6 +114,7 @@ class PgPrepared:
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
+        # The type is the check: whoever has no `Charge` can't call this.
         _ = charge
         return self.rows(sql)
 

@@ -173,6 +173,8 @@ def _written(
     origin, status = Origin.of(config), (written.st_size, written.st_mtime_ns)
     finished = clock().astimezone(UTC).isoformat()
     manifest = Manifest(name, now.isoformat(), finished, origin, same, enforced, kept, *status, parts)
+    # Until this line nobody sees the new copy. Its file and its parts are on the disk by now, and the manifest that names
+    # them takes the old one's place by one rename.
     place.switch(manifest, whole=before is None)
     return manifest
 
@@ -187,6 +189,8 @@ def _copied(
     config, file = copy.config, copy.file
     staged = file.with_suffix(".staged")
     with closing(_source(config)) as engine:
+        # Rows go into a first file as they come, and from there, sorted and with what is kept beside them, into the copy: one
+        # pass over the source, whatever the copy needs.
         if isinstance(engine, DatabaseSource):
             engine.check_tables()
             enforced: dict[str, tuple[str, ...]] = {}

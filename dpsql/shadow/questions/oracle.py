@@ -42,6 +42,8 @@ def canonical_text(
     """Return a query in PostgreSQL's words; see `Binder`."""
     _begin(connection, settings, again=again)
     head = f"CREATE FUNCTION {_FUNCTION} ({', '.join(types)}) RETURNS void LANGUAGE sql {_BEGIN} "
+    # The line break ends a comment that the query may end with. What PostgreSQL refuses here is told as an error of the
+    # client's own statement (`not_bound`).
     _one(connection, head + query + f"\n; {_END}")
     plain = [] if again else [_set_config(key, value) for key, value in _PLAIN.items()]
     result = _ours(connection, [*plain, f"SELECT pg_get_function_sqlbody('{_FUNCTION}'::regproc)"])

@@ -57,6 +57,7 @@ class OracleSession:
     def __init__(self, dsn: str, left: LeftBehind) -> None:
         """`left` takes those that don't answer."""
         self._left = left
+        # Last in, first out: the session that was asked last has PostgreSQL's catalogue in its caches.
         self._free: queue.LifoQueue[_Session] = queue.LifoQueue()
         self._all = tuple(_Session(dsn, left) for _ in range(_SESSIONS))
         for session in self._all:
@@ -150,6 +151,7 @@ class _Session:
                 raise _too_costly("takes too long to evaluate") from None
             if self._connection is not None and not self._connection.closed:
                 raise _too_costly("takes too much memory to evaluate") from None
+            # A session may have ended between two questions, with the server that was started again: once more, by a new one.
             if not first:
                 raise InternalError from None
             self.close()

@@ -31,6 +31,9 @@ from dpsql.shadow.server.sandbox import Ruleset, Sandbox, filter_program, landlo
 
 _SESSION_MEMORY = 2 * 1024**3  # address space of one session
 
+# Why these: it is a cache, so nothing waits for a disk (fsync to wal_buffers); no client's words shall be in a log or in a
+# view that others read (log_…, track_…); a session loads no code and listens nowhere; and one process a session is all that
+# its user gets (jit, parallel workers).
 _SETTINGS = """
 listen_addresses =
 unix_socket_permissions = 0700
@@ -155,6 +158,8 @@ class Postgres:
         Raises:
             ConfigError: when there is no PostgreSQL, another dpsql uses the directory, or the server does not start.
         """
+        # The order matters: nothing in the directory is touched before it is locked, and what an earlier dpsql left running
+        # there is ended before a server starts on its files.
         who = SystemAccount.for_server(account)
         home = place.home_of(directory, who)
         lock = place.lock(home)
@@ -246,5 +251,7 @@ def _end_orphan(where: Place) -> None:
 
 
 def _is_ready(pid_file: Path, pid: int) -> bool:
+    # The postmaster writes its state into this line (LOCK_FILE_LINE_PM_STATUS of PostgreSQL's pidfile.h), so that nobody has
+    # to connect to find out.
     lines = place.read_foreign(pid_file).splitlines()
     return len(lines) > _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE].strip() == "ready"

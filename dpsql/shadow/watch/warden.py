@@ -321,6 +321,7 @@ class Warden:
     def _look(self) -> None:
         if self._connection is None:
             self._connection = psycopg.connect(self._dsn, autocommit=True)
+        # PostgreSQL lets every role do these two with itself, and has no right to take away: they are undone instead.
         for (role,) in self._connection.execute(_STORED).fetchall():
             _LOG.error("settings that %s had stored for later sessions were taken back", role)
         for (role,) in self._connection.execute(_LOCKED).fetchall():

@@ -86,6 +86,7 @@ class Runner:
         if not isinstance(answer, Answer):
             answer()
             return None
+        # A cancel request goes to the shadow as well. One that comes when the shadow is idle is lost there, and counts here.
         if cancellation.requested:  # it came while the shadow had nothing to do
             refuse(self._backend, stopped_error(cancellation))
             return None

@@ -392,12 +392,15 @@ class Interceptor:
     ) -> Answer:
         """Return what the shadow is to run; the price is noted in the statement's `line`.
 
-        Raises: ShadowRefusedError: PostgreSQL's own error for the statement, position included. DpsqlError: what the
-            gateway says instead of an answer.
+        Raises:
+            ShadowRefusedError: PostgreSQL's own error for the statement, position included.
+            DpsqlError: what the gateway says instead of an answer.
         """
         since = asyncio.get_running_loop().time()
         if asked.takes_parameters and asked.prepared.oids is None:
             asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
+        # One round trip to the shadow: the columns that the client was told, or will be, and the settings that the statement
+        # is read by. Whatever PostgreSQL itself would refuse is refused by it here, before anything is planned.
         replies = await self._describe(backend, asked, codec)
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         if asked.path is not None:
@@ -410,6 +413,7 @@ class Interceptor:
         texts = tuple(None if value is None else value.decode(codec) for value in arguments)
         line.parameters = texts
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
+        # From here on the gateway works on a thread; the event loop is free for other clients until `_on_worker` comes back.
         with within_timeout(timeout_seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
             request = Request(asked.question, bound, settings, self._asker, cancellation, line.receipt)
             reply = await self._on_worker(request, Trial(backend, asked, texts, codec), columns)
@@ -435,6 +439,8 @@ class Interceptor:
             (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
             (MessageKind.PARSE, messages.parse_message(_ANSWER, text.encode(codec), asked.oids)),
             (MessageKind.DESCRIBE, describe_message(b"S", _ANSWER)),
+            # The client's portal is bound anew, to our statement: a driver that executes it by its name gets the answer's
+            # rows.
             (MessageKind.CLOSE, messages.close_message(b"P", asked.portal)),
             (MessageKind.BIND, messages.bind_message(asked.portal, _ANSWER, asked.rest)),
             (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
@@ -532,6 +538,9 @@ class Interceptor:
         """
         user, cancellation = request.asker.user, request.cancellation
         try:
+            # `answer` plans and prices. What it returns is an answer that costs nothing, or an `Unpaid`, which pays when it
+            # is called. Between the two lies all that can fail for free: whoever has paid shall not get an error that could
+            # be known before.
             begun = await self._workers.planning.run(user, partial(self._answers.answer, request), cancellation)
             if isinstance(begun, Reply):
                 return begun
@@ -546,6 +555,7 @@ class Interceptor:
                 made_up = await self._workers.planning.run(user, begun.through, cancellation)
                 if made_up is not None and len(made_up) <= _MOST_DESCRIBED:
                     await trial.see_described(made_up, columns)
+            # The point of no return: the charge is durable before an engine is asked.
             return await self._workers.measuring.run(user, begun, cancellation)
         except (DpsqlError, ShadowRefusedError, ShadowLostError):
             raise

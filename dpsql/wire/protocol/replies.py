@@ -174,6 +174,7 @@ class Replies:
         end = len(data)
         while end - at >= HEADER:
             after = at + 1 + int.from_bytes(data[at + 1 : at + HEADER], "big")
+            # Rows are passed on as they come, also half a one: a row may have a gigabyte, and is kept nowhere.
             if data[at] in _STREAMED and self._owed and self._owed[0].collect is None and not self._hides(data[at]):
                 at = after
                 continue
@@ -234,6 +235,7 @@ class Replies:
         self.copying = False
         if owed is None or owed.kind in (MessageKind.SYNC, MessageKind.QUERY):
             return
+        # The shadow has dropped what was sent behind the message that failed, up to the next Sync: no reply to it will come.
         while self._owed and self._owed[0].kind is not MessageKind.SYNC:
             self._owed.popleft()
         self.skipping = not self._owed and owed.kind is not MessageKind.STARTUP
@@ -263,6 +265,7 @@ class Replies:
             owed.confirmed()
 
     def _begin(self) -> None:
+        # Whoever asks how long the shadow has worked asks about the message that it works on now, not about those behind it.
         self.since = time.monotonic()
         self.passed = 0
 

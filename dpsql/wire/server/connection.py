@@ -287,6 +287,8 @@ class Connection:
             for name, value in started_with(options):
                 self._registry.answers.check_setting(name, value, self._registry.asker(user))
             await self._confirm_login(registered, options)
+            # Many log-ins never ask anything: monitors, and connections of a pool that lie ready. Up to the first message
+            # their session in the shadow may be closed for somebody who needs one (`release_session`).
             if await self._incoming.first() == b"X":
                 return
             session = await self._enter(user, options)
@@ -306,6 +308,8 @@ class Connection:
         if parameters is None or registry.has_room:
             parameters = await self._prepare(registered.user, options)
             registry.keep_startup_parameters(key, parameters)
+        # BackendKeyData has what a cancel request sends back. The number is the session's in the shadow, so that
+        # `pg_backend_pid()` tells the same one; the key is ours, since a cancel has to reach the gateway as well.
         number = 0 if self._backend is None else self._backend.number
         registered.process = number or registry.free_number()
         self._announced = parameters | {"application_name": options.get("application_name", "")}

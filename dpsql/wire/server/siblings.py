@@ -16,8 +16,6 @@ from dpsql.wire.server.acceptor import Sockets
 
 # A cancel request to the shadow, which is over when the shadow has carried it out.
 
-_CANCEL = 80877102
-
 
 class Canceller(asyncio.Protocol):
     """Sends one cancel request; the shadow hangs up once it has signalled the session."""
@@ -33,7 +31,7 @@ class Canceller(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.write(uint32(8 + len(self._key)) + uint32(_CANCEL) + self._key)
+        transport.write(uint32(8 + len(self._key)) + uint32(StartupCode.CANCEL) + self._key)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102
         if not self._over.done():
