@@ -410,6 +410,8 @@ class Server:
                 await asyncio.sleep(_PAUSE)
 
     async def _rebuild(self, new: Config, engine: Engine, public: Public, contents: str) -> None:
+        # Three cases: nothing is to be done; words, rights or public rows change under sessions that go on; or tables change,
+        # and then all sessions end, since they hold on to the old ones.
         needed = await self._on_shadow_thread(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
         if needed is build.Change.ANEW:
             self._complete = False
@@ -424,6 +426,8 @@ class Server:
         check_parser()
         self._shares = Shares.of(most())
         config = self._config
+        # First what the rest can't do without: records, ledger, shadow; last who lets clients in. The stack stops them in
+        # reverse.
         self._engine = open_engine(config, ahead=False, clock=self._clock)
         self._stack.callback(lambda: self._engine.close())  # noqa: PLW0108  (which it is then)
         self._stack.callback(self._retired.close)
@@ -472,6 +476,7 @@ class Server:
             self._oracle,
             *parts,
             beside=books,
+            # Where noise comes from is handed in here and nowhere else; tests hand in bytes of their own.
             entropy=os.urandom,
             epoch=contents,
             timeout=_TIMEOUT,

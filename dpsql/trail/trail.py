@@ -241,6 +241,8 @@ class AuditTrail:
                 self._turn.wait_for(lambda: self._stopping, _AGAIN)
             if not self._turn.wait_for(lambda: self._waiting or self._stopping, _AGAIN):
                 return []
+            # Lines that nobody waits for gather for a moment. One that a client waits for is written at once, with all that
+            # have come by then: one sync for all of them.
             self._turn.wait_for(lambda: self._hurry or self._stopping, _TOGETHER)
             if self._failing and self._stopping:
                 _LOG.error("%d lines of the audit trail could not be written", len(self._waiting))

@@ -216,6 +216,8 @@ class SqliteFile:
     ) -> Iterator[sqlite3.Connection]:
         """Lend the connection; waiting for another process does not block the threads of this one."""
         now = time.monotonic()
+        # SQLite's own busy handler would hold the lock of this process while it waits for another one: so it is off, and
+        # whoever waits lets the threads of this process go on.
         deadline = max(now + _LEAST, (now if since is None else since) + _PATIENCE)
         while True:
             with self._lock:

@@ -28,6 +28,8 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
         ConfigError: with one line per mistake: file, line, the value, and what is allowed.
     """
     mistakes = Mistakes()
+    # Mistakes are collected and not raised: what is wrong is left out, and all else is checked nevertheless. `settle` raises
+    # once, so that nobody has to correct a file ten times.
     document = read_document(path, str(path), mistakes)
     if document is None:
         mistakes.settle()

@@ -187,6 +187,8 @@ def read_document(location: File, name: str, mistakes: Mistakes) -> Document | N
 def parse_document(text: str, name: str, mistakes: Mistakes) -> Document | None:
     """Read the text of a file that holds one mapping; see `read_document`."""
     try:
+        # Composed and not constructed, so that values are texts with their lines: YAML would make a float of 0.1 and false of
+        # no.
         node: Node | None = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as failure:
         mistakes.add_file(name, *_unreadable(failure, text.splitlines()))

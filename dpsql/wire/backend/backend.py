@@ -129,6 +129,7 @@ class Backend(asyncio.Protocol):
             ShadowRefusedError: when the shadow does not want it.
             ShadowLostError: when it goes.
         """
+        # The password is sent with the start packet: the shadow asks everybody for one, and so a round trip is saved.
         collected: list[Message] = []
         self.replies.owe(PendingReply(MessageKind.STARTUP, collected))
         body = b"".join(text(part) for pair in options.items() for part in pair) + b"\0"
@@ -163,6 +164,7 @@ class Backend(asyncio.Protocol):
         """
         collected: list[Message] = []
         missing = list(messages)
+        # Each message that is answered takes itself from `missing`; what is left at the end got no answer.
         for kind, _ in messages:
             self.replies.owe(PendingReply(kind, collected, confirmed=missing.pop))
         self._write(b"".join(raw for _, raw in messages) + FLUSH)
