@@ -122,7 +122,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"databases"}),
         frozenset({"apart", "duckdb", "owner", "postgres", "source", "spark"}),
         frozenset({"tables"}),
-        frozenset({"base", "kinds", "watch"}),
+        frozenset({"base", "watch"}),
     ),
 }
 """The same for the rooms within a room; what holds nothing but a docstring is in none."""

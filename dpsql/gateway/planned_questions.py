@@ -4,7 +4,7 @@ import re
 from collections.abc import Hashable
 from functools import cache, partial
 
-from dpsql.engines.kinds import unique_as_declared
+from dpsql.engines.tables import unique_as_declared
 from dpsql.gateway.catalogue.virtual_tables import (
     ACCOUNTS,
     accounts_statement,

@@ -9,7 +9,7 @@ from psycopg import Connection
 
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Policy, View, ViewColumn
-from dpsql.shadow.contents.views import create_views, known_views
+from dpsql.shadow.contents.schema import create_views, known_views
 from tests.support.fix_world import World
 
 FARE, TIP, ZONE = ("rides", "fare"), ("rides", "tip"), ("zones", "zone_id")

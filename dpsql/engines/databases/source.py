@@ -17,9 +17,8 @@ from dpsql.engines.databases.catalogue import SourceColumn, begin, product_of, s
 from dpsql.engines.databases.client import cause, interrupt, pool_of, quiet, reflection, sqlalchemy, told
 from dpsql.engines.databases.reading import STEP, Reading, load_rows, make_table, reading
 from dpsql.engines.duckdb.opening import in_memory
-from dpsql.engines.kinds import LOOSE, exact_value, public_column
 from dpsql.engines.postgres.engine import check_role
-from dpsql.engines.tables import misfits_of
+from dpsql.engines.tables import LOOSE, exact_value, misfits_of, public_column
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, Resources
 from dpsql.policy.model import PUBLIC, Policy, SqlType, Table, TableName, UniqueKey, Value

@@ -19,8 +19,7 @@ from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows, read_heavy_rows, row_keepers
 from dpsql.engines.duckdb.opening import ATTACHED, CAREFULLY, MEMORY, of_file, of_tables, spill
-from dpsql.engines.kinds import exact_value, public_column
-from dpsql.engines.tables import Constraints, enforced_columns
+from dpsql.engines.tables import Constraints, enforced_columns, exact_value, public_column
 from dpsql.engines.watch import Use, stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineAway, EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.policy.config import Resources

@@ -16,9 +16,8 @@ from psycopg.pq import TransactionStatus
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.kinds import LOOSE, exact_value, public_column
 from dpsql.engines.postgres.pool import SHOWN, BusyError, PgConnection, Pool, UnsettledError, settled
-from dpsql.engines.tables import Constraints, enforced_columns
+from dpsql.engines.tables import LOOSE, Constraints, enforced_columns, exact_value, public_column
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineAway, EngineFailed, EngineLost, EngineNotReady, QueryCanceled
 from dpsql.hang_up import hang_up

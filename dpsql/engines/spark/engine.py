@@ -12,9 +12,9 @@ from typing import Any
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.kinds import exact_value, public_column
 from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone, is_late, is_missing
 from dpsql.engines.spark.settings import answered_within, own_cause, safe_cause, seconds_left
+from dpsql.engines.tables import exact_value, public_column
 from dpsql.engines.watch import Use, stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineAway, EngineFailed, EngineLost, EngineNotReady, QueryCanceled
 from dpsql.policy.model import Table, UniqueKey, Value

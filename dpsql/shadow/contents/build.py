@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow.contents import guard, hidden, role, schema, views
+from dpsql.shadow.contents import guard, hidden, role, schema
 from dpsql.shadow.contents.schema import relation
 from dpsql.shadow.server.postgres import Postgres
 
@@ -88,7 +88,7 @@ def with_views(server: Postgres, policy: Policy) -> Policy:
     """
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
         role.check_conditions(connection, policy)
-        return views.known_views(connection, policy)
+        return schema.known_views(connection, policy)
 
 
 def dismiss(server: Postgres, policy: Policy, users: Mapping[str, str]) -> None:
@@ -108,10 +108,10 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         guard.create_total(connection)
         guard.create_trial(connection)
         schema.create_tables(connection, policy, rows)
-        views.create_views(connection, policy)
-        policy = views.known_views(connection, policy)
+        schema.create_views(connection, policy)
+        policy = schema.known_views(connection, policy)
         schema.described_tables(connection, policy)
-        views.described_views(connection, policy)
+        schema.described_views(connection, policy)
         hidden.create_hidden(connection)
         hidden.create_costly(connection)
         hidden.rebind_views(connection)
@@ -131,12 +131,12 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         connection.execute(SQL("SET LOCAL lock_timeout = {}").format(_PATIENCE))
         row = connection.execute("SELECT structure, users, words, rows FROM pg_dpsql.stamp").fetchone()
-        old, policy = _Stamps(*map(str, row or ())), views.known_views(connection, policy)
+        old, policy = _Stamps(*map(str, row or ())), schema.known_views(connection, policy)
         if old.users != stamps.users:
             role.change_roles(connection, policy, users)
         if old.words != stamps.words:
             schema.described_tables(connection, policy)
-            views.described_views(connection, policy)
+            schema.described_views(connection, policy)
         if old.rows != stamps.rows:
             schema.refill(connection, policy, rows)
         connection.execute(
@@ -156,9 +156,9 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
     }
     tables = [_structure(policy.tables[name]) for name in sorted(policy.tables)]
     return _Stamps(
-        structure=_hash([_EDITION, policy.dataset, tables, views.structure_of_views(policy)]),
+        structure=_hash([_EDITION, policy.dataset, tables, schema.structure_of_views(policy)]),
         users=_hash([sorted(users.items()), granted, policy.search_path]),
-        words=_hash([schema.hidden_words(policy), views.words_of_views(policy)]),
+        words=_hash([schema.hidden_words(policy), schema.words_of_views(policy)]),
         rows=_hash(epoch),
     )
 

@@ -15,15 +15,13 @@ from psycopg.sql import SQL, Identifier, Literal
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Policy, Role, TableName
 from dpsql.question import OWN_SETTINGS
-from dpsql.shadow.contents.schema import all_schemas, relation
+from dpsql.shadow.contents.schema import VIEWS, all_schemas, relation
 from dpsql.shadow.server.postgres import OWNER
 
 CLIENTS = "dpsql_clients"
 """The role that every user is a member of."""
 ORACLE = "dpsql_oracle"
 """The user as whom planning asks; it may read public tables and call functions, and has no rights to go back to."""
-VIEWS = "dpsql_views"
-"""The owner of the policy's views, as whom PostgreSQL reads what they read: no superuser, so that the tripwire holds."""
 
 _DENIED_PATTERN = (
     "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"

@@ -20,11 +20,10 @@ from psycopg.conninfo import make_conninfo
 from dpsql.errors import ConfigError
 from dpsql.libpq import OWN
 from dpsql.private_files import open_private
-from dpsql.shadow.server import binaries as programs
 from dpsql.shadow.server import cluster, launch, orphan, place
-from dpsql.shadow.server.binaries import Binaries, SystemAccount
+from dpsql.shadow.server import place as programs
 from dpsql.shadow.server.cluster import FAST_SECRETS, OWNER
-from dpsql.shadow.server.place import Place
+from dpsql.shadow.server.place import Binaries, Place, SystemAccount
 from dpsql.shadow.server.sandbox import Ruleset, Sandbox, filter_program, landlock_ruleset
 
 # Starts the shadow's server as a child process, with all its settings on the command line: it can't change them itself.

@@ -19,9 +19,8 @@ from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server.acceptor import Acceptor, Silence
-from dpsql.wire.server.connection import Connection, ended_as_deaf, ended_by_change, ended_by_stop
+from dpsql.wire.server.connection import Connection, ended_as_deaf, ended_by_change, ended_by_stop, is_password
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.login import is_password
 from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor, UserEntry
 from dpsql.wire.server.siblings import Post, Siblings
 
