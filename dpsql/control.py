@@ -69,6 +69,8 @@ class ControlDoor:
 
     async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            # Anybody on the machine can connect to such a name. The kernel says which account does, so that no secret is
+            # needed.
             if _account(writer.get_extra_info("socket")) not in (_ROOT, os.geteuid()):
                 return
             word = (await reader.read(_LONGEST)).decode("ascii", "replace").strip()
@@ -120,6 +122,7 @@ def _ask(file: Path, number: int, until: float = 0.0) -> Verdict:
                 if time.monotonic() >= until:
                     raise _nobody(file, number) from None
                 time.sleep(_PAUSE)
+        # Nor may another account that was first to take the name be believed.
         if os.geteuid() != _ROOT and _account(connection) not in (_ROOT, os.geteuid()):
             raise _nobody(file, number)
         connection.sendall(b"reload\n")

@@ -246,8 +246,9 @@ def see_that_it_may_measure(balance: Balance, number: int) -> None:
 def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> None:
     """Return if both budgets can pay for measurements that cost the role, and the data set, so much each.
 
-    Raises: BudgetExhausted: with the rest, the price and when the budget renews. AccountClosed: until the owner opens
-        it.
+    Raises:
+        BudgetExhausted: with the rest, the price and when the budget renews.
+        AccountClosed: until the owner opens it.
     """
     role, role_cost = balance.account.role, compose(costs)
     if role_cost.rho and not balance.account.counts_rho:  # plans are made for the budgets: it does not come to this
@@ -277,6 +278,7 @@ def _afford_of_dataset(balance: Balance, costs: Sequence[Privacy]) -> None:
     """Return if the data set's own budget can pay; only owners are told what it has left."""
     role = balance.account.role
     most = _at_most(role, costs)
+    # A role that is no owner's learns only whether the dearest statement would still pass: what is left is what others asked.
     short = _shortfall(balance.dataset_filter, most)
     if short and role.owner:
         raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" has {short}', balance, most)

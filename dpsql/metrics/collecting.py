@@ -144,7 +144,8 @@ def _disks(sources: Sources) -> Iterator[Metric]:
 def serving_figures(listen: Listen, number: int, sources: Sources) -> Iterator[None]:
     """Serve the figures of a process while it runs: of the `number`th of several at a port so much higher.
 
-    Raises: OSError: the address is not free.
+    Raises:
+        OSError: the address is not free.
     """
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)

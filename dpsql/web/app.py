@@ -387,7 +387,8 @@ class Pages:
     async def start(self) -> None:
         """Listen.
 
-        Raises: OSError: when the address is not free.
+        Raises:
+            OSError: when the address is not free.
         """
         self._port = self._visits.open(self._listen.host, self._listen.port)
         # Cookies know no ports, and two servers on one machine must not share one.

@@ -15,6 +15,9 @@ from dpsql.policy.model import Period
 from dpsql.question import Cancellation
 from dpsql.remembered import Remembered
 
+# Three tables: `releases` has what was measured, once for all roles that protect a unit kind; `entitlements` which role has
+# paid for which of them; `readings` which releases an answer was read off. A key names all that a release depends on: the
+# measurement, the policy and the epoch.
 _STORED = """
 SELECT release, failed, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
 FROM releases r WHERE kind = ?1 AND key = ?2

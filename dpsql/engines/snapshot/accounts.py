@@ -118,6 +118,7 @@ class AccountStore:
                 return 0
             new = file.with_name(f"{_FILE}.new")
             try:
+                # Written anew and not deleted from: DuckDB leaves what is deleted in the file until its place is needed.
                 new.unlink(missing_ok=True)
                 number = _forgotten(file, new, self._key, (kind, unit))
                 new.chmod(0o600)

@@ -1,8 +1,8 @@
 """Writes a copy of the records: whole, or not at all.
 
 Everybody sees whether there is a new copy, and from when on. So it depends on nothing but the clock, the policy, the
-catalogue, and on machines that answer or not. No value of a row makes a copy fail (`columns`). If one fails nevertheless,
-only the kind of error is told, since DuckDB's own messages quote values.
+catalogue, and on machines that answer or not. No value of a row makes a copy fail (`CopiedColumn`). If one fails
+nevertheless, only the kind of error is told, since DuckDB's own messages quote values.
 """
 
 import itertools

@@ -395,7 +395,7 @@ def leave_one_out(values: Floats, statistic: StudiedStatistic) -> Floats:
 
 # Empirical sensitivities of a universe: Δf, which the noise is scaled with, and Δv, how far two worlds lie apart.
 #
-# Count, sum and mean are solved here, quantiles and variances in files of their own; variances with several missing
+# Count, sum and mean are solved here, quantiles and variances above; variances with several missing
 # people are enumerated while the universe is small.
 
 

@@ -225,6 +225,8 @@ def _guard(connection: Connection, table: Table) -> None:
     """Put the dummy row in, then the policy that no row passes."""
     name = relation(table.name)
     values = [None if column.nullable else _dummy(column) for column in table.columns.values()]
+    # The last wall: whoever reads a protected table here, by a way that nobody has thought of, gets the tripwire's error.
+    # Over no rows at all PostgreSQL would not call it, and an empty answer would look like one: hence a row.
     connection.execute(SQL("INSERT INTO {} VALUES ({})").format(name, SQL(", ").join(map(Literal, values))))
     connection.execute(SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY").format(name))
     connection.execute(SQL("CREATE POLICY dpsql ON {} USING (pg_dpsql.tripwire({}))").format(name, Literal(table.name)))

@@ -25,7 +25,7 @@ _PATIENCE = 3.0
 _WAIT = 10.0
 """Seconds until a session must be free."""
 _LONG = 0.5
-"""Seconds of a question after which its session is replaced: it may have been told to stand back (`priorities`)."""
+"""Seconds of a question after which its session is replaced: it may have been told to stand back (`Priorities`)."""
 _MOST_LEFT = 4
 """Sessions of one user that were left behind before no more constants of theirs are evaluated."""
 _OPTIONS = " ".join(

@@ -80,7 +80,8 @@ class Trial:
     async def is_done_already(self, rehearsal: Rehearsal) -> bool:
         """Rehearse; return whether IF NOT EXISTS finds its table there, so that nothing is left to do.
 
-        Raises: ShadowRefusedError: the statement would fail with any answer.
+        Raises:
+            ShadowRefusedError: the statement would fail with any answer.
         """
         given = (self.asked.oids, self.asked.values + b"\0\0")
         texts = (*rehearsal.trials, rehearsal.text)

@@ -113,7 +113,8 @@ class Listener:
     async def start(self, post: Post | None = None) -> None:
         """Listen; where several processes serve the address, at this one's `post`, which has what listens on it.
 
-        Raises: OSError: when the address is not free.
+        Raises:
+            OSError: when the address is not free.
         """
         loop = asyncio.get_running_loop()
         if post is None:

@@ -99,7 +99,8 @@ class Visits:
     def open(self, host: str, port: int) -> int:
         """Listen; return the port.
 
-        Raises: OSError: when the address is not free.
+        Raises:
+            OSError: when the address is not free.
         """
         return self._acceptor.open(host, port)
 
