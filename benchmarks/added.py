@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 import dpsql
-from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
+from dpsql.demo.trips import generate
 from dpsql.engines.base import OwnerEngine
 from dpsql.engines.open import open_engine
 from dpsql.policy.load import load

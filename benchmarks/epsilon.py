@@ -13,8 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dpsql.epsilon.databases.statistic import Floats, StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.databases.statistic import Floats, StudiedStatistic, Universe
 from dpsql.epsilon.risks.study import person_risk_at, study_risk
 
 STATISTICS = ("mean", "sum", "median", "p90", "variance", "stddev")

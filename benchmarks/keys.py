@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 import dpsql
-from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
+from dpsql.demo.trips import generate
 
 QUESTION = "SELECT pickup_zone, count(*) FROM trips GROUP BY pickup_zone"
 EPSILONS = ("0.1", "0.5", "1", "2", "5")

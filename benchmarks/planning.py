@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.collector import collect_seldom
 from dpsql.gateway.gateway import Gateway
 from dpsql.question import Asker
+from dpsql.system_limits import collect_seldom
 from tests.support import fix_shop
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import USERS, Client, World, noon, running

@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.speed.measured import today
-from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
+from dpsql.demo.trips import generate
 from dpsql.wire.protocol.scram import Verifier
 from tests.support.processes import children, seconds_with_children
 

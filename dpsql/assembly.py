@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from dpsql.accounting.ledger import Ledger
-from dpsql.clock import Clock, system_clock
+from dpsql.clock import Clock, StageTimes, system_clock
 from dpsql.engines.base import Engine
 from dpsql.engines.snapshot.accounts import AccountStore
-from dpsql.engines.snapshot.engine import SnapshotEngine
+from dpsql.engines.snapshot.open import SnapshotEngine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -34,19 +34,17 @@ from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.shadow.watch.sessions import ShadowSessions
-from dpsql.stage_times import StageTimes
+from dpsql.shadow.watch.warden import LeftBehind, ShadowSessions
 from dpsql.system_limits import Shares
-from dpsql.trail.chain import ChainedLine
+from dpsql.trail.record import ChainedLine
 from dpsql.trail.trail import Trail
 from dpsql.trial.opening import open_trial
+from dpsql.wire.protocol.certificate import certificate_of
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.listener import Listener
+from dpsql.wire.server.registry import UserEntry
 from dpsql.wire.server.siblings import Post
-from dpsql.wire.server.tls import certificate_of
 
 _LOG = logging.getLogger("dpsql.server")
 

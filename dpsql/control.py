@@ -6,6 +6,7 @@ else is believed.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import logging
@@ -68,6 +69,8 @@ class ControlDoor:
 
     async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            # Anybody on the machine can connect to such a name. The kernel says which account does, so that no secret is
+            # needed.
             if _account(writer.get_extra_info("socket")) not in (_ROOT, os.geteuid()):
                 return
             word = (await reader.read(_LONGEST)).decode("ascii", "replace").strip()
@@ -119,6 +122,7 @@ def _ask(file: Path, number: int, until: float = 0.0) -> Verdict:
                 if time.monotonic() >= until:
                     raise _nobody(file, number) from None
                 time.sleep(_PAUSE)
+        # Nor may another account that was first to take the name be believed.
         if os.geteuid() != _ROOT and _account(connection) not in (_ROOT, os.geteuid()):
             raise _nobody(file, number)
         connection.sendall(b"reload\n")
@@ -136,3 +140,16 @@ def _nobody(file: Path, number: int) -> ConfigError:
         f"no dpsql serve of this account serves {file.resolve()}",
         hint="Run this as the server's account or as root, on its machine, with the --config that it was started with.",
     )
+
+
+# Messages to systemd about a server's state, by a datagram to the socket that it names: sd_notify(3).
+
+
+def notify(**states: str) -> None:
+    """Tell systemd, as `notify(READY="1", STATUS="serving taxi")`; a system without it keeps nobody from serving."""
+    place = os.environ.get("NOTIFY_SOCKET", "")
+    if place[:1] not in ("/", "@"):
+        return
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.connect("\0" + place[1:] if place.startswith("@") else place)
+        sender.sendall("\n".join(f"{name}={value}" for name, value in states.items()).encode())

@@ -1,4 +1,4 @@
-"""Frozen values that are made in half the time: planning makes more than a hundred for each statement.
+"""Frozen values: made in half the time, since planning makes more than a hundred for each statement, and hashed once.
 
 A frozen dataclass sets every field through `object.__setattr__`, which looks for the field's slot each time. The slot's own
 descriptor is looked for once.
@@ -35,3 +35,59 @@ def quickly_made(kind: type[_T]) -> type[_T]:
 
 def _parameter(field: "Field[object]") -> str:
     return field.name if field.default is MISSING else f"{field.name}=_default_{field.name}"
+
+
+# Frozen values whose hash is computed once: an expression's is asked for again with every expression around it.
+#
+# And such as are shown once, too: what a measurement is told by is the text of all that is measured.
+
+_H = TypeVar("_H", bound="HashedOnce")
+
+
+class HashedOnce:
+    """The place where a value remembers its hash; neither compared nor copied nor shown."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
+def hashed_once(kind: type[_H]) -> type[_H]:
+    """Let the values of a frozen dataclass remember their hash."""
+    computed: Callable[[_H], int] = kind.__hash__
+
+    def remembered(self: _H) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            hashed = computed(self)
+            object.__setattr__(self, "_hash", hashed)
+            return hashed
+
+    kind.__hash__ = remembered  # type: ignore[method-assign, assignment]  # the very hash, remembered
+    return kind
+
+
+class ShownOnce(HashedOnce):
+    """The place where a value remembers its text, too; neither compared nor copied."""
+
+    __slots__ = ("_shown",)
+    _shown: str
+
+
+_S = TypeVar("_S", bound="ShownOnce")
+
+
+def shown_once(kind: type[_S]) -> type[_S]:
+    """Let the values of a frozen dataclass remember the text that shows them."""
+    computed: Callable[[_S], str] = kind.__repr__
+
+    def remembered(self: _S) -> str:
+        try:
+            return self._shown
+        except AttributeError:
+            shown = computed(self)
+            object.__setattr__(self, "_shown", shown)
+            return shown
+
+    kind.__repr__ = remembered  # type: ignore[method-assign, assignment]  # the very text, remembered
+    return kind

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from dpsql.collector import imported
 from dpsql.errors import ConfigError
 from dpsql.libpq import OWN
+from dpsql.system_limits import imported
 from dpsql.wire.protocol.scram import Verifier
 
 if TYPE_CHECKING:

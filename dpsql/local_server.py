@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from dpsql.collector import collect_seldom
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, Shadow, User
 from dpsql.policy.load import load
-from dpsql.private_files import make_directory, open_private
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch, make_directory, open_private
 from dpsql.server import Server
+from dpsql.system_limits import collect_seldom
 
 _ONE_QUESTION = 5.0
 """Seconds within which whoever asks a single question has its answer, and has gone."""

@@ -17,9 +17,8 @@ from typing import Protocol, assert_never, runtime_checkable
 
 import numpy as np
 
-from dpsql.epsilon.noise.levels import level_epsilon, rows_per_group
-from dpsql.epsilon.noise.outputs import QUANTILE_BUCKETS, OutputKind
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.noise.outputs import QUANTILE_BUCKETS, OutputKind, level_epsilon, rows_per_group
+from dpsql.epsilon.numbers import BadInput
 from dpsql.policy.model import NoiseLevel
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.quantile import quantile

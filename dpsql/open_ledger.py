@@ -1,24 +1,27 @@
-"""Opens the ledger that the configuration names; where the audit trail is beside it."""
+"""Opens what a server writes for good: the ledger that the configuration names, and the audit trail beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import assert_never
 
-from dpsql.accounting import mark
 from dpsql.accounting.balance import Account, see_that_rho_is_counted
 from dpsql.accounting.ledger import DataSet, Entry, Ledger, Way
-from dpsql.accounting.postgres.ledger import PostgresLedger
-from dpsql.accounting.postgres.store import rehearse
-from dpsql.accounting.postgres.upkeep import lines_on_server
+from dpsql.accounting.postgres.ledger import PostgresLedger, lines_on_server, rehearse
+from dpsql.accounting.sql import opening
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.upkeep import newest_lines, owner_of
-from dpsql.clock import Clock, system_clock
+from dpsql.clock import Clock, StageTimes, system_clock
 from dpsql.engines.source import Wordings, source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.model import Policy
+from dpsql.trail.record import AuditEvent, AuditRecord, ChainedLine
+from dpsql.trail.trail import AuditTrail
 
 
 def open_ledger(config: Config, way: Way = Way.AS_IT_IS, clock: Clock = system_clock) -> SqlLedger:
@@ -110,10 +113,10 @@ def _dataset(config: Config) -> DataSet:
 
 def _demand_move(path: Path, left: tuple[Path, ...]) -> None:
     """Refuse to create a ledger where another one was left behind: what was spent would be forgotten."""
-    if path.exists() or mark.read_mark(path) is not None:
+    if path.exists() or opening.read_mark(path) is not None:
         return
     for old in left:
-        if old.exists() or mark.read_mark(old) is not None:
+        if old.exists() or opening.read_mark(old) is not None:
             raise ConfigError(
                 f"there is no ledger {path}, but {old} was used before",
                 hint=f"Move it there with its mark, or name it: ledger: sqlite:///{old}",
@@ -126,10 +129,10 @@ def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
     Raises:
         ConfigError: another data set has taken it over, with what this one may have spent.
     """
-    if formerly is None or path.exists() or mark.read_mark(path) is not None:
+    if formerly is None or path.exists() or opening.read_mark(path) is not None:
         return path
     if not formerly.exists():
-        marked = mark.read_mark(formerly)
+        marked = opening.read_mark(formerly)
         return path if marked is None or marked.dataset != dataset.name else formerly
     owner = owner_of(formerly)
     if owner is None or dataset.is_called(owner.dataset):
@@ -141,3 +144,54 @@ def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
             f"Otherwise copy {formerly.name} there, and run: dpsql adopt",
         )
     return path
+
+
+# Opens what a server writes for good: the ledger, and the audit trail.
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBooks:
+    """A ledger and an audit trail that are open, and what is kept of times until the server stops."""
+
+    ledger: SqlLedger
+    trail: AuditTrail
+    times: StageTimes
+
+    @property
+    def each(self) -> tuple[SqlLedger, AuditTrail, StageTimes]:
+        """Return all of them."""
+        return self.ledger, self.trail, self.times
+
+    def see_that_they_can_be_written(self) -> None:
+        """Return if a charge could be made now, and its line be written.
+
+        Raises:
+            DpsqlError: what clients would hear.
+        """
+        self.trail.see_that_it_can_be_written()
+        self.ledger.see_that_it_can_be_written()
+
+    @property
+    def for_gateway(self) -> tuple[Callable[[], Iterator[ChainedLine]], StageTimes]:
+        """Return what the gateway reads of the trail, and where it counts times."""
+        return self.trail.newest_first, self.times
+
+
+@contextmanager
+def open_books(config: Config, way: Way, clock: Clock = system_clock) -> Iterator[OpenBooks]:
+    """Give both, which go by a clock, while a server runs; the trail says when it has started and when it stops.
+
+    Raises:
+        ConfigError: one of them can't be used.
+    """
+    about = f"dpsql {version('dpsql')} serves {config.policy.dataset}, policy {config.policy.fingerprint}"
+    with (
+        closing(open_ledger(config, way, clock)) as ledger,
+        closing(AuditTrail(place_of_trail(config), clock)) as trail,
+    ):
+        see_that_budgets_fit(ledger, config.policy)
+        trail.note(AuditRecord(trail.now(), AuditEvent.START, about=about))
+        try:
+            yield OpenBooks(ledger, trail, StageTimes())
+        finally:
+            trail.note(AuditRecord(trail.now(), AuditEvent.STOP, about=about))

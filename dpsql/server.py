@@ -1,52 +1,236 @@
 """One running dpsql: engine, ledger, shadow, gateway, listener and pages, started in order and stopped in reverse."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 import psycopg
 
-from dpsql.accounting.ledger import Way
+from dpsql.accounting.ledger import AHEAD, Way
+from dpsql.accounting.privacy_loss import first_day
 from dpsql.accounting.sliding import ReadDays
-from dpsql.assembly import contents_of, drop_roles, entries_of, gateway_of, listener_of, roles_of, start_shadow
+from dpsql.assembly import (
+    contents_of,
+    drop_roles,
+    entries_of,
+    gateway_of,
+    listener_of,
+    roles_of,
+    servable,
+    start_shadow,
+)
 from dpsql.clock import Clock, system_clock
-from dpsql.engines.base import Engine, NoEngine
+from dpsql.engines.base import Edition, Engine, NoEngine
 from dpsql.engines.open import is_altered, open_altered, open_engine, read_kept
-from dpsql.errors import DpsqlError
+from dpsql.engines.snapshot.open import current_snapshot
+from dpsql.engines.snapshot.place import SnapshotBusy
+from dpsql.engines.snapshot.writing import write_snapshot
+from dpsql.errors import ConfigError, DpsqlError, QueryCanceled
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.readiness import Readiness
 from dpsql.metrics.sources import Sources
-from dpsql.open_books import OpenBooks, open_books
-from dpsql.open_ledger import see_that_budgets_fit, told_ahead
-from dpsql.policy.config import Config, User
-from dpsql.reloading import not_reloaded, reloaded, show_certificates, users_left
-from dpsql.retired import RetiredEngines
+from dpsql.open_ledger import OpenBooks, open_books, see_that_budgets_fit, told_ahead
+from dpsql.policy.config import Config, Listen, User
+from dpsql.policy.model import Period
+from dpsql.policy.users_file import remaining_users
+from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.read.dialect import check_parser
-from dpsql.served_metrics import served_metrics
-from dpsql.served_pages import ServedPages
+from dpsql.served import ServedPages, served_metrics
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.sessions import ShadowSessions
-from dpsql.shadow.watch.warden import Warden
-from dpsql.shadow_thread import ShadowThread
-from dpsql.snapshot_keeper import SnapshotKeeper
+from dpsql.shadow.watch.warden import ShadowSessions, Warden
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
 from dpsql.web.site import Site
-from dpsql.wire.server import session_ends
+from dpsql.wire.protocol.certificate import Certificate, certificate_of
+from dpsql.wire.server.connection import ended_by_reload, ended_with_the_shadow
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.siblings import Post
 
+# The files that are read again while the server runs, and the parts that count when something in them is wrong.
+
+Show = Callable[[Certificate | None], None]
+"""Shows a certificate to those who connect from now on."""
+
+
+def reloaded(old: Config) -> Config:
+    """Return what the configuration's file says now.
+
+    Raises:
+        ConfigError: it can't be served, or something changed that can't be reloaded.
+    """
+    new = servable(old.file, old.policy)
+    kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
+    if kept != old or new.policy.dataset != old.policy.dataset:
+        raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
+    return new
+
+
+def show_certificates(addresses: Iterable[tuple[Listen | None, Show]]) -> Sequence[str]:
+    """Show the certificates that are in the files now; return the mistakes of those whose place the ones before keep."""
+    wrong: dict[str, None] = {}
+    for listen, show in addresses:
+        try:
+            show(None if listen is None else certificate_of(listen.tls))
+        except ConfigError as error:
+            wrong[error.message] = None
+    return list(wrong)
+
+
+def users_left(config: Config) -> Mapping[str, User] | None:
+    """Return the users whom the file still has, even if it has another mistake; None if that can't be read."""
+    return remaining_users(config.file, config.users, config.policy.roles)
+
+
+def not_reloaded(
+    failed: DpsqlError | None, before: Mapping[str, User], left: Mapping[str, User] | None, kept: Sequence[str]
+) -> ConfigError:
+    """Return what the operator has to know: the mistake, and the parts that count nevertheless."""
+    lines = [] if failed is None else [failed.message]
+    lines += [f"{wrong}; the certificate before is shown" for wrong in kept]
+    if failed is None:
+        lines.append("everything else was read again")
+    elif left is None:
+        lines.append("users can't be read either: removed users still come in until the file is corrected")
+    elif gone := sorted(set(before) - set(left)):
+        lines.append(f"all else goes on as before, but these users are gone: {', '.join(gone)}")
+    elif changed := sorted(name for name in left if left[name] != before[name]):
+        lines.append(f"all else goes on as before, but these users have another password or role: {', '.join(changed)}")
+    else:
+        lines.append("everything goes on as before")
+    return ConfigError("\n".join(lines), hint=None if failed is None else failed.hint)
+
+
+# Engines that were replaced and are still to be closed: nothing refers to one longer than that.
+
+
+class RetiredEngines:
+    """Closes each engine after its time, or all with the server."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._open: set[Engine] = set()
+
+    def add(self, engine: Engine, seconds: float) -> None:
+        """Close an engine in so many seconds; statements that run on it may finish."""
+        self._open.add(engine)
+        asyncio.get_running_loop().call_later(seconds, self._close, engine)
+
+    def close(self) -> None:
+        """Close all that are still open."""
+        while self._open:
+            self._open.pop().close()
+
+    def _close(self, engine: Engine) -> None:
+        if engine in self._open:
+            self._open.remove(engine)
+            engine.close()
+
+
+# The thread that starts the shadow and speaks with it: it lives as long as the server.
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class ShadowThread:
+    """Runs slow work, a piece at a time; the kernel ends the shadow with its thread."""
+
+    def __init__(self) -> None:
+        """Begin with nothing to do."""
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
+
+    async def __call__(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Return what `work` returns."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, partial(work, *args, **kwargs))
+
+    def shutdown(self) -> None:
+        """Wait for what runs, and end the thread."""
+        self._executor.shutdown()
+
+
+# Sees to it that a running server answers from the newest copy of the records, and that each epoch has one.
+#
+# When there is a new one is told by the clock and by `dpsql refresh` alone, never by the records: whether they changed is a
+# fact about people. An epoch begins with its copy: while one is written the earlier one answers, and what was stored of it
+# stays free.
+
 _LOG = logging.getLogger("dpsql.server")
+_KEEPER_LOOKS = 1.0
+"""Seconds between two looks."""
+_KEEPER_PAUSES = 60.0
+"""Seconds until what could not be written is tried again."""
+
+
+class SnapshotKeeper:
+    """Looks again and again, until it is stopped."""
+
+    def __init__(
+        self,
+        serving: Callable[[], tuple[Config, Engine]],
+        serve_newest: Callable[[], Awaitable[None]],
+        clock: Clock = system_clock,
+    ) -> None:
+        """`serving` returns what is served now; `serve_newest` lets the newest copy answer."""
+        self._clock = clock
+        self._serving, self._serve_newest = serving, serve_newest
+        self._cancellation = Cancellation()
+        self._not_before = 0.0
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Stop, also what is being written."""
+        self._cancellation.cancel()
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(_KEEPER_LOOKS)
+            try:
+                await self._look()
+            except QueryCanceled:
+                return
+            except DpsqlError as failed:
+                self._not_before = time.monotonic() + _KEEPER_PAUSES
+                _LOG.warning("no newer snapshot is served, which is tried again: %s", failed.message)
+            except Exception:  # noqa: BLE001 # it is logged, and tried again
+                self._not_before = time.monotonic() + _KEEPER_PAUSES
+                _LOG.exception("no newer snapshot is served, which is tried again")
+
+    async def _look(self) -> None:
+        config, engine = self._serving()
+        if engine.edition is None or time.monotonic() < self._not_before:
+            return
+        manifest = await asyncio.to_thread(current_snapshot, config)
+        # Where somebody has read another policy already, the copy is not for us: it is when we have read it too.
+        if manifest is not None and manifest.name != engine.edition.name:
+            await self._serve_newest()
+        elif is_due(engine.edition, config, self._clock()):
+            with contextlib.suppress(SnapshotBusy):
+                await asyncio.to_thread(write_snapshot, config, _LOG.info, self._cancellation, self._clock)
+
+
+def is_due(edition: Edition, config: Config, now: datetime) -> bool:
+    """Return whether the period in which a copy was made is over, or has not begun: then the clock was wrong."""
+    ahead = config.refresh is not Period.NEVER and edition.taken > now + AHEAD
+    return ahead or first_day(config.refresh, now) > edition.taken.date()
+
+
 _TIMEOUT = 300.0
 """Seconds a measurement may take."""
 _LOOK = 0.5
@@ -226,10 +410,12 @@ class Server:
                 await asyncio.sleep(_PAUSE)
 
     async def _rebuild(self, new: Config, engine: Engine, public: Public, contents: str) -> None:
+        # Three cases: nothing is to be done; words, rights or public rows change under sessions that go on; or tables change,
+        # and then all sessions end, since they hold on to the old ones.
         needed = await self._on_shadow_thread(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
         if needed is build.Change.ANEW:
             self._complete = False
-            await self._listener.suspend(session_ends.reconfigured())
+            await self._listener.suspend(ended_by_reload())
         gateway = await self._on_shadow_thread(self._build_gateway, new, public, engine, contents)
         self._config, self._public, self._engine, self._contents = new, public, engine, contents
         self._listener.resume(gateway, entries_of(new))
@@ -240,6 +426,8 @@ class Server:
         check_parser()
         self._shares = Shares.of(most())
         config = self._config
+        # First what the rest can't do without: records, ledger, shadow; last who lets clients in. The stack stops them in
+        # reverse.
         self._engine = open_engine(config, ahead=False, clock=self._clock)
         self._stack.callback(lambda: self._engine.close())  # noqa: PLW0108  (which it is then)
         self._stack.callback(self._retired.close)
@@ -288,6 +476,7 @@ class Server:
             self._oracle,
             *parts,
             beside=books,
+            # Where noise comes from is handed in here and nowhere else; tests hand in bytes of their own.
             entropy=os.urandom,
             epoch=contents,
             timeout=_TIMEOUT,
@@ -320,7 +509,7 @@ class Server:
             return
         _LOG.error("the shadow died or was left half made, and is made again")
         self._complete = False
-        await self._listener.suspend(session_ends.shadow_ended(), 0)
+        await self._listener.suspend(ended_with_the_shadow(), 0)
         if not self._shadow.alive:
             await self._on_shadow_thread(self._shadow.restart)
         # With the public rows and the epoch as they were read: the engine may be away, and the ledger locked.

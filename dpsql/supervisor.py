@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from dpsql.notify import notify
+from dpsql.control import notify
 from dpsql.policy.config import Listen
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from dpsql.wire.server.acceptor import Sockets, listen, port_of
 from dpsql.wire.server.siblings import Post
 
@@ -92,6 +92,8 @@ class Supervisor:
 
     def run(self) -> int:
         """Serve until a signal says stop, or none could start; return the exit code."""
+        # A signal writes its number into a pipe, and all waiting is one `select` on that and on what processes say. Handlers
+        # do nothing, so that nothing is interrupted in between.
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
         for heard in _HEARD:
             signal.signal(heard, lambda *_: None)
@@ -126,6 +128,7 @@ class Supervisor:
         post = Post(number, self._sockets, self._doors)
         worker = Worker(post, self._first and number == 0, self._lifeline, self._says)
         child.ready = child.hung_up = False
+        # A signal that comes now waits until the new process has its own ways with signals; ours would tell it to us.
         signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
         try:
             child.process = os.fork()

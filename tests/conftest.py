@@ -10,7 +10,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests import suites
 from tests.support import clusters, parallel, temporary
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpsql.collector import collect_seldom
+from dpsql.system_limits import collect_seldom
 
 
 class _Ring:

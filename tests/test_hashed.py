@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from dpsql.hashed import HashedOnce, hashed_once
+from dpsql.frozen import HashedOnce, hashed_once
 
 
 class Counted:

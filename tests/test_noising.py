@@ -11,7 +11,7 @@ import pytest
 
 import dpsql
 from dpsql import noising
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.numbers import BadInput
 from dpsql.noising import PARTS, NoisyValue
 
 AGES = [31.0, 44.5, 60.0, 62.0, 67.0, 71.5, 80.0, 58.0] * 50

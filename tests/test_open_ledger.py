@@ -12,10 +12,9 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem, Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.zcdp import rho_of
-from dpsql.cli.support.rehearsed import see_that_serve_would_start
+from dpsql.cli.commands.check import see_that_serve_would_start
 from dpsql.errors import ConfigError
-from dpsql.open_books import open_books
-from dpsql.open_ledger import open_ledger, see_that_budgets_fit
+from dpsql.open_ledger import open_books, open_ledger, see_that_budgets_fit
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.load import load
 from dpsql.policy.model import Privacy

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting import mark
+from dpsql.accounting.sql import opening
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.engines.duckdb.spill import spill
+from dpsql.engines.duckdb.opening import spill
 from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.errors import ConfigError
 from dpsql.private_files import make_directory, open_private, prepare_file, see_directory
@@ -84,8 +84,8 @@ def test_neither_mark_nor_lock_is_written_through_a_link(tmp_path: Path) -> None
     home.mkdir()
     for link in (tmp_path / "ledger.db.mark", home / "lock"):
         link.symlink_to(victim)
-    mark.write_mark(tmp_path / "ledger.db", mark.Mark("x", "taxi", 1))
-    assert mark.read_mark(tmp_path / "ledger.db") is None
+    opening.write_mark(tmp_path / "ledger.db", opening.Mark("x", "taxi", 1))
+    assert opening.read_mark(tmp_path / "ledger.db") is None
     with pytest.raises(OSError, match="symbolic link"):
         lock(home)
     assert victim.read_text() == "precious"

@@ -6,7 +6,7 @@ import weakref
 from typing import cast
 
 from dpsql.engines.base import Engine
-from dpsql.retired import RetiredEngines
+from dpsql.server import RetiredEngines
 
 
 class _Engine:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 
 PREFIX = "dpsql-try-"
 CHILD = """
 import sys
 from pathlib import Path
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 with Scratch(sys.argv[1], Path(sys.argv[2])) as scratch:
     (scratch.path / "inside").mkdir()
     print(scratch.path, flush=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql import snapshot_keeper
+from dpsql import server
 from dpsql.engines.base import Edition
 from dpsql.engines.open import open_engine
 from dpsql.engines.snapshot.open import current_snapshot
 from dpsql.policy.config import Config
 from dpsql.policy.model import Period, SqlType
-from dpsql.snapshot_keeper import SnapshotKeeper, is_due
+from dpsql.server import SnapshotKeeper, is_due
 from tests.engines.copies import column, copying, table, written
 
 
@@ -63,7 +63,7 @@ def test_what_can_not_be_written_is_tried_again(
 ) -> None:
     """Without the records the copy before is served on."""
     (tmp_path / "records.duckdb").rename(tmp_path / "away")
-    monkeypatch.setattr(snapshot_keeper, "_PAUSE", 0.1)
+    monkeypatch.setattr(server, "_KEEPER_PAUSES", 0.1)
 
     async def tried() -> None:
         class Listening(logging.Handler):

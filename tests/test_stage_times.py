@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from dpsql.stage_times import BOUNDS, StageTimes
+from dpsql.clock import BOUNDS, StageTimes
 
 
 def test_each_time_is_counted_once_below_its_bound() -> None:

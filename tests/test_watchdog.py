@@ -9,17 +9,17 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql import watchdog
+from dpsql import interrupt
 from dpsql.errors import QueryCanceled, TooComplex
+from dpsql.interrupt import NODES, called_when_overdue, count_nodes, ended_when_overdue, undivided
 from dpsql.question import Cancellation
-from dpsql.watchdog import NODES, called_when_overdue, count_nodes, ended_when_overdue, undivided
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let work take a moment."""
-    monkeypatch.setattr(watchdog, "PROCESSOR_SECONDS", 0.2)
-    monkeypatch.setattr(watchdog, "_SECONDS", 2.0)
+    monkeypatch.setattr(interrupt, "PROCESSOR_SECONDS", 0.2)
+    monkeypatch.setattr(interrupt, "_SECONDS", 2.0)
 
 
 def _endless() -> None:
@@ -123,7 +123,7 @@ def test_many_ends_leave_nothing_behind() -> None:
 _PROFILED = """
 import sys
 from dpsql.question import Cancellation
-from dpsql.watchdog import ended_when_overdue
+from dpsql.interrupt import ended_when_overdue
 
 def endless():
     while True:

@@ -20,8 +20,8 @@ import psycopg
 from benchmarks.peers.measured import DUCKDB, POSTGRES
 from benchmarks.peers.server import serving as with_postgres
 from benchmarks.speed.measured import today
-from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
+from dpsql.demo.trips import generate
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.site import Site, serving
 from tests.support.processes import children, seconds_worked

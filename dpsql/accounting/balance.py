@@ -1,15 +1,90 @@
 """Whether an account can pay: what was spent, beside the budgets of the policy in force."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 
-from dpsql.accounting.composition import compose
-from dpsql.accounting.privacy_filter import PrivacyFilter, counted
-from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.privacy_loss import compose, covers, left_of, show_down
+from dpsql.accounting.zcdp import epsilon_of, epsilon_paid_by, rho_of, rho_within
 from dpsql.errors import AccountClosed, BudgetExhausted, ConfigError, InternalError
-from dpsql.policy.model import DatasetBudget, Privacy, Role
+from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
+
+# The amounts that a budget allows, and those charged to it: a filter that no sequence of charges passes, however chosen.
+#
+# Of ε and δ that add up the filter is a box: no charge is made that would leave it (Rogers, Roth, Ullman, Vadhan, "Privacy
+# Odometers and Filters", 2016). With zCDP it is a box of ρ and δ, fixed before the first charge. Its ρ is the largest that
+# is (ε, δ′)-DP, for the part δ′ of the budget that is kept for it. The other part of δ is for the charges' own. These two
+# sums are a valid filter even if each question is chosen after the answers before it (Whitehouse, Ramdas, Rogers, Wu,
+# "Fully Adaptive Composition in Differential Privacy", 2023, Theorem 1). A bound by the best conversion of all charges
+# together, or by their privacy loss distributions, would be none.
+
+
+def counted(costs: Iterable[Privacy], accounting: Accounting) -> Privacy:
+    """Return what charges add up to: Σε and Σδ, or with zCDP Σρ instead of Σε.
+
+    What has a ρ of its own has no ε: where ε is added up its ρ stays apart, and no budget covers it.
+    """
+    if accounting is Accounting.SUM:
+        return compose(costs)
+    return compose(Privacy(cost.rho or rho_of(cost.epsilon), cost.delta) for cost in costs)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyFilter:
+    """A budget and what was charged to it."""
+
+    total: Privacy
+    """The ε and δ that are promised."""
+    concentrated: Fraction | None
+    """The part of δ at which ρ is turned into ε; None where ε and δ are added up."""
+    charged: Privacy
+    """As `counted`."""
+
+    @property
+    def accounting(self) -> Accounting:
+        """Return how charges add up."""
+        return Accounting.SUM if self.concentrated is None else Accounting.ZCDP
+
+    @property
+    def limit(self) -> Privacy:
+        """Return what charges may add up to, as they are counted."""
+        if self.concentrated is None:
+            return self.total
+        return Privacy(rho_within(self.total.epsilon, self.concentrated), self.total.delta - self.concentrated)
+
+    @property
+    def room(self) -> Privacy:
+        """Return what they may yet add up to, as they are counted; nothing, where something was charged that has no ε."""
+        return left_of(self.limit, self.limit) if self.charged.rho else left_of(self.limit, self.charged)
+
+    @property
+    def left(self) -> Privacy:
+        """Return the most that one more charge may cost."""
+        room = self.room
+        return room if self.concentrated is None else Privacy(epsilon_paid_by(room.epsilon), room.delta)
+
+    @property
+    def spent(self) -> Privacy:
+        """Return the ε and δ that all charges together come to; they may be more than promised, if that was lowered."""
+        if self.concentrated is None:
+            return self.charged
+        at = self.concentrated if self.charged.epsilon else Fraction(0)
+        return compose(
+            (Privacy(epsilon_of(self.charged.epsilon, self.concentrated), at), Privacy(Fraction(0), self.charged.delta))
+        )
+
+    def pays(self, cost: Privacy) -> bool:
+        """Return whether there is room for a cost, in the unit that is counted."""
+        return covers(self.room, cost)
+
+    def questions(self, price: Privacy) -> int:
+        """Return for how many more questions at a price there is room."""
+        each, room = counted((price,), self.accounting), self.room
+        pairs = ((room.epsilon, each.epsilon), (room.delta, each.delta))
+        return min(int(amount // part) for amount, part in pairs if part)
+
 
 _SHARED = "It is shared by all roles and does not renew; questions that were answered before stay available."
 _SLIDES = (
@@ -171,8 +246,9 @@ def see_that_it_may_measure(balance: Balance, number: int) -> None:
 def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> None:
     """Return if both budgets can pay for measurements that cost the role, and the data set, so much each.
 
-    Raises: BudgetExhausted: with the rest, the price and when the budget renews. AccountClosed: until the owner opens
-        it.
+    Raises:
+        BudgetExhausted: with the rest, the price and when the budget renews.
+        AccountClosed: until the owner opens it.
     """
     role, role_cost = balance.account.role, compose(costs)
     if role_cost.rho and not balance.account.counts_rho:  # plans are made for the budgets: it does not come to this
@@ -202,6 +278,7 @@ def _afford_of_dataset(balance: Balance, costs: Sequence[Privacy]) -> None:
     """Return if the data set's own budget can pay; only owners are told what it has left."""
     role = balance.account.role
     most = _at_most(role, costs)
+    # A role that is no owner's learns only whether the dearest statement would still pass: what is left is what others asked.
     short = _shortfall(balance.dataset_filter, most)
     if short and role.owner:
         raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" has {short}', balance, most)
@@ -246,3 +323,45 @@ def _shortfall(budget: PrivacyFilter, costs: Sequence[Privacy]) -> str | None:
     if asked.delta > room.delta:
         return f"δ = {show_down(room.delta)} left, the statement asks for δ = {show_down(cost.delta)}"
     return None
+
+
+# The notice that a budget nears its end: once at 80 and once at 95 %, to its user and in the operator's log.
+
+_LOG = logging.getLogger("dpsql.ledger")
+MARKS = (95, 80)
+"""Per cent of a budget, of ε or of δ."""
+_SHARED_NEARS_END = "all roles share it"
+
+
+def nearing(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> tuple[str, ...]:
+    """Return the notice for a user who has just paid so much on top of a balance, and log it; None if no mark is passed.
+
+    Only owners are told what all roles together have spent, as everywhere.
+    """
+    role = balance.account.role
+    own, shared = f'the budget of role "{role.name}"', f'the data set\'s budget for privacy unit "{role.protects}"'
+    told = tuple(_passed(own, balance.role_filter, costs, _renews(balance)))
+    of_all = tuple(_passed(shared, balance.dataset_filter, dataset_costs, _SHARED_NEARS_END))
+    for line in (*told, *of_all):
+        _LOG.warning("a budget nears its end: %s", line)
+    return (*told, *of_all) if role.owner else told
+
+
+def _passed(name: str, budget: PrivacyFilter, costs: Sequence[Privacy], renews: str) -> Iterator[str]:
+    """Yield the mark that a charge passes, the highest one, with the rest."""
+    price, limit, before = counted(costs, budget.accounting), budget.limit, budget.charged
+    after = replace(budget, charged=compose((before, price)))
+    for letter, whole, old, new, cost, which in (
+        ("ε", limit.epsilon, before.epsilon, after.charged.epsilon, price.epsilon, "epsilon"),
+        ("δ", limit.delta, before.delta, after.charged.delta, price.delta, "delta"),
+    ):
+        mark = next((mark for mark in MARKS if whole and old * 100 < mark * whole <= new * 100), None)
+        if mark is not None:
+            yield (
+                f"{mark} % of {name} is spent: {letter} = {show_down(getattr(after.left, which))} left, "
+                f"enough for {max(whole - new, Fraction(0)) // cost:,} more questions at the price of this one; {renews}"
+            )
+
+
+def _renews(balance: Balance) -> str:
+    return f"it renews on {balance.renews} (UTC)" if balance.renews else "it does not renew"

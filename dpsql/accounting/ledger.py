@@ -1,25 +1,219 @@
-"""The ledger as the gateway sees it: what was paid, what was released, and which epoch it is.
+"""The ledger as the gateway sees it: what was paid, what was released, what failed, what stands, and which epoch it is.
 
 Promise: a statement's whole cost is durable before `open_statement` returns, or nothing of it is; nothing is refunded.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from datetime import datetime
-from enum import Enum
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from enum import Enum, StrEnum
+from fractions import Fraction
+from statistics import median_high
+from typing import Protocol, assert_never
 
 from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.failures import Event, Failing, Failure
-from dpsql.accounting.privacy_loss import Charge
+from dpsql.accounting.privacy_loss import Charge, compose
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.standing import StandingLedger
-from dpsql.errors import InternalError
-from dpsql.policy.model import Period, Privacy
+from dpsql.errors import DpsqlError, EngineFailed, InternalError, QueryCanceled
+from dpsql.policy.model import Period, Privacy, Role
 from dpsql.question import Cancellation
+
+# Measurements that were paid for and ended without a release: all that is ever told of them.
+#
+# Promise: how a measurement ends is one bit about records, and few of these bits are told. They are told to the role that
+# pays:
+#
+# - A failure is stored. It is told again for nothing, and to another role for the price of the release.
+# - The engine fails, or is too late, ten times a day (`limits.failures`), which closes the role's account.
+# - A bug of ours (`Failing.BROKEN`) refuses measurements of the same form to the role, and to no other: with other constants
+#   it would be another bit. The second one closes the account: of another form, or under way when the first one failed.
+#
+# Only the owner opens what is refused or closed. Until then a role learns of N measurements which two broke, 2·log₂ N bits at
+# most; and of those of a day which ten the engine failed at, 10·log₂ N. Each of them has paid the least ε. What was under way
+# at the last of these, four statements a user, may add one each.
+
+
+class Failing(StrEnum):
+    """How a measurement failed."""
+
+    ENGINE = "engine"
+    """The engine could not run it."""
+    LATE = "late"
+    """It met its time limit."""
+    BROKEN = "broken"
+    """A bug of ours, met after the engine had answered."""
+
+    def error(self) -> DpsqlError:
+        """Return what clients hear, every time: of the kind, and of nothing else."""
+        match self:
+            case Failing.ENGINE | Failing.BROKEN:
+                return EngineFailed()
+            case Failing.LATE:
+                return QueryCanceled()
+            case _:
+                assert_never(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure as the owner of the data is told it."""
+
+    how: Failing
+    cause: str
+    """Where it happened, without any value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of what befell an account beside its charges."""
+
+    time: datetime
+    user: str
+    role: str
+    what: str
+    """A `Failing`, "closed" or "opened"."""
+    cause: str
+    statement: str
+    """The statement that failed; empty where there is none."""
+
+
+# Standing questions as a ledger keeps them: paid once a term, and measured period by period, each one once.
+#
+# What was paid is a charge as any other. Beside it the ledger has, of each question, the claims on its measurements in
+# their order. A claim is given for the next number only to the newest lineage, and only where the accounts stand at the
+# measurement before it, by number and by name. So no two stores measure one question beside each other, whether one is a
+# copy of the other, was put back from a backup, or is older than the ledger: what one has added to accounts the other
+# lacks.
+#
+#     open    it was given; a release may come
+#     kept    its release is stored
+#     void    it ended before any account was written: its number is given again, to whose accounts stand before it
+#     lost    accounts were written, and no release: its periods are never measured again
+
+_KEY = "standing "
+
+
+def standing_key(identity: str) -> str:
+    """Return what a standing question is charged by."""
+    return f"{_KEY}{identity}"
+
+
+def is_standing(key: str) -> bool:
+    """Return whether a charge is for a standing question: it counts until its last moment of measuring."""
+    return key.startswith(_KEY)
+
+
+class State(StrEnum):
+    """What became of a claim."""
+
+    OPEN = "open"
+    KEPT = "kept"
+    VOID = "void"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The last measurement of a question that a store's accounts have."""
+
+    number: int = 0
+    claim: str = ""
+    """What no other attempt at any measurement is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingClaim:
+    """One measurement of a standing question."""
+
+    number: int
+    periods: tuple[date, ...]
+    """The first days of the periods that are measured in it."""
+    state: State
+    release: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A claim that is asked for."""
+
+    key: str
+    name: str
+    """As no other is called."""
+    lineage: str
+    stands: Standing
+    """Where the accounts of the store stand that asks."""
+    periods: tuple[date, ...]
+    until: datetime
+    """From when on nothing of the term is measured any more."""
+
+
+class Denied(StrEnum):
+    """Why a claim is not given, for the operator's log and for who asks."""
+
+    STORE = "the accounts here are not those of the last measurement"
+    LINEAGE = "another server has begun to measure"
+    LOCKED = "a measurement of it failed"
+    OVER = "its term is over"
+
+
+@dataclass(frozen=True, slots=True)
+class StandingQuestion:
+    """A standing question of a role's, as it is listed."""
+
+    key: str
+    table: str
+    term: str
+    until: datetime
+    """The last moment of measuring."""
+    declared: str
+    """A hash of what was declared when it was paid, without which it ends."""
+    statement: str
+    epsilon: Fraction
+    began: datetime
+    measured: tuple[date, ...] = ()
+    """The first days of the periods that were measured."""
+
+
+class StandingLedger(Protocol):
+    """A ledger's part about standing questions."""
+
+    def begin_lineage(self, name: str) -> None:
+        """Let a writer that begins be the newest; all others measure nothing of standing questions from then on."""
+
+    def standing_claims(
+        self, account: Account, keys: Sequence[str], cancellation: Cancellation | None = None
+    ) -> Mapping[str, Sequence[StandingClaim]]:
+        """Return the claims of those questions that the role has paid for, in their order."""
+
+    def claim(self, account: Account, wanted: Wanted) -> Standing | Denied:
+        """Return the claim on the next measurement, durable; or why there is none.
+
+        It counts towards the measurements of the day.
+
+        Raises:
+            AccountClosed, BudgetExhausted: the role may measure nothing now.
+        """
+
+    def keep_claim(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:
+        """Store the release of a claim, durable; return whether it is: not where another lineage has begun meanwhile."""
+
+    def end_claim(
+        self, account: Account, key: str, claim: Standing, text: str, failure: Failure | None, *, written: bool
+    ) -> None:
+        """End a claim without a release; a failure locks the question until the account is opened, and is counted."""
+
+    def note_standing(self, account: Account, question: StandingQuestion) -> None:
+        """List a standing question that the role has just paid for."""
+
+    def standing_questions(
+        self, account: Account, cancellation: Cancellation | None = None
+    ) -> tuple[StandingQuestion, ...]:
+        """Return the standing questions that the role has paid for, oldest first."""
+
 
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 Beside = tuple[str, bytes]
@@ -246,3 +440,92 @@ class Ledger(StandingLedger, Protocol):
 
     def advance(self, reason: str) -> int:
         """Begin the next epoch: stored releases answer no more questions. Return its number."""
+
+
+# What was written while the clock was ahead is dated up to the day on which the operator says so, by a line of the ledger.
+#
+#     charged on 2027-06-01  →  counts on the day of the line, and as of records that were read from the last charge before on
+#     closed or granted then  →  counts on the day of the line
+#
+# Nothing that was told is taken back: each such charge was made between the last one before and the line, and so it counts in
+# each period and each window that may have had it. Lines themselves stay as they are.
+
+REDATED = "redated"
+"""The beginning of the keys of such lines, and their note."""
+AHEAD = timedelta(hours=1)
+"""How far what is written may lie in the future: a clock that is set back a little runs on by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redating:
+    """A line by which those before it are dated."""
+
+    line: int
+    """Its number."""
+    at: datetime
+    """When it was written, by a clock that is right."""
+    begin: date
+    """The day of the last charge before the first one that lay in the future."""
+    event: int
+    """The last event that was written before."""
+    lines: int
+    """How many charges lay in the future."""
+
+    @property
+    def day(self) -> date:
+        """Return the day on which what lay in the future counts."""
+        return self.at.date()
+
+    @property
+    def key(self) -> str:
+        """Return it as the key of its line."""
+        return f"{REDATED} {self.begin.isoformat()} {self.event} {self.lines}"
+
+    def dated(self, number: int, entry: Entry) -> Entry:
+        """Return a line as it counts."""
+        if number >= self.line:
+            return entry
+        read = self._read(entry)
+        if is_standing(entry.key):  # which is read until its term is over, whatever the clock was when it was charged
+            read = ReadDays(read.first, max(read.last, entry.read.last))
+        return replace(entry, time=min(entry.time, self.at), read=read)
+
+    def dated_event(self, number: int, time: datetime) -> datetime:
+        """Return when an event counts."""
+        return time if number > self.event else min(time, self.at)
+
+    def _read(self, entry: Entry) -> ReadDays:
+        """Return the days on which records were read at most: of a copy that was begun ahead it is not known since when."""
+        read, last = entry.read, ReadDays.of_now(self.at).last
+        if read.first <= self.day:
+            return ReadDays(read.first, max(read.first, min(read.last, last)))
+        return ReadDays(self.begin if read == ReadDays.of_now(entry.time) else date.min, last)
+
+
+def redating_of(number: int, entry: Entry) -> Redating | None:
+    """Return what a line says of the clock; None where it is another line."""
+    if entry.note != REDATED:
+        return None
+    _, begin, event, lines = entry.key.split()
+    return Redating(number, entry.time, date.fromisoformat(begin), int(event), int(lines))
+
+
+# The usual price of a role's questions, and the number of further questions that a budget pays for.
+
+USUAL_LINES = 500
+"""The newest lines of a role, by which its usual price is known."""
+
+
+def usual_price(entries: Iterable[Entry], role: Role) -> Privacy:
+    """Return the price in the middle of those that a role has paid for recent statements.
+
+    Until it has paid any: the most that one may cost.
+    """
+    statements: defaultdict[tuple[datetime, str, str], list[Privacy]] = defaultdict(list)
+    for entry in entries:
+        if entry.user:  # else an operator's correction
+            statements[entry.time, entry.user, entry.statement].append(entry.cost)
+    paid = [compose(costs) for costs in statements.values()]
+    if not paid:
+        return Privacy(role.per_query.epsilon, role.per_query.delta)
+    return Privacy(median_high([cost.epsilon for cost in paid]), median_high([cost.delta for cost in paid]))

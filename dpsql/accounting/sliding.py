@@ -19,7 +19,7 @@ from datetime import date, datetime, timedelta
 from itertools import accumulate
 from typing import Self
 
-from dpsql.accounting.composition import compose, covers, left_of
+from dpsql.accounting.privacy_loss import compose, covers, left_of
 from dpsql.errors import InternalError
 from dpsql.policy.model import Privacy
 

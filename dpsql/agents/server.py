@@ -1,21 +1,149 @@
-"""The server of the Model Context Protocol: tools, and pages of the documentation as resources."""
+"""The server of the Model Context Protocol: tools, pages of the documentation, over standard input and output or HTTP."""
 
+import asyncio
+import base64
+import binascii
+import ipaddress
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import psycopg
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpsql.agents import tools
-from dpsql.agents.conversations import Conversation, Conversations, Sessions
-from dpsql.agents.http_login import login_of
-from dpsql.agents.session import AgentRefused, Login
+from dpsql.agents.session import AgentRefused, Conversation, Conversations, Login, Sessions
+from dpsql.errors import ConfigError
+from dpsql.system_limits import most
+from dpsql.wire.server.visits import REQUEST_TIMEOUT, Visits
+
+# Over HTTP each request brings its own log-in: a name and a password of dpsql's, by HTTP's Basic scheme.
+
+_CLOSE = (b"connection", b"close")
+_ADVICE = "Send the header `Authorization: Basic …` with a user of dpsql and their password."
+_NO_REQUEST = -32_600
+"""JSON-RPC's code for what is no valid request."""
+
+
+def credentials(header: str | None) -> tuple[str, str] | None:
+    """Return the name and the password in a header; None if it has none."""
+    scheme, _, text = (header or "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        user, colon, password = base64.b64decode(text.strip(), validate=True).decode("utf-8").partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (user, password) if colon and user and password and "\0" not in user + password else None
+
+
+def login_of(request: object, login: Login) -> Login:
+    """Return the log-in of one request.
+
+    Raises:
+        AgentRefused: it has none.
+    """
+    given = credentials(request.headers.get("authorization")) if isinstance(request, Request) else None
+    if given is None:
+        raise AgentRefused(f"not logged in to dpsql. {_ADVICE}")
+    return replace(login, user=given[0], password=given[1], advice=_ADVICE)
+
+
+_LARGEST = 1 << 20
+"""Bytes of a request: some more than of the longest statement, so that tools can say that it is too long."""
+_SMALL, _LARGE_AT_ONCE = 1 << 16, 4
+"""Bytes of a request that is always taken, and how many larger ones are at a time: read, they take many times of that."""
+_AT_ONCE = 8
+"""Calls with one log-in at a time: each may keep an answer of megabytes."""
+
+
+class NeedsLogin:
+    """Answers requests without a log-in with 401, and says what is wanted; only calls of tools are passed on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._large = 0
+        self._calls: Counter[tuple[str, str]] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on that has a log-in."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif (login := credentials(Request(scope).headers.get("authorization"))) is None:
+            challenge = (b"www-authenticate", b'Basic realm="dpsql"')
+            await _refuse(send, 401, f"not logged in to dpsql. {_ADVICE}", challenge)
+        elif (
+            scope["method"] == "GET"
+        ):  # it would wait for events, of which there are none, with a password that nobody sees
+            await _refuse(send, 405, "there are no events; POST calls a tool", (b"allow", b"POST"))
+        elif self._calls[login] >= _AT_ONCE:
+            await _refuse(send, 429, f"{_AT_ONCE} calls of yours are under way; wait for one of them", _CLOSE)
+        else:
+            self._calls[login] += 1
+            try:
+                await self._called(scope, receive, send)
+            finally:
+                self._calls[login] -= 1
+                self._calls += Counter()  # without those that have none
+
+    async def _called(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a call on, once all of it has come."""
+        body, is_large = bytearray(), False
+        try:
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > _SMALL and not is_large:
+                    if self._large >= _LARGE_AT_ONCE:
+                        await _refuse(send, 503, "too many large requests; send it again in a while", _CLOSE)
+                        return
+                    self._large, is_large = self._large + 1, True
+                if len(body) > _LARGEST:
+                    await _refuse(send, 413, f"a request has {_LARGEST:,} bytes at most", _CLOSE)
+                    return
+            await self._app(scope, _Given(bytes(body), receive), send)
+        finally:
+            self._large -= is_large
+
+
+class _Given:
+    """Gives a body that has come already, and then what else comes."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        """Return the next message."""
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+async def _refuse(send: Send, status: int, message: str, header: tuple[bytes, bytes]) -> None:
+    error = {"code": _NO_REQUEST, "message": message}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    headers = [(b"content-type", b"application/json"), header]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
 
 _INSTRUCTIONS = """\
 dpsql answers SQL in PostgreSQL's dialect over personal records with differential privacy: aggregates with noise, no rows.
@@ -175,3 +303,75 @@ def page_text(name: str) -> str:
     return (installed if installed.is_file() else here.parent.parent / "docs" / f"{name}.md").read_text(
         encoding="utf-8"
     )
+
+
+# Serves agents over standard input and output, or over HTTP on this machine.
+
+_PATH = "/mcp"
+_MOST = 256
+"""Connections at a time; each may have one to dpsql."""
+
+
+def serve_stdio(address: str) -> None:
+    """Serve the agent that has started this process, until it ends."""
+    _words(address)
+    make_server(Login(address), http=False).run("stdio")
+
+
+def serve_http(address: str, host: str, port: int) -> None:
+    """Serve agents that log in each by themselves, until interrupted.
+
+    Raises:
+        ConfigError: others could read passwords, or ask without one.
+    """
+    for word in ("user", "password", "passfile"):
+        if word in _words(address):
+            raise ConfigError(
+                f"the address has a {word}, with which everybody who reaches {host}:{port} would ask",
+                hint="Leave it out: each request brings its own log-in.",
+            )
+    if not _is_here(host):
+        raise ConfigError(
+            f'"{host}" is not an address of this machine alone: passwords would travel in the clear',
+            hint="Listen on 127.0.0.1, with a proxy that has TLS before it.",
+        )
+    asyncio.run(_serve(http_app(address, host, port), host, port))
+
+
+async def _serve(app: ASGIApp, host: str, port: int) -> None:
+    visits = Visits(most=min(most() // 4, _MOST), request_timeout=REQUEST_TIMEOUT)
+    visits.prepare(app, stopped_by_signals=True)
+    try:
+        visits.open(host, port)
+    except OSError as taken:
+        raise ConfigError(str(taken), hint="Stop what listens there, or give another port.") from None
+    await visits.serve()
+
+
+def http_app(address: str, host: str, port: int) -> ASGIApp:
+    """Return what serves agents over HTTP at one address; browsers are served no page, by any name."""
+    names = [f"{name}:{port}" for name in (host, "localhost")]
+    app = make_server(Login(address), http=True).streamable_http_app(
+        streamable_http_path=_PATH,
+        json_response=True,
+        stateless_http=True,
+        host=host,
+        transport_security=TransportSecuritySettings(allowed_hosts=names),
+    )
+    return NeedsLogin(app)
+
+
+def _words(address: str) -> dict[str, object]:
+    try:
+        return dict(conninfo_to_dict(address))
+    except psycopg.ProgrammingError as wrong:
+        raise ConfigError(
+            f"the address can't be read: {wrong}", hint="Write it as postgresql://ana@127.0.0.1:5439/taxi."
+        ) from None
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

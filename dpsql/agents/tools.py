@@ -13,8 +13,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from dpsql.agents.conversations import Sessions
-from dpsql.agents.session import AgentRefused, AgentSession, RefusedForm, for_agents
+from dpsql.agents.session import AgentRefused, AgentSession, RefusedForm, Sessions, for_agents
 from dpsql.errors import DpsqlError
 from dpsql.lexer.tokens import tokens
 from dpsql.plots.margins import WiderStatement, wider_statements

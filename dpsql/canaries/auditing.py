@@ -12,17 +12,148 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpsql.canaries.guessing import AnswerNumbers, Guesser, Guesses
-from dpsql.canaries.questions import questions_of
 from dpsql.canaries.served_people import Side, served_people
 from dpsql.policy.config import Config
-from dpsql.policy.model import Role
+from dpsql.policy.model import Policy, Role, Table
+from dpsql.private_files import Scratch
 from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.scratch import Scratch
+from dpsql.rewrite.emit.columns import quoted
 from dpsql.trial.records import REMOVED, MadeUpRecords, made_up_records
+
+# The statements that an audit asks of a table: of each kind that a policy has columns for.
+
+_FEW = 24
+"""Different values of a column that an audit groups by at most."""
+_NUMBERS = 2
+"""How many columns of numbers are asked about."""
+
+
+def questions_of(policy: Policy, kind: str) -> Iterator[str]:
+    """Yield statements about all tables with rows of a unit kind."""
+    for table in policy.tables.values():
+        if kind in table.units:
+            yield from _about(table, kind, policy)
+
+
+def _about(table: Table, kind: str, policy: Policy) -> Iterator[str]:
+    name = policy.asked_as(table.name)
+    yield f"SELECT count(*) FROM {name}"  # noqa: S608
+    units = table.units[kind].columns
+    if table.units[kind].through is None:
+        yield f"SELECT count(DISTINCT {quoted(units[0])}) FROM {name}"  # noqa: S608
+    others = [column for column in table.columns.values() if column.name not in units and column.references is None]
+    numbers = [column for column in others if column.type.is_number and column.bounds is not None]
+    for column in numbers[:_NUMBERS]:
+        x = quoted(column.name)
+        yield f"SELECT sum({x}), count({x}) FROM {name}"  # noqa: S608
+        yield f"SELECT avg({x}), variance({x}) FROM {name}"  # noqa: S608
+        yield f"SELECT median({x}) FROM {name}"  # noqa: S608
+    groups = (column for column in others if column.values is not None and len(column.values) <= _FEW)
+    for column in groups:
+        summed = f", sum({quoted(numbers[0].name)})" if numbers else ""
+        key = quoted(column.name)
+        yield f"SELECT {key}, count(*){summed} FROM {name} GROUP BY 1 ORDER BY 1"  # noqa: S608
+        break
+
+
+# Guesses whether somebody was there, and what so many right ones prove.
+#
+# Under ε-DP the odds of a person being there change by no more than e^ε, for any answer: at even odds a guess is right
+# with probability e^ε/(1 + e^ε) at most, also if only some answers are guessed from. So a lower bound of that
+# probability, by Clopper and Pearson (1934), is one of ε: ln(p/(1 − p)). How answers look with the person and without is
+# learnt on others.
+
+AnswerNumbers = NDArray[np.float64]
+"""A row for each round, a column for each number that was answered."""
+_NOTICED = 0.2
+"""Numbers that the person moves by less, in typical errors, are noise to the guess."""
+_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97)
+"""Of the answers the share that is not guessed from, one of these."""
+_HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Guesser:
+    """How answers look with a person and without."""
+
+    without: AnswerNumbers
+    with_: AnswerNumbers
+    width: AnswerNumbers
+    least: float
+    """Scores that are smaller in size are not guessed from."""
+
+    @classmethod
+    def learnt(cls, without: AnswerNumbers, with_: AnswerNumbers) -> Self:
+        """Learn from rounds of which it is known whether the person was there."""
+        middles = np.median(without, axis=0), np.median(with_, axis=0)
+        errors = (np.abs(some - middle).mean(axis=0) for some, middle in zip((without, with_), middles, strict=True))
+        width = np.maximum(*errors)
+        width[np.abs(middles[1] - middles[0]) <= _NOTICED * width] = np.inf
+        width[width == 0] = 1e-9
+        own = cls(*middles, width, 0.0)
+        scores = own.scores(without), own.scores(with_)
+        sizes = np.abs(np.concatenate(scores))
+        tried = ((least, _bound_of(scores, least)) for least in np.quantile(sizes, _SHARES))
+        return cls(*middles, width, float(max(tried, key=lambda pair: pair[1])[0]))
+
+    def scores(self, answers: AnswerNumbers) -> AnswerNumbers:
+        """Return for each round how much more it looks like one with the person: of Laplace noise the likelihood ratio."""
+        far: AnswerNumbers = (np.abs(answers - self.without) - np.abs(answers - self.with_)) / self.width
+        total: AnswerNumbers = far.sum(axis=1)
+        return total
+
+    def guessed(self, answers: AnswerNumbers, there: NDArray[np.bool_]) -> "Guesses":
+        """Guess of rounds whether the person was there."""
+        scores = self.scores(answers)
+        sure = (np.abs(scores) >= self.least) & (scores != 0)
+        return Guesses(int(sure.sum()), int(((scores > 0) == there)[sure].sum()))
+
+
+def _bound_of(scores: Sequence[AnswerNumbers], least: float) -> float:
+    """Return what guesses from scores that are so large would prove of rounds without and with the person."""
+    sure = [some[np.abs(some) >= least] for some in scores]
+    right = int((sure[0] < 0).sum() + (sure[1] > 0).sum())
+    return Guesses(sum(map(len, sure)), right).epsilon(0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """How many guesses were made, and how many were right."""
+
+    number: int
+    right: int
+
+    def epsilon(self, confidence: float) -> float:
+        """Return the ε that answers have at least, with so much confidence; 0 where nothing is proved."""
+        low, high = 0.0, 1.0
+        if not self.right:
+            return 0.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if self.chance(middle) < 1 - confidence:
+                low = middle
+            else:
+                high = middle
+        return max(math.log(low / (1 - low)), 0.0) if 0.0 < low < 1.0 else 0.0
+
+    def chance(self, probability: float) -> float:
+        """Return how likely so many right guesses or more are where each is right with this probability."""
+        if probability in (0.0, 1.0):
+            return probability if self.right else 1.0
+        n, k = self.number, np.arange(self.right, self.number + 1)
+        logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
+        terms = logs[n] - logs[k] - logs[n - k] + k * math.log(probability) + (n - k) * math.log1p(-probability)
+        return float(min(np.exp(terms).sum(), 1.0))
+
+    def breaks(self, epsilon: float) -> float:
+        """Return the chance of so many right guesses if ε is what was paid."""
+        return self.chance(1 / (1 + math.exp(-epsilon))) if self.number else 1.0
+
 
 _CONFIDENCE = 0.95
 _FALSE_ALARM = 1e-8

@@ -1,26 +1,219 @@
 """A server of its own over synthetic people: with one of them, or without."""
 
 import asyncio
+import os
 import secrets
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 
+import duckdb
 import psycopg
 
 from dpsql.accounting.sql.ledger import SqlLedger
-from dpsql.canaries.made_up_source import MadeUpPeople, made_up_source
+from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
-from dpsql.policy.choices import Reuse, TrialMode
-from dpsql.policy.config import Config, EmbeddedShadow, Listen, SqliteLedgerConfig, User
-from dpsql.policy.model import DatasetBudget, Privacy, Role, RoleBudget, RoleLimits
+from dpsql.policy.config import (
+    Config,
+    DuckDbFile,
+    EmbeddedShadow,
+    EngineConfig,
+    Listen,
+    PostgresServer,
+    SparkServer,
+    SqliteLedgerConfig,
+    User,
+)
+from dpsql.policy.model import (
+    PUBLIC,
+    Column,
+    DatasetBudget,
+    Policy,
+    Privacy,
+    Reuse,
+    Role,
+    RoleBudget,
+    RoleLimits,
+    SqlType,
+    TableName,
+    TrialMode,
+)
 from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.emit.columns import quoted
 from dpsql.server import Server
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.trial.cells import MadeUpCell
+from dpsql.trial.ground import public_texts
 from dpsql.trial.records import MadeUpRecords
 from dpsql.wire.protocol.scram import Verifier
+
+# Synthetic people in an engine of the kind that a configuration names: a file, a PostgreSQL or a Spark of our own.
+
+_READER, _DATABASE = "dpsql_reader", "people"
+_TEXTS = (SqlType.TEXT, SqlType.CHARACTER, SqlType.ENUM)
+_IN_DUCKDB: Mapping[SqlType, str] = {
+    SqlType.NUMERIC: "DECIMAL(38, 6)",
+    SqlType.REAL: "FLOAT",
+    SqlType.DOUBLE: "DOUBLE",
+    SqlType.JSON: "JSON",
+}
+"""The types of DuckDB's columns, where PostgreSQL's name of the declared one is not theirs."""
+_SAIL = """
+import sys
+from pysail.spark import SparkConnectServer
+server = SparkConnectServer("127.0.0.1", 0)
+server.start(background=True)
+print(server.listening_address[1], flush=True)
+sys.stdin.read()
+server.stop()
+"""
+"""It serves until its input is closed, or we are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpPeople:
+    """A synthetic database of a policy's shape, without one unit if that is given."""
+
+    policy: Policy
+    public: PublicRows
+    records: MadeUpRecords
+    without: int | None
+
+    def tables(self) -> Iterator[tuple[str, Sequence[Column], Sequence[Sequence[MadeUpCell]]]]:
+        """Yield each table with its columns and their cells, as texts."""
+        tables = self.policy.tables
+        for name, names, cells in public_texts(self.policy, self.public):
+            yield name, [tables[name].columns[column] for column in names], cells
+        for name, made in self.records.tables.items():
+            owners = made.owners.get(self.records.kind, (None,) * len(made.rows))
+            rows = [
+                row
+                for row, owner in zip(made.rows, owners, strict=True)
+                if self.without is None or owner != self.without
+            ]
+            columns = [tables[name].columns[column] for column in made.columns]
+            yield name, columns, [[row[n] for row in rows] for n in range(len(columns))]
+
+
+@contextmanager
+def made_up_source(people: MadeUpPeople, like: EngineConfig, directory: Path) -> Iterator[EngineConfig]:
+    """Give an engine of the same kind that holds synthetic people, for as long as the block runs.
+
+    Raises:
+        ConfigError: there is none on this machine.
+    """
+    match like:
+        case PostgresServer():
+            with _in_postgres(people, directory / "source") as engine:
+                yield engine
+        case SparkServer():
+            files = _write(people, directory / "records.duckdb", parquet=True)
+            with sail() as remote:
+                yield SparkServer(remote, files)
+        case _:
+            _write(people, directory / "records.duckdb", parquet=False)
+            yield DuckDbFile(directory / "records.duckdb")
+
+
+def _write(people: MadeUpPeople, file: Path, *, parquet: bool) -> Mapping[str, str]:
+    """Write the tables into a DuckDB file, and each into one of Parquet besides; return where Spark has the latter."""
+    written: dict[str, str] = {}
+    with duckdb.connect(file) as connection:
+        for schema in people.policy.schemas:
+            connection.execute(f"CREATE SCHEMA {quoted(schema)}")
+        for name, columns, cells in people.tables():
+            where = TableName.of(name)
+            table = f"{quoted('main' if where.schema == PUBLIC else where.schema)}.{quoted(where.name)}"
+            lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quoted(column.name)}" for column in columns)
+            casts = ", ".join(f"TRY_CAST({quoted(c.name)} AS {_duckdb_type(c)}) AS {quoted(c.name)}" for c in columns)
+            connection.execute(
+                f"CREATE TABLE {table} AS SELECT {casts} FROM (SELECT {lists})",  # noqa: S608
+                [list(column) for column in cells],
+            )
+            if parquet:
+                place = file.parent / f"{len(written)}.parquet"
+                connection.execute(f"COPY {table} TO '{place}' (FORMAT parquet)")
+                written[name] = f"parquet:{place}"
+    return written
+
+
+def _duckdb_type(column: Column) -> str:
+    if column.in_numbers:
+        return "BIGINT"
+    return "VARCHAR" if column.type in _TEXTS else _IN_DUCKDB.get(column.type, column.type.value)
+
+
+@contextmanager
+def _in_postgres(people: MadeUpPeople, directory: Path) -> Iterator[PostgresServer]:
+    server = Postgres.start(directory)
+    try:
+        with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
+            owner.execute(f"CREATE DATABASE {_DATABASE}")
+            owner.execute(f"CREATE ROLE {_READER} LOGIN PASSWORD '{server.address.secret}'")
+        with psycopg.connect(server.dsn(_DATABASE), autocommit=True) as owner:
+            for schema in people.policy.schemas:
+                owner.execute(f"CREATE SCHEMA {quoted(schema)}".encode())
+            for name, columns, cells in people.tables():
+                _table(owner, name, columns, cells)
+            for schema in (PUBLIC, *people.policy.schemas):
+                owner.execute(f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {_READER}".encode())
+                owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {quoted(schema)} TO {_READER}".encode())
+        yield PostgresServer(server.dsn(_DATABASE, _READER))
+    finally:
+        server.stop()
+
+
+def _table(
+    owner: psycopg.Connection, name: str, columns: Sequence[Column], cells: Sequence[Sequence[MadeUpCell]]
+) -> None:
+    lists, names = ", ".join(["%s::text[]"] * len(columns)), ", ".join(quoted(column.name) for column in columns)
+    types = ["bigint" if c.in_numbers else "text" if c.type in _TEXTS else c.type.value for c in columns]
+    casts = ", ".join(
+        f"CASE WHEN pg_catalog.pg_input_is_valid({quoted(c.name)}, '{type_}') THEN {quoted(c.name)}::{type_} END"
+        f" AS {quoted(c.name)}"
+        for c, type_ in zip(columns, types, strict=True)
+    )
+    owner.execute(
+        f"CREATE TABLE {TableName.of(name).quoted} AS SELECT {casts} FROM unnest({lists}) AS t ({names})".encode(),  # noqa: S608
+        [list(column) for column in cells],
+    )
+
+
+@contextmanager
+def sail(**options: str) -> Iterator[str]:
+    """Start Sail, a Spark Connect server without Java, with options by the names of their variables; give its address.
+
+    Raises:
+        ConfigError: it is not installed, or does not start.
+    """
+    if find_spec("pysail") is None:
+        raise ConfigError(
+            "synthetic people of a Spark engine need a server of their own, and Sail is not installed",
+            hint="pip install pysail",
+        )
+    pipe = subprocess.PIPE
+    with subprocess.Popen(  # noqa: S603  # our own text
+        [sys.executable, "-c", _SAIL],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **options},
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        with closing(server.stdin):
+            port = server.stdout.readline().strip()
+            if not port:
+                raise ConfigError("Sail, which is to serve synthetic people, does not start")
+            yield f"sc://127.0.0.1:{port}"
+
 
 _USER = "dpsql_auditor"
 _MUCH = Privacy(Fraction(10**15))

@@ -10,8 +10,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import log_to_standard_error
-from dpsql.collector import imported
 from dpsql.libpq import forget_sent_settings
+from dpsql.system_limits import imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, Mapping[str, CommandEntry]] = {
             'dpsql init "$HOSPITAL" --unit patient=patients.patient_id --directory schemas',
         ),
         "epsilon": CommandEntry(
-            "epsilon.with_planner:with_planner",
+            "epsilon:with_planner",
             "Choose ε, and see what it does.",
             "dpsql epsilon advise --people 5000 --max-posterior '1 %' --queries-per-day 20 --days 365",
         ),
@@ -73,7 +73,7 @@ COMMANDS: Mapping[str, Mapping[str, CommandEntry]] = {
             'dpsql query --role analyst "SELECT count(*) FROM admissions"',
         ),
         "explain": CommandEntry(
-            "explain:explain_statement",
+            "query:explain_statement",
             "Print how a statement would be answered; free.",
             'dpsql explain --role analyst "SELECT count(*) FROM admissions"',
         ),
@@ -127,7 +127,7 @@ COMMANDS: Mapping[str, Mapping[str, CommandEntry]] = {
             "dpsql forget patient 4711",
         ),
         "adopt": CommandEntry(
-            "adopt:adopt",
+            "ledger:adopt",
             "Let the ledger belong to the data set and the engine that the configuration names; "
             "what was charged stays charged.",
             "dpsql adopt --config config.yaml",

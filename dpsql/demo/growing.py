@@ -18,12 +18,11 @@ from pathlib import Path
 import duckdb
 
 from dpsql.clock import Clock
-from dpsql.demo.generate import TRIPS_TABLE, ZONES_TABLE
+from dpsql.demo.trips import TRIPS_TABLE, ZONES_TABLE
 from dpsql.engines.duckdb.files import duckdb_literal
 from dpsql.policy.config import Config, DuckDbFile, SnapshotConfig
 from dpsql.policy.growth import Every, Grows, TermLength
-from dpsql.policy.load.fingerprint import fingerprint
-from dpsql.policy.model import Table
+from dpsql.policy.model import Table, fingerprint
 from dpsql.private_files import make_directory
 
 BEGINS = datetime(2019, 3, 8, tzinfo=UTC)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.demo.generate import generate
+from dpsql.demo.trips import generate
 from dpsql.policy.config import Config, DuckDbFile, EmbeddedShadow, SqliteLedgerConfig, User
 from dpsql.policy.load import load
 from dpsql.wire.protocol.scram import Verifier

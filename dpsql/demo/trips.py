@@ -1,15 +1,19 @@
 """A million synthetic taxi trips with the distributions of real ones: New York, March 2019, as the TLC publishes them."""
 
 import csv
+import os
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.epsilon.databases.statistic import Floats
+from dpsql.private_files import make_directory
 
 Integers = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
@@ -190,3 +194,66 @@ def _soil(draw: np.random.Generator, columns: Columns) -> None:
     columns["pickup_zone"] = np.where(some(0.0005), 999, columns["pickup_zone"])
     wrong_clock = np.datetime64("2009-01-01T00:00:17", "us")
     columns["pickup_ts"] = np.where(some(0.00005), wrong_clock, columns["pickup_ts"])
+
+
+# The demo's DuckDB file: written beside its place and moved there whole, so that a reader never sees half of it.
+
+TRIPS = 1_000_000
+
+TRIPS_TABLE = """
+CREATE TABLE trips (
+  trip_id BIGINT NOT NULL,
+  driver_id INTEGER NOT NULL,
+  passenger_id INTEGER NOT NULL,
+  pickup_ts TIMESTAMP NOT NULL,
+  pickup_zone INTEGER,
+  payment_type VARCHAR,
+  passenger_count INTEGER NOT NULL,
+  trip_distance DOUBLE NOT NULL,
+  fare DOUBLE NOT NULL CHECK (NOT isnan(fare)),
+  tip DOUBLE NOT NULL CHECK (NOT isnan(tip)),
+  total DOUBLE NOT NULL CHECK (NOT isnan(total))
+)
+"""
+"""What is clean is kept so: of other columns, some zones and distances are missing, as in real records."""
+ZONES_TABLE = "CREATE TABLE zones (zone_id INTEGER PRIMARY KEY, zone VARCHAR NOT NULL, borough VARCHAR NOT NULL)"
+_MADE = """
+INSERT INTO trips
+SELECT
+  trip_id::BIGINT AS trip_id,
+  driver_id::INTEGER AS driver_id,
+  passenger_id::INTEGER AS passenger_id,
+  pickup_ts,
+  nullif(pickup_zone, 0)::INTEGER AS pickup_zone,
+  $payments[payment + 1] AS payment_type,
+  passenger_count::INTEGER AS passenger_count,
+  CASE WHEN isinf(trip_distance) THEN 'NaN'::DOUBLE ELSE trip_distance END AS trip_distance,
+  fare,
+  tip,
+  total
+FROM made
+"""
+
+
+def generate(path: Path, number: int = TRIPS) -> None:
+    """Write the tables `trips` and `zones` to a DuckDB file, the same ones every time."""
+    make_directory(path.parent)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write(draft, number)
+        # The records are private: nobody else on this machine is to read them.
+        draft.chmod(0o600)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+        draft.with_name(f"{draft.name}.wal").unlink(missing_ok=True)
+
+
+def _write(path: Path, number: int) -> None:
+    with duckdb.connect(path) as connection:
+        connection.register("made", trips(number))
+        connection.execute(TRIPS_TABLE)
+        connection.execute(_MADE, {"payments": list(PAYMENTS)})
+        connection.execute(ZONES_TABLE)
+        rows = [(zone.zone_id, zone.zone, zone.borough) for zone in zones()]
+        connection.executemany("INSERT INTO zones VALUES (?, ?, ?)", rows)

@@ -4,9 +4,8 @@ import logging
 from collections.abc import Mapping
 
 from dpsql.clock import Clock, system_clock
-from dpsql.engines.admitted import see_that_it_is_admitted
 from dpsql.engines.base import Engine
-from dpsql.engines.connect import connect_engine
+from dpsql.engines.connect import connect_engine, see_that_it_is_admitted
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.snapshot.open import open_snapshot

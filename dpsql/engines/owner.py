@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import sqrt
 
 from dpsql.engines.base import OwnerEngine
-from dpsql.engines.kinds import unique_as_declared
+from dpsql.engines.tables import unique_as_declared
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import whole_number

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, DuckDbTables, EngineConfig, PostgresServer, SparkServer
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, TableName
 
 _PLACE = ("service", "host", "hostaddr", "port", "dbname", "options")
 """The parts of a connection string that decide which records a client sees; its user does not."""

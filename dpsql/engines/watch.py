@@ -1,15 +1,18 @@
-"""Stop a statement that is cancelled or takes too long, on engines that are told to stop by a call.
+"""The end of what runs on an engine: statements that are cancelled or take too long, and engines that are replaced in use.
 
 One thread keeps the time of all statements. Only one that has to be stopped gets a thread, in which its engine is told so:
 where that takes long, no other waits.
 """
 
+import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
+from dpsql.errors import EngineAway
 from dpsql.question import Cancellation
 
 _AGAIN = 0.05
@@ -120,3 +123,46 @@ class _Alarms:
 
 _ALARMS = _Alarms()
 os.register_at_fork(after_in_child=_ALARMS.__init__)  # type: ignore[misc]  # statements of the parent are its own
+
+
+# An engine that is closed while somebody still uses it: a reload replaces it under measurements that are paid.
+
+_LOG = logging.getLogger("dpsql.engine")
+
+
+class Use:
+    """Counts who still uses something that has ended; when the last one has gone, its remains are removed, once."""
+
+    def __init__(self, remove: Callable[[], None]) -> None:
+        self._remove: Callable[[], None] | None = remove
+        self._lock = threading.Lock()
+        self._users = 0
+        self._over = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._over:
+                _LOG.error("the engine has been closed")
+                raise EngineAway
+            self._users += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with self._lock:
+            self._users -= 1
+            self._tidy()
+
+    def end(self) -> None:
+        """Take in nobody any more."""
+        with self._lock:
+            self._over = True
+            self._tidy()
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nobody is taken in any more."""
+        return self._over
+
+    def _tidy(self) -> None:
+        if self._over and not self._users and self._remove is not None:
+            remove, self._remove = self._remove, None
+            remove()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dpsql.accounting.ledger import Ledger
-from dpsql.clock import Clock, system_clock
+from dpsql.clock import Clock, StageTimes, system_clock
 from dpsql.engines.base import Engine
 from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.policy.model import Period, Policy
@@ -13,8 +13,7 @@ from dpsql.question import Settings
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.bind.binder import PlanningShadow
-from dpsql.stage_times import StageTimes
-from dpsql.trail.chain import ChainedLine
+from dpsql.trail.record import ChainedLine
 from dpsql.trial.trial import StatementTrial
 
 

@@ -4,7 +4,7 @@ import logging
 import traceback
 from pathlib import Path
 
-from dpsql.accounting.failures import Failing, Failure
+from dpsql.accounting.ledger import Failing, Failure
 from dpsql.errors import EngineFailed, QueryCanceled
 from dpsql.question import Cancellation
 

@@ -50,7 +50,8 @@ from dpsql.gateway.session_settings import check_setting, is_clamped, session_di
 from dpsql.gateway.stand_ins import stand_ins
 from dpsql.gateway.standing import StandingStatement, StandingStatements
 from dpsql.gateway.standing_reading import StandingReading, StandingReadings
-from dpsql.policy.choices import Preview
+from dpsql.interrupt import PROCESSOR_SECONDS, ended_when_overdue
+from dpsql.policy.model import Preview
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
 from dpsql.rewrite.syntax.read.parse import Wrap
@@ -67,7 +68,6 @@ from dpsql.rewrite.translate.rows.granted import require_columns, require_probed
 from dpsql.standing.questions import Ordinary
 from dpsql.trial.begun import BegunTrial
 from dpsql.trial.form import form_of
-from dpsql.watchdog import PROCESSOR_SECONDS, ended_when_overdue
 
 _RUN_THROUGH = 2 * PROCESSOR_SECONDS
 """Seconds of the processor for a run through a plan: its answer takes as long again, and is ended by nobody."""

@@ -11,7 +11,7 @@ from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.plans.statement_plan import ScopePlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.interrupt import until_cancelled
-from dpsql.policy.choices import Digits
+from dpsql.policy.model import Digits
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measured, as_chosen, with_relation
 from dpsql.privacy.measurement.pricing import PricedMeasurement

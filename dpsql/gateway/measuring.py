@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.failures import Failing
-from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
+from dpsql.accounting.ledger import Beside, ChargeItem, Failing, Ledger, PaidStatement
 from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Edition, Engine, PreparedMeasurements

@@ -4,7 +4,7 @@ import re
 from collections.abc import Hashable
 from functools import cache, partial
 
-from dpsql.engines.kinds import unique_as_declared
+from dpsql.engines.tables import unique_as_declared
 from dpsql.gateway.catalogue.virtual_tables import (
     ACCOUNTS,
     accounts_statement,
@@ -18,8 +18,8 @@ from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.profiling import profile_statement
 from dpsql.gateway.request import Question, Request
 from dpsql.gateway.session_settings import asked_of_empty_groups
-from dpsql.policy.model import Role, UniqueKey
-from dpsql.policy.table_name import bare_names
+from dpsql.interrupt import ended_when_overdue, undivided
+from dpsql.policy.model import Role, UniqueKey, bare_names
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.bind.counts import counts_of
@@ -34,7 +34,6 @@ from dpsql.rewrite.syntax.whole.analyze import (
     asked_statement,
     tokens_of,
 )
-from dpsql.watchdog import ended_when_overdue, undivided
 
 
 class PlannedQuestions:

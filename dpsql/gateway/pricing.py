@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accounting.composition import equal_share
+from dpsql.accounting.privacy_loss import equal_share
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.session_settings import Aim, is_clamped, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role

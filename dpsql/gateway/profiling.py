@@ -12,15 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accounting.composition import compose, equal_share
-from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.privacy_loss import compose, equal_share, show_down
 from dpsql.errors import Unsupported
 from dpsql.gateway.measuring import Measuring
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import ProfileStatement, Request
-from dpsql.policy.model import Column, Policy, Role, Table
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import Column, Policy, Role, Table, TableName
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.pricing import PricedScope, outside_of, search_of

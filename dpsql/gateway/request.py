@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol, TypeVar
 
-from dpsql.accounting.composition import compose
+from dpsql.accounting.privacy_loss import compose
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement
 from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.policy.model import Privacy

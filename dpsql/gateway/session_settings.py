@@ -6,8 +6,7 @@ from fractions import Fraction
 
 from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import InvalidSetting, UnknownSetting
-from dpsql.policy.choices import Digits, EmptyGroups, Reuse
-from dpsql.policy.model import Role
+from dpsql.policy.model import Digits, EmptyGroups, Reuse, Role
 from dpsql.question import OWN_SETTINGS, PREFIX, Settings
 
 _WRITTEN = {name: re.compile(rf"\s*(?:{form})\s*", re.ASCII) for name, form in OWN_SETTINGS.items()}

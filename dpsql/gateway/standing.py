@@ -14,11 +14,9 @@ from datetime import UTC, date, datetime
 from functools import partial
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.composition import compose
-from dpsql.accounting.ledger import ChargeItem, PaidStatement
-from dpsql.accounting.privacy_loss import show_up
+from dpsql.accounting.ledger import ChargeItem, PaidStatement, StandingClaim, StandingQuestion, standing_key
+from dpsql.accounting.privacy_loss import compose, show_up
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.standing import StandingClaim, StandingQuestion, standing_key
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Edition, PreparedMeasurements
 from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotReady, InternalError, Unsupported
@@ -33,8 +31,7 @@ from dpsql.gateway.session_settings import is_renewed
 from dpsql.gateway.written_questions import written_question
 from dpsql.interrupt import interruptible
 from dpsql.policy.growth import Grows, Term
-from dpsql.policy.load.fingerprint import fingerprint
-from dpsql.policy.model import Privacy, Role, Table
+from dpsql.policy.model import Privacy, Role, Table, fingerprint
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.standing import StandingClaim
+from dpsql.accounting.ledger import StandingClaim
 from dpsql.engines.base import Edition
 from dpsql.errors import DpsqlError, InternalError, QueryCanceled
 from dpsql.gateway.aiming import Drawn
@@ -26,7 +26,7 @@ from dpsql.gateway.reuse.told_releases import PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.gateway.standing import Claims, StandingStatements, sharing
 from dpsql.gateway.written_questions import read_question
-from dpsql.policy.choices import Reuse
+from dpsql.policy.model import Reuse
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope

@@ -2,19 +2,21 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import accumulate
 
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from dpsql.accounting.balance import Account, Balance
+from dpsql.clock import BOUNDS
 from dpsql.errors import DpsqlError
 from dpsql.metrics.sources import Sources
 from dpsql.open_ledger import place_of_ledger, place_of_trail
-from dpsql.policy.config import SqliteLedgerConfig
+from dpsql.policy.config import Listen, SqliteLedgerConfig
 from dpsql.policy.model import Period
-from dpsql.stage_times import BOUNDS
 
 
 class ServerFigures(Collector):
@@ -133,3 +135,28 @@ def _disks(sources: Sources) -> Iterator[Metric]:
     yield _gauge(
         "dpsql_disk_free_bytes", "What is free on the disk of the ledger, and of the audit trail.", ("of",), free
     )
+
+
+# The address at which Prometheus reads the figures.
+
+
+@contextmanager
+def serving_figures(listen: Listen, number: int, sources: Sources) -> Iterator[None]:
+    """Serve the figures of a process while it runs: of the `number`th of several at a port so much higher.
+
+    Raises:
+        OSError: the address is not free.
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+    registry.register(ServerFigures(sources))
+    certificate, key = (None, None) if listen.tls is None else (str(listen.tls.certificate), str(listen.tls.key))
+    port = listen.port + number if listen.port else 0
+    server, thread = start_http_server(port, listen.host, registry, certificate, key)
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dpsql.accounting.ledger import Ledger
+from dpsql.clock import StageTimes
 from dpsql.engines.base import Engine
 from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.config import Config
-from dpsql.stage_times import StageTimes
 from dpsql.trail.trail import AuditTrail
 from dpsql.wire.server.listener import Listener
 

@@ -1,15 +1,64 @@
-"""The four pictures of an answer, with its margins as error bars: histogram, x versus y, box plot, density."""
+"""The pictures: of an answer, with its margins as error bars and the text under it, of risk by ε, and of an audit."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, Unpack
 
+import numpy as np
 import plotly.graph_objects as go
 
-from dpsql.plots.answer import AnswerSource, PlottedAnswer
-from dpsql.plots.density import Density, density
-from dpsql.plots.errors import ANYTHING, MARGIN, NULL_LABEL, Possible, error_bars, labelled
-from dpsql.plots.layout import Layout, PlotColumns
-from dpsql.plots.value_grid import ValueGrid
+from dpsql.epsilon.advising.rule import Promises, belief_after
+from dpsql.epsilon.risks.study import Study, risk_curve
+from dpsql.plots.answer import AnswerSource, Layout, PlotColumns, PlottedAnswer, ValueGrid
+from dpsql.plots.density import SMOOTHING, Density, density
+from dpsql.plots.page import Picture
+
+# Error bars that stay within what an answer can be, and labels for NULL.
+
+MARGIN = "#8a8f98"
+NULL_LABEL = "NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """The least and the greatest value that a statistic can have; None where there is no such limit."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def reach(self, value: float, margin: float) -> tuple[float, float]:
+        """Return how far a bar reaches down and up from a value: not beyond what is possible."""
+        down = margin if self.low is None else min(margin, max(value - self.low, 0.0))
+        up = margin if self.high is None else min(margin, max(self.high - value, 0.0))
+        return down, up
+
+
+ANYTHING = Possible()
+
+
+def error_bars(answer: PlottedAnswer, layout: Layout, column: str, possible: Possible) -> dict[str, object] | None:
+    """Return the error bars of a column, or None without margins."""
+    if layout.margin is None:
+        return None
+    pairs = zip(answer.numbers(column), answer.numbers(layout.margin), strict=True)
+    reached = [(None, None) if v is None or m is None else possible.reach(v, m) for v, m in pairs]
+    down, up = [pair[0] for pair in reached], [pair[1] for pair in reached]
+    bars = {"type": "data", "array": up, "color": MARGIN, "thickness": 1.2, "width": 3}
+    return bars if down == up else {**bars, "arrayminus": down, "symmetric": False}
+
+
+def labelled(values: Iterable[object]) -> tuple[object, ...]:
+    """Return values of an axis: with a NULL among them all are labels, since no number stands for it."""
+    listed = tuple(values)
+    return tuple(NULL_LABEL if value is None else str(value) for value in listed) if None in listed else listed
+
+
+def unanswered(answer: PlottedAnswer, layout: Layout) -> int:
+    """Return how many rows have no value to draw."""
+    return sum(value is None for value in answer.column(layout.y))
+
 
 RAW, PRIVATE = "#2f6fde", "#c8323c"
 SERIES = ("#2f6fde", "#c8323c", "#2e8b57", "#b8860b", "#7b52ab", "#4b8b9b", "#a0522d", "#6b7280")
@@ -184,3 +233,154 @@ def _split(answer: PlottedAnswer, layout: Layout) -> dict[str, PlottedAnswer]:
     for name, row in zip(answer.column(layout.series), answer.rows, strict=True):
         parts.setdefault(NULL_LABEL if name is None else str(name), []).append(row)
     return {name: PlottedAnswer(answer.columns, tuple(rows)) for name, rows in parts.items()}
+
+
+# The text under a picture: which data, which statistic, which ε, whose role; and what the picture leaves out.
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a picture's numbers are from."""
+
+    dataset: str
+    tables: Sequence[str]
+    statistic: str
+    epsilon: str
+    """As `ε = 0.5`; empty for public tables."""
+    role: str
+    statement: str = ""
+
+
+def caption(source: Provenance, notes: Iterable[str] = ()) -> str:
+    """Return one paragraph: data, statistic, ε and role, then what is to be noted, then the statement."""
+    table = f", table {' and '.join(source.tables)}" if source.tables else ""
+    parts = [
+        f"Data: {source.dataset}{table}",
+        f"statistic: {source.statistic}",
+        f"{source.epsilon or 'ε = 0, public tables'}",
+        f"role: {source.role}",
+    ]
+    lines = ["; ".join(parts) + ".", *(f"{note[0].upper()}{note[1:]}." for note in notes)]
+    return " ".join([*lines, source.statement]) if source.statement else " ".join(lines)
+
+
+def notes(answer: PlottedAnswer, layout: Layout, grid: ValueGrid | None) -> list[str]:
+    """Return what a reader of a picture has to know of its rows."""
+    lines = []
+    if layout.margin is not None:
+        lines.append("error bars are 95 % confidence intervals, cut off at the statistic's range")
+    if missing := unanswered(answer, layout):
+        lines.append(f"{missing:,} of {len(answer.rows):,} groups have no answer (NULL) and are not drawn")
+    if None in answer.column(layout.x):
+        lines.append("NULL is a group of its own")
+    if grid is not None:
+        for name, part in grid.split(answer, layout.x)[1].items():
+            shown = ", ".join("NULL" if value is None else f"{value:,.6g}" for value in part.numbers(layout.y))
+            lines.append(f"outside the range, {name}: {shown}")
+    return lines
+
+
+def box_notes(answer: PlottedAnswer) -> list[str]:
+    """Return what a reader of box plots has to know."""
+    missing = sum(None in row[1:] for row in answer.rows)
+    lines = ["whisker, quartile, median, quartile and whisker are the five columns of the answer"]
+    return [*lines, f"{missing:,} categories lack a quantile (NULL)"] if missing else lines
+
+
+def smoothing_note(share: float = SMOOTHING) -> str:
+    """Return how a curve was smoothed."""
+    return f"smoothed by a Gaussian kernel, bandwidth {100 * share:g} % of the range and at least half a bucket"
+
+
+# Risk by ε as curves: what an adversary may come to believe, what is acceptable, and the ε that was chosen.
+
+_COLOURS = (PRIVATE, RAW, *SERIES[2:])
+_POINTS = 200
+
+
+def study_figure(study: Study) -> go.Figure:
+    """Return both bounds of a study by ε, the requirement, and the ε that meet it."""
+    bounds = {"upper bound": study.epsilon_upper, "tight bound": study.epsilon_tight}
+    marks = {name: epsilon for name, epsilon in bounds.items() if math.isfinite(epsilon)}
+    epsilons = _grid(3 * max(marks.values(), default=1.0))
+    risks = risk_curve(study, epsilons)
+    return risk_curves(
+        epsilons,
+        {"upper bound": risks.upper, "tight bound": risks.tight},
+        requirements={"requirement": float(study.requirement)},
+        marks=marks,
+        title=f"Largest posterior: {study.universe.people} people, {study.universe.missing} missing",
+    )
+
+
+def rule_figure(promises: Promises) -> go.Figure:
+    """Return worst-case inference by total ε, the acceptable risks, and the total that meets all of them."""
+    total = promises.largest()
+    epsilons = _grid(5 * float(total))
+    beliefs = [belief_after(Fraction(epsilon), promises.people) for epsilon in epsilons]
+    return risk_curves(
+        epsilons,
+        {
+            "re-identification": [belief.singled_out for belief in beliefs],
+            "membership inference": [belief.membership for belief in beliefs],
+            "attribute inference": [belief.value for belief in beliefs],
+        },
+        requirements={
+            "re-identification": float(promises.naming),
+            "membership inference": float(promises.membership),
+            "attribute inference": float(promises.value),
+        },
+        marks={"total": float(total)},
+        title=f"Worst case for {promises.people:,} people",
+    )
+
+
+def risk_curves(
+    epsilons: Sequence[float],
+    risks: Mapping[str, Sequence[float]],
+    *,
+    requirements: Mapping[str, float],
+    marks: Mapping[str, float],
+    title: str = "",
+) -> go.Figure:
+    """Return one curve a kind of risk, a horizontal line a requirement and a vertical line a chosen ε."""
+    figure = go.Figure()
+    for place, (name, values) in enumerate(risks.items()):
+        figure.add_scatter(x=epsilons, y=values, name=name, line_color=_COLOURS[place % len(_COLOURS)])
+    for name, level in requirements.items():
+        figure.add_hline(y=level, line={"color": "#555", "width": 1}, annotation_text=name)
+    for place, (name, epsilon) in enumerate(marks.items()):
+        figure.add_vline(
+            x=epsilon,
+            line={"color": _COLOURS[place % len(_COLOURS)], "dash": "dash", "width": 1},
+            annotation_text=f"{name}: ε = {epsilon:.4g}",
+            annotation_y=1.0 - 0.07 * place,
+            # The first is the smallest: its text stands to the left of it, off the lines that follow.
+            annotation_xanchor="right" if place < len(marks) - 1 else "left",
+        )
+    figure.update_yaxes(range=[0, 1.05])
+    return dressed(figure, title, "ε", "probability")
+
+
+def _grid(end: float) -> list[float]:
+    return [float(epsilon) for epsilon in np.linspace(0.0, end, _POINTS)]
+
+
+# A privacy audit as a picture: the ε that guesses have proved, beside what was paid, for each question.
+
+
+def audit_picture(questions: Sequence[tuple[str, str, float, float]]) -> Picture:
+    """Return bars of what was proved, with marks at what was paid; `questions` have person, question, paid and proved ε."""
+    names = [f"{question} ({person})" for person, question, _, _ in questions]
+    paid, proved = [row[2] for row in questions], [row[3] for row in questions]
+    figure = go.Figure()
+    figure.add_bar(x=proved, y=names, orientation="h", name="proved by inference (95 %)", marker_color=RAW)
+    mark = {"symbol": "line-ns", "size": 14, "line": {"width": 3, "color": PRIVATE}}
+    figure.add_scatter(x=paid, y=names, mode="markers", name="paid", marker=mark)
+    figure.update_layout(height=160 + 28 * len(names), showlegend=True)
+    figure.update_yaxes(autorange="reversed")
+    return Picture(
+        dressed(figure, "", "ε", "", category=False),
+        "Data: synthetic people of the policy's shape, in DuckDB; statistic: a lower bound of the privacy loss ε by "
+        "membership inference, at 95 % confidence. A bar beyond its mark would be a breach.",
+    )

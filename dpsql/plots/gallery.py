@@ -16,12 +16,9 @@ import plotly.graph_objects as go
 import typer
 from plotly.subplots import make_subplots
 
-from dpsql.epsilon.noise.levels import level_epsilon, rows_per_group
-from dpsql.epsilon.noise.outputs import OutputKind, expected_error, share_of
+from dpsql.epsilon.noise.outputs import OutputKind, expected_error, level_epsilon, rows_per_group, share_of
 from dpsql.plots.answer import PlottedAnswer
-from dpsql.plots.captions import Provenance, caption
-from dpsql.plots.charts import box, dressed, histogram, versus
-from dpsql.plots.errors import Possible
+from dpsql.plots.charts import Possible, Provenance, box, caption, dressed, histogram, versus
 from dpsql.plots.page import Picture, write_page
 from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
 from dpsql.policy.model import NoiseLevel

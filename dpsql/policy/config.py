@@ -6,8 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from dpsql.policy.choices import TrialMode
-from dpsql.policy.model import Period, Policy
+from dpsql.policy.model import Period, Policy, TrialMode
 
 
 class EngineKind(StrEnum):

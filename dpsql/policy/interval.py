@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-from dpsql.frozen import quickly_made
-from dpsql.hashed import HashedOnce, hashed_once
+from dpsql.frozen import HashedOnce, hashed_once, quickly_made
 
 
 @hashed_once

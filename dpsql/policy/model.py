@@ -4,21 +4,281 @@ Exact throughout: numbers are `Fraction`, dates are days and timestamps microsec
 intervals, `int` in domains).
 """
 
+import hashlib
+import json
+import math
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from fractions import Fraction
+from functools import cache
+from itertools import accumulate
+from typing import Self, assert_never
 
-from dpsql.hashed import HashedOnce, hashed_once
-from dpsql.policy.choices import EmptyGroups, Preview, Reuse
+from dpsql.frozen import HashedOnce, hashed_once
 from dpsql.policy.growth import Grows
 from dpsql.policy.interval import Interval
-from dpsql.policy.row_condition import RowCondition
-from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
-from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
-from dpsql.policy.table_name import PUBLIC, TableName, bare_names, schemas_of
-from dpsql.policy.view import View
+
+# The choices of a role, and of a session for itself, that are no amounts.
+
+
+class EmptyGroups(StrEnum):
+    """The treatment of public groups that may have no rows."""
+
+    AUTO = "auto"
+    """They are left out of rankings that do not show all groups, and where groups are counted, and shown elsewhere."""
+    SHOW = "show"
+    HIDE = "hide"
+
+
+class Digits(StrEnum):
+    """The digits of an answer's real numbers."""
+
+    AUTO = "auto"
+    """Those that noise lets mean something."""
+    ALL = "all"
+
+
+class Reuse(StrEnum):
+    """The questions that are computed from answers which the role has paid for, instead of measuring them."""
+
+    OFF = "off"
+    """The same measurement alone."""
+    EXACT = "exact"
+    """Also what such an answer says by itself: in other words, fewer columns, some of its groups."""
+    ALL = "all"
+    """Also what follows from it: sums of its groups."""
+
+
+class Preview(StrEnum):
+    """The answer to a statement that asks for any rows of a protected table."""
+
+    REFUSE = "refuse"
+    MADE_UP = "made-up"
+
+
+class TrialMode(StrEnum):
+    """The statements that run on synthetic data before they run on records."""
+
+    ALWAYS = "always"
+    """Each, whenever it is measured."""
+    FORMS = "forms"
+    """Those of a form that has not passed yet."""
+    OFF = "off"
+
+
+class Accounting(StrEnum):
+    """How charges add up."""
+
+    SUM = "sum"
+    """ε and δ are added up."""
+    ZCDP = "zcdp"
+    """Each ε as the ρ of zero-concentrated differential privacy, whose sum is turned into ε at a part of δ."""
+
+
+# The types that columns may be declared with, and what they have in common.
+
+
+class SqlType(StrEnum):
+    """The column types a schema file may declare, by PostgreSQL's own names."""
+
+    BOOLEAN = "boolean"
+    SMALLINT = "smallint"
+    INTEGER = "integer"
+    BIGINT = "bigint"
+    NUMERIC = "numeric"
+    REAL = "real"
+    DOUBLE = "double precision"
+    TEXT = "text"
+    CHARACTER = "bpchar"
+    """char(n): PostgreSQL's own name for it has no length."""
+    UUID = "uuid"
+    ENUM = "enum"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    TIMESTAMPTZ = "timestamptz"
+    TIME = "time"
+    INTERVAL = "interval"
+    JSON = "jsonb"
+    """Read by declared paths alone; no expression is of this type."""
+
+    @property
+    def is_integer(self) -> bool:
+        """Return whether every value is an integer."""
+        return self in _INTEGERS
+
+    @property
+    def is_float(self) -> bool:
+        """Return whether NaN and ±infinity are values."""
+        return self in _FLOATS
+
+    @property
+    def is_number(self) -> bool:
+        """Return whether arithmetic is defined."""
+        return self in _NUMBERS
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether engines read the values as texts."""
+        return self in _TEXTS
+
+    @property
+    def spelled(self) -> str:
+        """Return the name by which the shadow reads values; labels have no type that all of them are of."""
+        return "text" if self is SqlType.ENUM else self.value
+
+    @property
+    def is_moment(self) -> bool:
+        """Return whether the values are microseconds: of a clock, or of UTC's where the type has a time zone."""
+        return self in _MOMENTS
+
+    @property
+    def is_span(self) -> bool:
+        """Return whether the values are microseconds and no moment: since midnight, or of an interval."""
+        return self in _SPANS
+
+    @property
+    def is_temporal(self) -> bool:
+        """Return whether the values are days or microseconds."""
+        return self in _TEMPORAL
+
+
+# Planning asks for these of every expression again and again.
+_INTEGERS = frozenset({SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT})
+_FLOATS = frozenset({SqlType.REAL, SqlType.DOUBLE})
+_NUMBERS = _INTEGERS | _FLOATS | {SqlType.NUMERIC}
+_TEXTS = frozenset({SqlType.TEXT, SqlType.CHARACTER, SqlType.UUID, SqlType.ENUM})
+_MOMENTS = frozenset({SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ})
+_SPANS = frozenset({SqlType.TIME, SqlType.INTERVAL})
+_TEMPORAL = _MOMENTS | {SqlType.DATE}
+
+TYPE_NAMES: Mapping[str, SqlType] = {
+    **{type_.value: type_ for type_ in SqlType},
+    "bool": SqlType.BOOLEAN,
+    "int2": SqlType.SMALLINT,
+    "int": SqlType.INTEGER,
+    "int4": SqlType.INTEGER,
+    "int8": SqlType.BIGINT,
+    "decimal": SqlType.NUMERIC,
+    "float4": SqlType.REAL,
+    "float8": SqlType.DOUBLE,
+    "varchar": SqlType.TEXT,
+    "character varying": SqlType.TEXT,
+    "char": SqlType.CHARACTER,
+    "character": SqlType.CHARACTER,
+    "timestamp without time zone": SqlType.TIMESTAMP,
+    "timestamp with time zone": SqlType.TIMESTAMPTZ,
+    "time without time zone": SqlType.TIME,
+    "json": SqlType.JSON,
+}
+"""Every name that PostgreSQL has for them."""
+
+
+# The condition for the rows of a table that a role sees, as the owner of the data wrote it.
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """A condition over the columns of one table."""
+
+    text: str
+    """As it was written, in SQL."""
+    place: str = field(default="", compare=False)
+    """Where it stands, as messages name it: file, line and key."""
+    tree: object = field(default=None, compare=False, repr=False)
+    """The condition that is put into statements; None until it was read (`rewrite.syntax.whole.conditions`)."""
+
+
+# Views as values: queries with names, as the owner of the data declared them.
+
+
+@dataclass(frozen=True, slots=True)
+class ViewColumn:
+    """A schema file's words about one column of a view; all else follows from the query."""
+
+    declared: str | None = None
+    """The type that it is cast to, as written."""
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A query that has a name: a statement that reads the view is planned as if its query stood there."""
+
+    name: str
+    query: str
+    """As the owner of the data wrote it."""
+    columns: Mapping[str, ViewColumn] = field(default_factory=dict)
+    """Those of which more is said than the query does."""
+    description: str | None = None
+    file: str = ""
+    """The file that declares it, as messages name it."""
+    line: int = 1
+    """Where its query stands there."""
+    public: bool = False
+    """Whether it reads public tables only, once it was read."""
+    origins: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The tables' columns that are columns of it unchanged, once it was read."""
+    tree: object = field(default=None, compare=False, repr=False)
+    """The query that is put into statements; None until it was read (`rewrite.syntax.views`)."""
+
+
+# Names of tables and views: a schema and a name, which are written as one text wherever things are kept by name.
+#
+# trips                 →  public, trips
+# clinical.encounters   →  clinical, encounters
+#
+# In that text a name without a schema is one of `public`. No part has a dot (`load` sees to it), so that no two names are
+# one text, and no name without a schema is the text of another with one.
+
+PUBLIC = "public"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """A table's or view's name with its schema."""
+
+    schema: str
+    name: str
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read the text by which it is kept."""
+        schema, dot, name = text.partition(".")
+        return cls(schema, name) if dot else cls(PUBLIC, text)
+
+    @property
+    def text(self) -> str:
+        """Return the text by which it is kept, and which messages show."""
+        return self.name if self.schema == PUBLIC else f"{self.schema}.{self.name}"
+
+    @property
+    def quoted(self) -> str:
+        """Return it as SQL that no search path changes."""
+        return f"{_quoted(self.schema)}.{_quoted(self.name)}"
+
+    @property
+    def called(self) -> str:
+        """Return it as SQL as people write it: a table of `public` by its name alone."""
+        return _quoted(self.name) if self.schema == PUBLIC else self.quoted
+
+
+def bare_names(texts: Iterable[str]) -> frozenset[str]:
+    """Return names without their schemas: by these words a statement may name tables."""
+    return frozenset(TableName.of(text).name for text in texts)
+
+
+def schemas_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the schemas that names have beside `public`, sorted."""
+    return tuple(sorted({TableName.of(text).schema for text in texts} - {PUBLIC}))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
 _WITH_SCHEMA = re.compile(r'"((?:[^"]|"")+)"\."(?:[^"]|"")+"')
@@ -398,3 +658,146 @@ class Policy:
     def taken(self) -> frozenset[str]:
         """Return the names that no temporary table may have: those of tables and views, with their schemas and without."""
         return frozenset((*self.tables, *self.views)) | bare_names((*self.tables, *self.views))
+
+
+# The steps of numbers: all values are whole multiples of one.
+
+
+def common_step(steps: Iterable[Fraction]) -> Fraction:
+    """Return the largest number of which all are whole multiples; 0 where all are 0."""
+    common = Fraction(0)
+    for step in steps:
+        below = math.lcm(common.denominator, step.denominator)
+        common = Fraction(math.gcd(int(common * below), int(step * below)), below)
+    return common
+
+
+# Names as YAML writes them.
+
+_PLAIN_IN_YAML = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
+# Words that some readers of YAML take for booleans or nulls.
+_WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+
+
+def yaml_name(name: str) -> str:
+    """Return a name for a YAML file: plain where it can only be read as itself."""
+    plain = _PLAIN_IN_YAML.fullmatch(name) and name.lower() not in _WORDS_OF_YAML
+    return name if plain else json.dumps(name, ensure_ascii=False)
+
+
+# How many periods of a budget somebody is in the data for: what renews is given out in each of them.
+#
+# A budget renews at midnight UTC. A person who stays for T days stays T·24 hours, and comes and goes at any time
+# of a day. To be there in k periods in a row they must be there throughout the k − 2 in the middle, and for a moment of
+# the first and of the last. So k is possible if, and only if, some k − 2 periods in a row are shorter than T days
+# together: for days T + 1.
+
+LONGEST_STAY = 36_525
+"""The longest stay in days that is counted: a hundred years. A person who stays for longer stays for good."""
+
+_WEEK = 7
+_SHORTEST_MONTH = 28
+_CYCLE = 400 * 12
+"""After so many months the calendar repeats itself."""
+
+
+def periods_touched(period: Period, days: int | None) -> int:
+    """Return in how many periods, at the most, somebody is there who stays for `days`, or for good (None).
+
+    Raises:
+        ValueError: less than a day, more than `LONGEST_STAY`, or for good while the budget renews.
+    """
+    if days is not None and not 1 <= days <= LONGEST_STAY:
+        raise ValueError(f"a stay of {days:,} days: it must be from 1 to {LONGEST_STAY:,} days, or for good")
+    match period:
+        case Period.NEVER:
+            return 1
+        case _ if days is None:
+            raise ValueError(
+                f"a budget that renews every {period} has no end for people who stay for good: "
+                "say how long they stay, or let it never renew"
+            )
+        case Period.DAY:
+            return days + 1
+        case Period.WEEK:
+            return 2 + (days - 1) // _WEEK
+        case Period.MONTH:
+            return _months(days, 1)
+        case Period.QUARTER:
+            return _months(days, 3)
+        case _:
+            assert_never(period)
+
+
+def _months(days: int, each: int) -> int:
+    """Return the largest k of which k − 2 periods of `each` so many months, in a row, may be shorter than `days`."""
+    return bisect_left(range(LONGEST_STAY // (each * _SHORTEST_MONTH)), days, key=lambda k: _shortest(k, each)) + 1
+
+
+@cache
+def _shortest(periods: int, each: int) -> int:
+    """Return the fewest days that so many periods of months in a row may have; a first one begins with a January."""
+    ends = _month_ends()
+    return min(ends[first + periods * each] - ends[first] for first in range(0, _CYCLE, each))
+
+
+@cache
+def _month_ends() -> Sequence[int]:
+    """Return the days before each month, from a first one on, for more months than a stay and the cycle have."""
+    lengths = [
+        (date(year + (month == 12), month % 12 + 1, 1) - date(year, month, 1)).days
+        for year in range(2000, 2000 + 400 + 110)
+        for month in range(1, 13)
+    ]
+    return (0, *accumulate(lengths))
+
+
+# A hash of everything that the meaning of a measurement depends on: tables, columns, units.
+
+
+def fingerprint(tables: Mapping[str, Table]) -> str:
+    """Return a SHA-256 over a canonical text: the same for the same declarations, in any order."""
+    canonical = json.dumps([_table(tables[name]) for name in sorted(tables)], ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _table(table: Table) -> list[object]:
+    columns = [_column(table.columns[name]) for name in sorted(table.columns)]
+    units = [
+        [
+            kind,
+            bound.column,
+            bound.max_rows,
+            *([] if bound.max_groups is None else [bound.max_groups]),
+            *([] if bound.up_to is None else [["auto"]]),
+            *_through(bound),
+        ]
+        for kind, bound in sorted(table.units.items())
+    ]
+    return [table.name, table.public, table.key, units, columns, *_joint(table)]
+
+
+def _joint(table: Table) -> list[object]:
+    """Return the keys and references of several columns, if there are any."""
+    references = [[name, sorted(pairs.items())] for name, pairs in sorted(table.references.items())]
+    return [[list(table.joint_key), references]] if table.joint_key or references else []
+
+
+def _through(bound: UnitBound) -> list[object]:
+    return (
+        [] if bound.through is None else [[bound.through.table, bound.through.column, *_further(bound, bound.through)]]
+    )
+
+
+def _further(bound: UnitBound, through: Reference) -> list[object]:
+    return [[list(bound.further), list(through.further)]] if bound.further else []
+
+
+def _column(column: Column) -> list[object]:
+    bounds = None if column.bounds is None else [str(column.bounds.low), str(column.bounds.high)]
+    values = None if column.values is None else [[type(value).__name__, str(value)] for value in column.values]
+    target = None if column.references is None else [column.references.table, column.references.column]
+    step = None if column.step is None else str(column.step)
+    paths = [[list(path.path.keys), _column(path)] for path in column.paths if path.path is not None]
+    inside = [sorted(paths, key=str)] if paths else []
+    return [column.name, column.type, column.declared, bounds, step, values, target, column.nullable, *inside]

@@ -20,9 +20,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.failures import Failure
-from dpsql.accounting.ledger import Ledger
-from dpsql.accounting.standing import Denied, Standing, StandingClaim, State, Wanted
+from dpsql.accounting.ledger import Denied, Failure, Ledger, Standing, StandingClaim, State, Wanted
 from dpsql.engines.snapshot.accounts import AccountedSums, AccountStore, HeldAccounts
 from dpsql.errors import AccountClosed, EngineNotReady, InternalError, LedgerBusy
 from dpsql.privacy.measurement.sums import Sums

@@ -13,8 +13,7 @@ from typing import ClassVar
 import duckdb
 
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
-from dpsql.engines.duckdb.opening import KEPT, closed_off, in_memory
-from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, KEPT, closed_off, in_memory
 from dpsql.engines.snapshot.keeping import fill
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import QueryCanceled

@@ -11,12 +11,10 @@ import psycopg
 
 from dpsql.engines.base import Engine
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS
-from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, DUCKDB_SETTINGS
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
-from dpsql.policy.choices import TrialMode
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Policy, TrialMode
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.emitter import Emitter

@@ -9,10 +9,9 @@ from typing import ClassVar
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from dpsql.engines.kinds import LOOSE
-from dpsql.engines.postgres.planner import PLAIN_SWITCHES
-from dpsql.engines.postgres.pool import BusyError, Pool, UnsettledError
-from dpsql.engines.postgres.prepared import is_lost, stopping_connection
+from dpsql.engines.postgres.engine import is_lost, stopping_connection
+from dpsql.engines.postgres.pool import PLAIN_SWITCHES, BusyError, Pool, UnsettledError
+from dpsql.engines.tables import LOOSE
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation

@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from dpsql.engines.spark.causes import safe_cause
 from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client
-from dpsql.engines.spark.deadline import answered_within
+from dpsql.engines.spark.settings import answered_within, safe_cause
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import TrialFailed
-from dpsql.policy.choices import TrialMode
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import SqlType, TrialMode, Value
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measured, with_relation

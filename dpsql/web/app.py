@@ -1,31 +1,184 @@
-"""The pages as one ASGI application: routes, who may see them, and what errors look like."""
+"""The pages as one ASGI application on their own address: routes, headers, log-ins, and what errors look like."""
 
 import asyncio
+import gzip
+import math
+import os
+import ssl
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import cache
+from mimetypes import guess_type
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp
+from starlette.staticfiles import NotModifiedResponse, StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.numbers import BadInput
 from dpsql.gateway.readiness import ReadyState
-from dpsql.web import budget, explore, login
+from dpsql.policy.config import Listen
+from dpsql.web import budget, explore
 from dpsql.web.asking import page as ask
-from dpsql.web.attempts import Attempts
 from dpsql.web.choosing import choose
-from dpsql.web.headers import SafeHeaders
 from dpsql.web.inputs import BadField
-from dpsql.web.login import arriving
-from dpsql.web.packed import PackedFiles
-from dpsql.web.page_context import HERE, PageContext
+from dpsql.web.page_context import HERE, Attempts, PageContext
 from dpsql.web.sessions import LONGEST_VISIT, Sessions, Visitor
-from dpsql.web.site import Gone, Refused, Site
+from dpsql.web.site import Gone, LoginRefused, Refused, Site
+from dpsql.wire.server.visits import REQUEST_TIMEOUT, Visits
+
+# Headers of every response: the browser runs and loads our own files only, sends nothing elsewhere, and keeps no page.
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_FIXED_HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_LARGEST_BODY = 64 * 1024
+"""The largest body of a request; forms here are a few lines."""
+
+
+class SafeHeaders:
+    """Middleware that adds the headers and turns large bodies away before anything reads them."""
+
+    def __init__(self, app: ASGIApp, *, secure: bool) -> None:
+        self._app = app
+        self._secure = secure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._dress(MutableHeaders(scope=message), scope["path"])
+            await send(message)
+
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        size = Headers(scope=scope).get("content-length", "0")
+        chunked = "transfer-encoding" in Headers(scope=scope)
+        if chunked or not size.isdecimal() or int(size) > _LARGEST_BODY:
+            await PlainTextResponse("too large", 413)(scope, receive, dressed)
+        else:
+            await self._app(scope, receive, dressed)
+
+    def _dress(self, headers: MutableHeaders, path: str) -> None:
+        headers.update(_FIXED_HEADERS)
+        headers["Cache-Control"] = "no-cache" if path.startswith("/static/") else "no-store"
+        if self._secure:
+            headers["Strict-Transport-Security"] = "max-age=31536000"
+
+
+# Our own files, sent compressed: they are the same for everybody.
+#
+# Pages are not compressed: what they hold of a visitor's secrets could be guessed by the lengths of answers (BREACH).
+
+_TEXTS = frozenset({".js", ".css", ".svg", ".txt"})
+
+
+class PackedFiles(StaticFiles):
+    """Static files, of which texts are compressed once."""
+
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        """Return a file, compressed for whoever takes it so."""
+        asked = Headers(scope=scope)
+        if "gzip" not in asked.get("accept-encoding", "") or Path(full_path).suffix not in _TEXTS:
+            response = super().file_response(full_path, stat_result, scope, status_code)
+            response.headers["Vary"] = "Accept-Encoding"
+            return response
+        headers = {
+            "Content-Encoding": "gzip",
+            "ETag": f'"{stat_result.st_mtime_ns:x}-{stat_result.st_size:x}-gzip"',
+            "Vary": "Accept-Encoding",
+        }
+        kind, _ = guess_type(full_path)
+        packed = Response(compressed(Path(full_path), stat_result.st_mtime_ns), status_code, headers, kind)
+        return NotModifiedResponse(packed.headers) if self.is_not_modified(packed.headers, asked) else packed
+
+
+@cache
+def compressed(path: Path, _: int) -> bytes:
+    """Return a file's contents, compressed; the number is when it was changed last."""
+    return gzip.compress(path.read_bytes(), mtime=0)
+
+
+def compress_all(directory: Path) -> None:
+    """Compress what will be asked for before anybody does."""
+    for path in directory.rglob("*"):
+        if path.suffix in _TEXTS:
+            compressed(path, path.stat().st_mtime_ns)
+
+
+# Logging in and out: the name and the password are checked by logging in to the server, and only that connection is kept.
+
+_WRONG = "Wrong name or password."
+
+
+async def login_page(request: Request, context: PageContext) -> Response:
+    """Return the form."""
+    if await context.sessions.visitor(request):
+        return RedirectResponse("/ask", 303)
+    return arriving(request, context) or context.page(request, "login.html")
+
+
+def arriving(request: Request, context: PageContext) -> Response | None:
+    """Return a page that leads here anew, for who came by a link from another site and may be logged in.
+
+    Their browser leaves the strict cookie out of that visit. A page with a form would set another in its place.
+    """
+    if request.headers.get("sec-fetch-site") != "cross-site":
+        return None
+    return context.page(request, "arrive.html", plain=True)
+
+
+async def log_in(request: Request, context: PageContext) -> Response:
+    """Log in."""
+    fields = await context.form(request)
+    user, password = fields.get("user", ""), fields.get("password", "")
+    address = request.client.host if request.client else ""
+    wait = context.attempts.begin(address, user)
+    if wait:
+        refused = context.page(
+            request, "login.html", status=429, error=f"Too many attempts. Try again in {math.ceil(wait / 60)} minutes."
+        )
+        refused.headers["Retry-After"] = str(math.ceil(wait))
+        return refused
+    try:
+        client = await context.site.connect(user, password, address)
+    except LoginRefused:
+        return context.page(request, "login.html", status=401, error=_WRONG, user=user)
+    except Refused as refusal:
+        return context.page(request, "login.html", status=503, error=refusal.message, user=user)
+    context.attempts.succeed(address, user)
+    await context.sessions.enter(request, context.site, user, client)
+    return RedirectResponse("/ask", 303)
+
+
+async def log_out(request: Request, context: PageContext) -> Response:
+    """Log out."""
+    await context.form(request)
+    await context.sessions.leave(request)
+    return RedirectResponse("/login", 303)
+
 
 Open = Callable[[Request, PageContext], Awaitable[Response]]
 Closed = Callable[[Request, PageContext, Visitor], Awaitable[Response]]
@@ -61,9 +214,9 @@ def _routes(context: PageContext) -> list[Route | Mount]:
         Route("/", _home),
         Route("/healthz", _healthy),
         Route("/ready", _ready(context)),
-        Route("/login", _open(context, login.login_page)),
-        Route("/login", _open(context, login.enter), methods=["POST"]),
-        Route("/logout", _open(context, login.leave), methods=["POST"]),
+        Route("/login", _open(context, login_page)),
+        Route("/login", _open(context, log_in), methods=["POST"]),
+        Route("/logout", _open(context, log_out), methods=["POST"]),
         Route("/ask", _page(context, ask.ask_page)),
         Route("/ask/who", _data(context, ask.who)),
         Route("/ask/tables", _data(context, ask.tables), methods=["POST"]),
@@ -199,3 +352,66 @@ def _broken(context: PageContext) -> ErrorHandler:
 def _wants_page(request: Request) -> bool:
     """Return whether a person will see the answer: browsers ask for HTML when they follow a link, scripts do not."""
     return "text/html" in request.headers.get("accept", "")
+
+
+# The pages on their own address, served by uvicorn on the server's event loop.
+
+
+class Pages:
+    """Serves a site until it is stopped."""
+
+    def __init__(
+        self,
+        listen: Listen,
+        site: Site,
+        *,
+        most: int,
+        tls: ssl.SSLContext | None,
+        request_timeout: float = REQUEST_TIMEOUT,
+    ) -> None:
+        """Serve at most `most` connections at a time, and wait `request_timeout` seconds for a request."""
+        self._listen = listen
+        self._site = site
+        self._visits = Visits(most=most, tls=tls, request_timeout=request_timeout)
+        self._port = 0
+        self._context: PageContext
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """Return the address of the first page."""
+        scheme = "https" if self._listen.tls else "http"
+        host = f"[{self._listen.host}]" if ":" in self._listen.host else self._listen.host
+        return f"{scheme}://{host}:{self._port}/"
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: when the address is not free.
+        """
+        self._port = self._visits.open(self._listen.host, self._listen.port)
+        # Cookies know no ports, and two servers on one machine must not share one.
+        cookie = f"dpsql-{self._port}"
+        self._site = replace(self._site, cookie=cookie, secure=self._listen.tls is not None)
+        app, self._context = make_app(self._site)
+        await asyncio.to_thread(compress_all, HERE / "static")
+        self._visits.prepare(app)
+        self._task = asyncio.create_task(self._visits.serve())
+
+    async def stop(self) -> None:
+        """Let running requests end, then log everybody out."""
+        if self._task is not None:
+            self._visits.stop()
+            await self._task
+            await self._context.sessions.close()
+
+    async def change(self, site: Site) -> None:
+        """Serve another site to the same visitors; log out those who were removed."""
+        self._site = replace(site, cookie=self._site.cookie, secure=self._site.secure)
+        self._context.site = self._site
+        await self._context.sessions.change(self._site)
+
+    def show(self, tls: ssl.SSLContext | None) -> None:
+        """Show another certificate to those who come from now on."""
+        self._visits.show(tls)

@@ -14,20 +14,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.ledger import Entry
+from dpsql.accounting.ledger import Entry, usual_price
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.usual_price import usual_price
-from dpsql.epsilon.advising.belief import belief_after
-from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
-from dpsql.epsilon.rounding import percent
-from dpsql.policy.choices import Accounting
-from dpsql.policy.model import DatasetBudget, Privacy, Role
-from dpsql.web.amounts import brief
-from dpsql.web.curves import Json
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, belief_after, membership_epsilon, value_epsilon
+from dpsql.epsilon.numbers import percent
+from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
+from dpsql.web.inputs import Json, brief
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
-from dpsql.web.site import Gone, Refused, Site
-from dpsql.web.visible import visible
+from dpsql.web.site import Gone, Refused, Site, visible
 
 _PROFILE = "SELECT concat_ws('.', table_name, column_name), what, value, margin FROM dpsql.profile"
 _STANDING = """SELECT role_name, table_name, term, state, epsilon::text, statement, periods, last_period, measured_until::date

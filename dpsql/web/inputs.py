@@ -1,10 +1,12 @@
-"""Numbers and names as a browser sends them, checked against their limits."""
+"""Numbers and names between a browser and the pages: checked as they come, JSON and text as they go."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpsql.epsilon.reading import read_number, read_share
-from dpsql.epsilon.refusal import BadInput
+from dpsql.accounting.privacy_loss import show_down
+from dpsql.epsilon.advising.rule import belief_after
+from dpsql.epsilon.numbers import BadInput, down_to_digits, read_number, read_share
 
 _LONGEST = 24
 _MOST_VALUES = 200
@@ -77,3 +79,43 @@ def _read(text: str) -> Fraction | None:
 
 def _words(name: str) -> str:
     return _LABELS.get(name) or name.replace("_", " ").replace("-", " ")
+
+
+# Numbers as JSON for the browser, and the facts about an answer before any noise is drawn.
+
+_CURVE_DIGITS = 5
+Json = dict[str, object]
+
+
+def noise_facts(contribution: int, epsilon: Fraction) -> Json:
+    """Return the facts before any noise is drawn: its scale, the typical error of a bucket, the limits of guesses.
+
+    The mean of |z| for P(z) ∝ exp(−|z|/s) on the integers is 1/sinh(1/s).
+    """
+    scale, belief = contribution / float(epsilon), belief_after(epsilon, 2)
+    return {
+        "epsilon": float(epsilon),
+        "sensitivity": contribution,
+        "scale": scale,
+        "typical": 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0,
+        "guess": belief.membership,
+        "valued": belief.value,
+    }
+
+
+def short_curve(values: Sequence[float]) -> list[float | None]:
+    """Return values with few digits; None for what JSON has no number for."""
+    return [float(f"{value:.{_CURVE_DIGITS}g}") if math.isfinite(value) else None for value in values]
+
+
+# Amounts of ε as the pages show them.
+
+DIGITS = 3
+"""More digits of an ε mean nothing to anybody."""
+
+
+def brief(amount: Fraction) -> str:
+    """Return an amount with three digits, rounded down; one of more than three stays a whole number."""
+    if not amount:
+        return "0"
+    return show_down(Fraction(int(amount)) if amount >= 10**DIGITS else down_to_digits(amount, DIGITS))

@@ -135,3 +135,11 @@ class Site:
     def role(self, user: str) -> Role:
         """Return a known user's role."""
         return self.policy.roles[self.roles[user]]
+
+
+# The budgets and questions that a visitor may see: the one place that decides it.
+
+
+def visible(policy: Policy, role: Role) -> tuple[Role, ...]:
+    """Return the roles whose charges a role may see: every one for an owner, and else its own."""
+    return tuple(policy.roles.values()) if role.owner else (role,)

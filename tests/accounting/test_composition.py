@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.accounting.composition import compose, equal_share, left_of
+from dpsql.accounting.privacy_loss import compose, equal_share, left_of
 from dpsql.policy.model import Privacy
 
 

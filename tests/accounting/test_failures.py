@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.failures import Failing, Failure
-from dpsql.accounting.ledger import ChargeItem, Ledger
+from dpsql.accounting.ledger import ChargeItem, Failing, Failure, Ledger
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import AccountClosed, InternalError
 from dpsql.policy.model import RoleLimits

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from dpsql.accounting.ledger_clock import LedgerClock
+from dpsql.accounting.sql.ledger import LedgerClock
 
 NOON = datetime(2024, 5, 18, 12, tzinfo=UTC)
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)

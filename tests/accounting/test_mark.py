@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.mark import Mark, mark_path, read_mark, write_mark
+from dpsql.accounting.sql.opening import Mark, mark_path, read_mark, write_mark
 
 
 def test_a_mark_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.balance import Account, Balance, nearing
 from dpsql.accounting.ledger import ChargeItem
-from dpsql.accounting.nearing import nearing
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.load import load
 from dpsql.policy.model import DatasetBudget, Privacy, RoleBudget

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_randomized_response, identity
 
-from dpsql.accounting.balance import Account
-from dpsql.accounting.composition import compose
+from dpsql.accounting.balance import Account, PrivacyFilter, counted
 from dpsql.accounting.ledger import Ledger
-from dpsql.accounting.privacy_filter import PrivacyFilter, counted
+from dpsql.accounting.privacy_loss import compose
 from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import BudgetExhausted
-from dpsql.policy.choices import Accounting
-from dpsql.policy.model import DatasetBudget, Period, Privacy, Role, RoleBudget
+from dpsql.policy.model import Accounting, DatasetBudget, Period, Privacy, Role, RoleBudget
 from tests.support.fix_ledger import Clock, ask, item_of
 
 NOTHING = Privacy(Fraction(0))

@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.ledger import Entry
-from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.sliding import ReadDays
+from dpsql.accounting.sql.balances import RunningTotals
 from dpsql.policy.model import Privacy
 
 NOTHING = Privacy(Fraction(0))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.accounting.composition import compose, covers
-from dpsql.accounting.ledger_clock import LedgerClock
+from dpsql.accounting.privacy_loss import compose, covers
 from dpsql.accounting.sliding import ReadDays, SlidingTotal
+from dpsql.accounting.sql.ledger import LedgerClock
 from dpsql.errors import InternalError
 from dpsql.policy.model import Privacy
 

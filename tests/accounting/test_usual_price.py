@@ -3,9 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from dpsql.accounting.ledger import Entry
+from dpsql.accounting.ledger import Entry, usual_price
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.usual_price import usual_price
 from dpsql.policy.model import Policy, Privacy
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

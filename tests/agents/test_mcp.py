@@ -22,8 +22,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent, TextResourceContents
 
-from dpsql.agents.conversations import Conversation, Conversations
-from dpsql.agents.session import AgentRefused, Login
+from dpsql.agents.session import AgentRefused, Conversation, Conversations, Login
 from dpsql.agents.tools import LONGEST_STATEMENT, Wishes, tell_answer
 from tests.clients.data import LONG_TRIPS, TRIPS
 from tests.clients.site import Site, free_port

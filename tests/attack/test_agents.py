@@ -21,7 +21,7 @@ import pytest
 
 from dpsql.agents.session import AgentRefused, Login
 from dpsql.agents.tools import LONGEST_ANSWER, Wishes, tell_answer, tell_plan
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.agents.test_mcp import Call, Refused, over_http
 from tests.clients.site import Site, configure, free_port, serving
 from tests.support.schema import APART, configured, of

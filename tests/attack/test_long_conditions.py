@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.clients.data import TRIPS
 from tests.clients.site import Site, configure, serving
 from tests.support.processes import seconds_worked

@@ -9,8 +9,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import DpsqlError
-from dpsql.policy.choices import Preview
-from dpsql.policy.model import Policy, Privacy
+from dpsql.policy.model import Policy, Preview, Privacy
 from dpsql.question import Asker
 from dpsql.rewrite.ir.relation import scan
 from dpsql.rewrite.translate.rows import relations

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.clients.site import Site, configure, serving
 
 GUESSES = 110

@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.errors import DpsqlError
 from dpsql.gateway.plans.nesting import nesting_refused
-from dpsql.lexer.split import statements
+from dpsql.lexer.reader import statements
 from dpsql.question import Asker
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.read.parse import parse

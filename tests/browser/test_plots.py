@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dpsql.plots.answer import PlottedAnswer
-from dpsql.plots.charts import histogram
-from dpsql.plots.errors import Possible
+from dpsql.plots.answer import PlottedAnswer, ValueGrid
+from dpsql.plots.charts import Possible, histogram
 from dpsql.plots.page import Picture, write_image, write_page
-from dpsql.plots.value_grid import ValueGrid
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dpsql.epsilon.advising.belief import belief_after
-from dpsql.epsilon.noise.levels import level_epsilon
-from dpsql.epsilon.noise.outputs import OutputKind
+from dpsql.epsilon.advising.rule import belief_after
+from dpsql.epsilon.noise.outputs import OutputKind, level_epsilon
 from dpsql.plots.density import density, distance
 from dpsql.plots.samples import SAMPLE_BUCKETS, SIZE, samples
 from dpsql.policy.model import NoiseLevel
-from dpsql.web.curves import noise_facts
-from dpsql.web.story_file import story_file
+from dpsql.web.explore import story_file
+from dpsql.web.inputs import noise_facts
 from tests.browser.transcript import ANSWER, ARRIVAL, SAME_DICE, STORY, committed, story, your_data
 from tests.support.fix_pages import rides
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsql.web.story_file import story_file
+from dpsql.web.explore import story_file
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

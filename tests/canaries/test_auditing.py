@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.canaries import auditing
-from dpsql.canaries.auditing import ALL, AuditedQuestion, audited
-from dpsql.canaries.questions import questions_of
+from dpsql.canaries.auditing import ALL, AuditedQuestion, audited, questions_of
 from dpsql.engines.open import open_engine
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.policy.config import Config, EngineConfig, PostgresServer, SparkServer

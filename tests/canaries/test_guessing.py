@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpsql.canaries.guessing import AnswerNumbers, Guesser, Guesses
+from dpsql.canaries.auditing import AnswerNumbers, Guesser, Guesses
 
 ROUNDS, _STEPS = 4_000, 16
 Flags = NDArray[np.bool_]

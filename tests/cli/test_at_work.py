@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
-from dpsql.cli.support.at_work import at_work
+from dpsql.cli.support.show import at_work
 
 RUN = CliRunner()
 

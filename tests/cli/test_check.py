@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dpsql.cli.main import app
-from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.prepared import DuckPrepared
+from dpsql.engines.duckdb.engine import DuckDb, DuckPrepared
 from dpsql.open_ledger import open_ledger, place_of_trail
 from dpsql.policy.load import load
 from dpsql.shadow.server.postgres import Postgres
@@ -88,13 +87,13 @@ def test_settings_of_the_environment_change_no_session(
 def test_the_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line, whether there is one or not; a configuration that requires one is refused without."""
     path = write_files(tmp_path)
-    monkeypatch.setattr("dpsql.shadow.server.landlock.version", lambda: 4)
-    monkeypatch.setattr("dpsql.shadow.server.seccomp.available", lambda: True)
+    monkeypatch.setattr("dpsql.shadow.server.sandbox.landlock_version", lambda: 4)
+    monkeypatch.setattr("dpsql.shadow.server.sandbox.filters_available", lambda: True)
     assert (
         "the shadow runs in a sandbox of the kernel (Landlock 4, "
         in RUN.invoke(app, ["check", "--config", str(path)]).stdout
     )
-    monkeypatch.setattr("dpsql.shadow.server.landlock.version", lambda: 0)
+    monkeypatch.setattr("dpsql.shadow.server.sandbox.landlock_version", lambda: 0)
     assert (
         "runs without a sandbox, because this kernel has no" in RUN.invoke(app, ["check", "--config", str(path)]).stdout
     )

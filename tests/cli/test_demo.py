@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.commands import demo as module
+from dpsql.cli.commands.serve import Signals
 from dpsql.cli.main import app
-from dpsql.cli.support.signals import Signals
 from dpsql.clock import Clock
-from dpsql.demo.generate import generate
 from dpsql.demo.growing import HurriedClock
+from dpsql.demo.trips import generate
 from dpsql.policy.config import Config
 
 RUN = CliRunner()

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli.commands.epsilon.app import epsilon_app, make_epsilon_app
-from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise
+from dpsql.cli.commands.epsilon import OutputNoise, StatementNoise, epsilon_app, make_epsilon_app
 from dpsql.errors import Unsupported
 from dpsql.policy.model import NoiseLevel
 

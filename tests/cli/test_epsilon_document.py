@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli.commands.epsilon.app import epsilon_app
+from dpsql.cli.commands.epsilon import epsilon_app
 
 PAGE = Path(__file__).parents[2] / "docs" / "choosing-epsilon.md"
 EXAMPLES = re.findall(r"```console\n\$ dpsql epsilon (.*)\n((?:.*\n)*?)```", PAGE.read_text(encoding="utf-8"))

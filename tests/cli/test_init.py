@@ -10,14 +10,12 @@ from typer.testing import CliRunner
 
 from dpsql.assembly import servable
 from dpsql.cli.main import app
-from dpsql.engines import admitted
-from dpsql.engines.admitted import ADMITTED
+from dpsql.engines import connect
+from dpsql.engines.connect import ADMITTED
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load import load
-from dpsql.policy.load.document import parse_document
-from dpsql.policy.load.mistakes import Mistakes
-from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.table_shapes import TableShape
+from dpsql.policy.load.document import Mistakes, parse_document
+from dpsql.policy.load.shapes import TableShape, shaped
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.docs.hospital import DDL as HOSPITAL
 from tests.docs.hospital import rows
@@ -413,7 +411,7 @@ def test_a_version_that_is_not_admitted_is_told_first(
 ) -> None:
     """Before anybody writes schema files for nothing."""
     (told,) = (each for each in ADMITTED if (each.engine, each.version) == ("PostgreSQL", "15"))
-    monkeypatch.setattr(admitted, "ADMITTED", [told])
+    monkeypatch.setattr(connect, "ADMITTED", [told])
     done = RUN.invoke(app, ["init", hospital, "-d", str(tmp_path)])
     assert done.exit_code == 0
     assert done.output.startswith(

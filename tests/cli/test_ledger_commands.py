@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.failures import Failing, Failure
-from dpsql.accounting.ledger import ChargeItem
+from dpsql.accounting.ledger import ChargeItem, Failing, Failure
 from dpsql.accounting.privacy_loss import renewal
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.cli.main import app

@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem
-from dpsql.accounting.mark import mark_path
 from dpsql.accounting.sql.ledger import SqlLedger
+from dpsql.accounting.sql.opening import mark_path
 from dpsql.cli.main import app
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config, SqliteLedgerConfig

@@ -9,8 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise
-from dpsql.cli.support.planned import planned, quantiles
+from dpsql.cli.commands.epsilon import OutputNoise, StatementNoise, planned, quantiles
 from dpsql.gateway.explaining.explained import ExplainedChoice, ExplainedRange
 from tests.support.connected import as_own, connections
 

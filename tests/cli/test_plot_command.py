@@ -13,9 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dpsql.cli.commands.plot import plot
+from dpsql.cli.commands.plot import Plotted, plot
 from dpsql.cli.support.plot_output import drawn_into
-from dpsql.cli.support.plotted import Plotted
 from tests.support.connected import as_own, connections
 
 APP = typer.Typer()

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from dpsql.cli.support.show import Form, print_blocks, table_of
-from dpsql.policy.yaml_name import yaml_name
+from dpsql.policy.model import yaml_name
 
 
 def test_a_table() -> None:

@@ -9,8 +9,7 @@ from typer.testing import CliRunner, Result
 
 from dpsql.cli.main import app
 from dpsql.policy.load import load
-from dpsql.policy.load.document import parse_document
-from dpsql.policy.load.mistakes import Mistakes
+from dpsql.policy.load.document import Mistakes, parse_document
 from dpsql.policy.load.scalars import verifier
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.site import configure, serving

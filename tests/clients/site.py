@@ -22,8 +22,8 @@ from typing import IO
 import psycopg
 from psycopg import pq
 
-from dpsql.shadow.server import binaries
-from dpsql.shadow.server.account import SystemAccount
+from dpsql.shadow.server import place as server_place
+from dpsql.shadow.server.place import SystemAccount
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
 from tests.support import clusters
@@ -222,7 +222,7 @@ def _plain(place: Path) -> Path:
 def _on_port(home: Path) -> Iterator[int]:
     """Run the server again, listening on a port; only for tests, since it lets everybody in."""
     account = SystemAccount.for_server()
-    program = binaries.executable_for(account, binaries.find_binaries(), home).directory / "postgres"
+    program = server_place.executable_for(account, server_place.find_binaries(), home).directory / "postgres"
     port = free_port()
     (home / "data" / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
     settings = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.clients.site import configure, serving
 
 pytestmark = pytest.mark.slow  # each command takes seconds to begin; `make test-all` has them

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy.ext.automap import automap_base
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.clients.site import Site, configure, serving
 from tests.support.demo_schemas import copy_with_numbers
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 import sqlalchemy
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.clients.data import TRIPS
 from tests.clients.site import Site, configure, serving
 

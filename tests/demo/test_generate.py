@@ -6,8 +6,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.demo import generate as module
-from dpsql.demo.generate import generate
+from dpsql.demo import trips as module
+from dpsql.demo.trips import generate
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.tables import check_tables
 from dpsql.policy.load import load

@@ -13,12 +13,12 @@ import psycopg
 import pytest
 
 from dpsql.cli.commands.demo import Growth, serve
-from dpsql.demo.generate import generate
 from dpsql.demo.growing import BEGINS, GROWS, MAX_ROWS, Arrivals, HurriedClock, growing
 from dpsql.demo.setting import demo_config, new_passwords, packaged_config
+from dpsql.demo.trips import generate
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 
 _DAILY = (
     "SELECT pickup_ts::date AS day, count(*) FROM trips "

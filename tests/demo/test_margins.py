@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.demo.generate import generate
+from dpsql.demo.trips import generate
 from dpsql.engines.base import PreparedMeasurements
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.policy.model import Policy

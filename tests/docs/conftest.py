@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.demo.generate import generate
+from dpsql.demo.trips import generate
 from tests.docs.pages import ROOT
 from tests.support.connected import Connect, connections
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.config import Tls
-from dpsql.wire.server.tls import certificate_of
+from dpsql.wire.protocol.certificate import certificate_of
 from tests.docs.pages import ROOT, _blocks
 
 NAME = "db.example.org"

@@ -12,9 +12,7 @@ from ruamel.yaml import YAML
 
 from dpsql.assembly import servable
 from dpsql.policy.load import load
-from dpsql.policy.load.config_shape import ConfigShape
-from dpsql.policy.load.shapes import StrictShape
-from dpsql.policy.load.table_shapes import TableShape, ViewShape
+from dpsql.policy.load.shapes import ConfigShape, StrictShape, TableShape, ViewShape
 from tests.docs.pages import ROOT, Block, blocks, text
 
 PAGE = text(ROOT / "docs" / "configuration.md")

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
-from dpsql.engines.admitted import is_admitted
+from dpsql.engines.connect import is_admitted
 from dpsql.policy.load import load
 from dpsql.shadow.server.postgres import Postgres
 from tests.clients.site import configure, serving

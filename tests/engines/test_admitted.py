@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
-from dpsql.engines import admitted
-from dpsql.engines.admitted import ADMITTED, AdmittedVersion, see_that_it_is_admitted
+from dpsql.engines import connect
+from dpsql.engines.connect import ADMITTED, AdmittedVersion, see_that_it_is_admitted
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.open import open_engine
 from dpsql.engines.postgres.engine import PostgresEngine
@@ -82,7 +82,7 @@ def test_check_refuses_what_is_not_admitted(tmp_path: Path, monkeypatch: pytest.
     path = write_files(tmp_path)
     with duckdb.connect(tmp_path / "taxi.duckdb") as connection:
         connection.execute(TABLES)
-    monkeypatch.setattr(admitted, "ADMITTED", OTHERS)
+    monkeypatch.setattr(connect, "ADMITTED", OTHERS)
     done = CliRunner().invoke(app, ["check", "--config", str(path)])
     assert (done.exit_code, f"DuckDB {duckdb.__version__} is not among the tested versions" in done.stderr) == (1, True)
     assert "Tested: DuckDB 1.0.0." in done.stderr
@@ -97,7 +97,7 @@ def test_a_copy_is_in_an_admitted_duckdb(tmp_path: Path, monkeypatch: pytest.Mon
     config = copying(tmp_path, None, table("t", column("u", SqlType.INTEGER), unit="u"))
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr(admitted, "ADMITTED", OTHERS)
+            patch.setattr(connect, "ADMITTED", OTHERS)
             with pytest.raises(ConfigError, match="is not among the tested versions"):
                 open_engine(config)
             open_engine(replace(config, unverified=True)).close()

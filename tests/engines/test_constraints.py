@@ -9,11 +9,10 @@ import psycopg
 import pytest
 
 from dpsql.engines.base import Engine
-from dpsql.engines.constraints import Constraints, enforced_columns
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
-from dpsql.engines.kinds import LOOSE
 from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.tables import LOOSE, Constraints, enforced_columns
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table
 from dpsql.rewrite.dialects.postgres import POSTGRES

@@ -16,8 +16,8 @@ import pytest
 
 from dpsql.engines.base import NoEngine
 from dpsql.engines.connect import connect_database
-from dpsql.engines.databases import client, loading
-from dpsql.engines.databases.kinds import Family, SourceColumn
+from dpsql.engines.databases import client, reading
+from dpsql.engines.databases.catalogue import Family, SourceColumn
 from dpsql.engines.databases.reading import Reading
 from dpsql.engines.open import open_engine
 from dpsql.engines.snapshot.open import current_snapshot
@@ -329,7 +329,7 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path, monkeypatc
 def test_a_database_that_nobody_has_tried_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless the configuration lets any pass."""
     config = _records(tmp_path)
-    monkeypatch.setattr("dpsql.engines.databases.states._TRIED", frozenset({"MariaDB"}))
+    monkeypatch.setattr("dpsql.engines.databases.catalogue._TRIED", frozenset({"MariaDB"}))
     with pytest.raises(ConfigError, match="nobody has tried to copy a database of SQLite"):
         connect_database(config)
     connect_database(replace(config, unverified=True)).close()
@@ -386,9 +386,9 @@ def test_pieces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             self._left -= taken
             return [("x" * self._length,)] * taken
 
-    monkeypatch.setattr(loading, "STEP", 10)
-    monkeypatch.setattr(loading, "_ROWS", 300)
-    monkeypatch.setattr(loading, "_BYTES", 10_000_000)
+    monkeypatch.setattr(reading, "STEP", 10)
+    monkeypatch.setattr(reading, "_ROWS", 300)
+    monkeypatch.setattr(reading, "_BYTES", 10_000_000)
     text = Reading(SourceColumn("x", Family.TEXT, "text", "text", free=True), "VARCHAR", "$c")
-    assert [len(piece) for piece in loading._pieces(Rows(10), [text])] == [300, 300, 300, 100]
-    assert {len(piece) for piece in loading._pieces(Rows(100_000), [text])} == {100}
+    assert [len(piece) for piece in reading._pieces(Rows(10), [text])] == [300, 300, 300, 100]
+    assert {len(piece) for piece in reading._pieces(Rows(100_000), [text])} == {100}

@@ -11,8 +11,8 @@ import pytest
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.kinds import LOOSE, fits, identifies
 from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.tables import LOOSE, fits, identifies
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect

@@ -11,9 +11,8 @@ import pytest
 
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
-from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS, CAREFULLY, other_optimizers
-from dpsql.engines.kinds import fits_column
-from dpsql.engines.tables import misfits_of
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, CAREFULLY, other_optimizers
+from dpsql.engines.tables import fits_column, misfits_of
 from dpsql.errors import Unsupported
 from dpsql.policy.load.scalars import json_keys
 from dpsql.policy.model import Policy, SqlType

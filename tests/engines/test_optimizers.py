@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS, CAREFULLY, other_optimizers
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, CAREFULLY, other_optimizers
 from dpsql.question import Cancellation
 
 _ON = """

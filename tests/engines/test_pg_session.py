@@ -12,8 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.postgres.engine import PostgresEngine
-from dpsql.engines.postgres.planner import ALLOWED_SWITCHES
-from dpsql.engines.postgres.settings import POSTGRES_SETTINGS, options
+from dpsql.engines.postgres.pool import ALLOWED_SWITCHES, POSTGRES_SETTINGS, session_options
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.declared import Declared
@@ -180,7 +179,7 @@ def test_what_is_set_for_speed_may_be_set_otherwise_by_the_dsn(owner: psycopg.Co
     names = ("jit", "work_mem", "parallel_setup_cost", "TimeZone")
     shown = f"SELECT {', '.join(f'current_setting($${name}$$)' for name in names)}"
     given = "-c work_mem=1MB -c TimeZone=Asia/Tokyo"
-    with psycopg.connect(owner.info.dsn, password=owner.info.password, options=options(given)) as connection:
+    with psycopg.connect(owner.info.dsn, password=owner.info.password, options=session_options(given)) as connection:
         assert connection.execute(shown.encode()).fetchone() == ("off", "1MB", "100", "UTC")
 
 

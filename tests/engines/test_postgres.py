@@ -8,8 +8,8 @@ import pytest
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
-from dpsql.engines.kinds import engine_labels, fits
 from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.tables import engine_labels, fits
 from dpsql.errors import ConfigError, EngineNotReady
 from dpsql.policy.model import SqlType
 from dpsql.shadow.server.postgres import Postgres

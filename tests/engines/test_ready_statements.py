@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import duckdb
 import pytest
 
-from dpsql.engines.duckdb.prepared import no_statements, ready_statements
-from dpsql.engines.duckdb.template import with_parameters
+from dpsql.engines.duckdb.engine import no_statements, ready_statements, with_parameters
 from dpsql.errors import EngineNotReady
 
 COUNT = "SELECT count(*) FROM t"

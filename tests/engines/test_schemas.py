@@ -13,8 +13,7 @@ from dpsql.engines.connect import connect_engine
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
 from dpsql.engines.postgres.engine import PostgresEngine
-from dpsql.engines.snapshot.engine import SnapshotEngine
-from dpsql.engines.snapshot.open import open_snapshot
+from dpsql.engines.snapshot.open import SnapshotEngine, open_snapshot
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.policy.config import DuckDbFile, SparkServer
 from dpsql.policy.model import SqlType

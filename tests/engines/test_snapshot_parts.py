@@ -19,10 +19,8 @@ import pytest
 
 from dpsql.engines.base import Edition
 from dpsql.engines.open import open_engine
-from dpsql.engines.snapshot.engine import SnapshotEngine
-from dpsql.engines.snapshot.manifest import Manifest
-from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
-from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.open import SnapshotEngine, current_snapshot, open_snapshot
+from dpsql.engines.snapshot.place import Manifest, SnapshotPlace
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, DuckDbTables, EngineConfig, PostgresServer

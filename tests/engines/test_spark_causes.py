@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.engines.spark.causes import own_cause, safe_cause
+from dpsql.engines.spark.settings import own_cause, safe_cause
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.spark import prepared
+from dpsql.engines.spark import engine as spark_engine
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.errors import EngineAway, QueryCanceled
 from dpsql.question import Cancellation
@@ -89,7 +89,7 @@ def test_a_measurement_that_is_not_answered_ends(
     relay: Relay, engine: SparkEngine, charge: Charge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When its time is over, although the server can't be told to stop."""
-    monkeypatch.setattr(prepared, "_GRACE", PATIENCE)
+    monkeypatch.setattr(spark_engine, "_GRACE", PATIENCE)
     with engine.ready(["SELECT '1'"], timeout=60, cancellation=Cancellation()) as made:
         relay.talks.clear()
         begun = time.monotonic()

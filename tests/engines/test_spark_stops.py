@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.canaries.made_up_source import sail
+from dpsql.canaries.served_people import sail
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.errors import QueryCanceled

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.kinds import fits, fits_column, identifies
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import check_tables, fits, fits_column, identifies
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Column, SqlType, Table
 from dpsql.rewrite.dialects.base import Dialect

@@ -6,13 +6,10 @@ from itertools import product
 
 import pytest
 
-from dpsql.epsilon.advising.advice import Size, Wish, advise
-from dpsql.epsilon.advising.lines import Holder, decimal, policy_lines
-from dpsql.epsilon.advising.plan import EpsilonPlan
-from dpsql.epsilon.advising.promises import Promises
-from dpsql.epsilon.advising.standing import standing
+from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size, Wish, advise, decimal, policy_lines
+from dpsql.epsilon.advising.rule import Promises, standing
 from dpsql.epsilon.noise.outputs import OutputKind
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.numbers import BadInput
 from dpsql.policy.model import DatasetBudget, NoiseLevel, Period, Privacy, Role, RoleBudget
 
 PROMISES = Promises(10_000, Fraction("0.33"), Fraction("0.75"), Fraction("0.9"))

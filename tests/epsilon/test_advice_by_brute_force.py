@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli.commands.epsilon.app import epsilon_app
-from dpsql.epsilon.refusal import BadInput
+from dpsql.cli.commands.epsilon import epsilon_app
+from dpsql.epsilon.numbers import BadInput
 from dpsql.web.choosing.policies import policy_text, rule_of
 from tests.web.conftest import POLICY
 

@@ -4,10 +4,9 @@ from functools import partial
 
 import pytest
 
-from dpsql.epsilon.databases import brute, sensitivity, worlds
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.databases import worlds
+from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
+from dpsql.epsilon.numbers import BadInput
 from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
 
 close = partial(pytest.approx, rel=1e-9, abs=1e-9)
@@ -20,14 +19,14 @@ def agree(universe: Universe, statistic: StudiedStatistic) -> None:
     except BadInput:
         return
     label = f"{universe} {statistic}"
-    assert sensitivity.noise_sensitivity(universe, statistic) == close(
-        brute.brute_noise_sensitivity(universe, statistic)
+    assert worlds.noise_sensitivity(universe, statistic) == close(
+        worlds.brute_noise_sensitivity(universe, statistic)
     ), label
-    assert sensitivity.world_sensitivity(universe, statistic) == close(
-        brute.brute_world_sensitivity(universe, statistic)
+    assert worlds.world_sensitivity(universe, statistic) == close(
+        worlds.brute_world_sensitivity(universe, statistic)
     ), label
     if universe.missing == 1:
-        by_person = brute.world_answers(universe, statistic)[::-1].tolist()
+        by_person = worlds.world_answers(universe, statistic)[::-1].tolist()
         assert worlds.leave_one_out(universe.values, statistic).tolist() == close(by_person), label
 
 

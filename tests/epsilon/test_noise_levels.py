@@ -5,14 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.epsilon.noise.levels import (
-    TARGETS,
-    level_epsilon,
-    rows_per_group,
-    search_epsilon,
-)
-from dpsql.epsilon.noise.outputs import OutputKind
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.noise.outputs import TARGETS, OutputKind, level_epsilon, rows_per_group, search_epsilon
+from dpsql.epsilon.numbers import BadInput
 from dpsql.epsilon.risks.synthetic import SyntheticRows, level_epsilon_of_query, synthetic_rows
 from dpsql.policy.model import NoiseLevel
 

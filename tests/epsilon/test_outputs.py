@@ -10,9 +10,16 @@ import psycopg
 import pytest
 from numpy.typing import NDArray
 
-from dpsql.epsilon.noise.levels import TARGETS, level_epsilon
-from dpsql.epsilon.noise.outputs import OutputKind, expected_error, is_answered, median_epsilon, share_of
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.noise.outputs import (
+    TARGETS,
+    OutputKind,
+    expected_error,
+    is_answered,
+    level_epsilon,
+    median_epsilon,
+    share_of,
+)
+from dpsql.epsilon.numbers import BadInput
 from dpsql.policy.model import NoiseLevel
 from tests.support.connected import connections
 

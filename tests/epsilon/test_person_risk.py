@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from dpsql.epsilon.databases import worlds
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.subsets import missing_sums, person_risk
-from dpsql.epsilon.databases.universe import Universe
-from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.risks.risk import tight_risk
+from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
+from dpsql.epsilon.databases.worlds import missing_sums, person_risk
+from dpsql.epsilon.numbers import BadInput
+from dpsql.epsilon.risks.study import tight_risk
 
 
 def enumerated(universe: Universe, rate: float) -> tuple[float, float]:

@@ -6,10 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.epsilon.databases import brute
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
-from dpsql.epsilon.risks import risk
+from dpsql.epsilon.databases import worlds
+from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
+from dpsql.epsilon.risks import study
 from dpsql.epsilon.risks.study import Study, risks_at, study_risk
 
 YEARS, ABSENCES = (1, 2, 3, 4), (1, 2, 3, 10)
@@ -25,8 +24,8 @@ def studied(values: tuple[int, ...], name: str) -> Study:
 
 def belief(values: tuple[int, ...], epsilon: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return the posterior after seeing the article's answer."""
-    answers = brute.world_answers(Universe.of(values), MEAN)
-    return risk.posterior(answers, SEEN, epsilon=epsilon, sensitivity=studied(values, "mean").noise_sensitivity)
+    answers = worlds.world_answers(Universe.of(values), MEAN)
+    return study.posterior(answers, SEEN, epsilon=epsilon, sensitivity=studied(values, "mean").noise_sensitivity)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_posterior_of_the_mean(values: tuple[int, ...], expected: list[float]) -
 @pytest.mark.parametrize(("values", "largest"), [(YEARS, 0.4003158), (ABSENCES, 0.6180237)], ids=["years", "absences"])
 def test_disclosure_risk_is_the_largest_posterior(values: tuple[int, ...], largest: float) -> None:
     """The adversary names the most probable world."""
-    assert risk.disclosure_risk(belief(values, 2.0)) == pytest.approx(largest, abs=5e-8)
+    assert study.disclosure_risk(belief(values, 2.0)) == pytest.approx(largest, abs=5e-8)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.epsilon.databases import brute, worlds
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.databases import worlds
+from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
 from dpsql.epsilon.databases.worlds import Worlds
-from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.risks import risk
+from dpsql.epsilon.numbers import BadInput
+from dpsql.epsilon.risks import study
 from dpsql.epsilon.risks.study import person_risk_at, risk_curve, risks_at, study_risk
 from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
 
@@ -21,10 +20,10 @@ MEAN = StudiedStatistic.named("mean")
 def test_tight_bound_is_the_supremum_of_the_posterior() -> None:
     """No noisy answer on a fine grid gives more, and the answer at a world itself gives as much."""
     for universe in universes(5, 60):
-        answers = brute.world_answers(universe, MEAN)
-        tight = risk.tight_risk(Worlds.of_answers(answers), epsilon=1.5, sensitivity=2.0)
+        answers = worlds.world_answers(universe, MEAN)
+        tight = study.tight_risk(Worlds.of_answers(answers), epsilon=1.5, sensitivity=2.0)
         grid = np.concatenate([np.linspace(answers.min() - 3, answers.max() + 3, 300), answers])
-        seen = [risk.posterior(answers, float(x), epsilon=1.5, sensitivity=2.0).max() for x in grid]
+        seen = [study.posterior(answers, float(x), epsilon=1.5, sensitivity=2.0).max() for x in grid]
         assert max(seen) == pytest.approx(tight, abs=1e-12)
 
 
@@ -32,11 +31,11 @@ def test_tight_bound_holds_for_any_prior() -> None:
     """With unequal priors the supremum is still attained at the worlds."""
     rng = np.random.default_rng(6)
     for universe in universes(6, 60):
-        answers = brute.world_answers(universe, MEAN)
+        answers = worlds.world_answers(universe, MEAN)
         prior = rng.dirichlet(np.ones(len(answers)))
-        tight = risk.tight_risk(Worlds.of_answers(answers, prior), epsilon=0.7, sensitivity=1.0)
+        tight = study.tight_risk(Worlds.of_answers(answers, prior), epsilon=0.7, sensitivity=1.0)
         grid = np.concatenate([np.linspace(answers.min() - 3, answers.max() + 3, 300), answers])
-        seen = [risk.posterior(answers, float(x), epsilon=0.7, sensitivity=1.0, prior=prior).max() for x in grid]
+        seen = [study.posterior(answers, float(x), epsilon=0.7, sensitivity=1.0, prior=prior).max() for x in grid]
         assert max(seen) == pytest.approx(tight, abs=1e-12)
 
 
@@ -46,13 +45,13 @@ def test_near_and_far_sums_agree() -> None:
     place = np.sort(rng.uniform(0, 250, 5_000))
     place -= place[0]
     log_mass = np.log(rng.dirichlet(np.ones(5_000)))
-    assert risk._near_sums(log_mass, place) == pytest.approx(risk._far_sums(log_mass, place), abs=1e-9)
+    assert study._near_sums(log_mass, place) == pytest.approx(study._far_sums(log_mass, place), abs=1e-9)
 
 
 def test_very_large_epsilon_neither_overflows_nor_exceeds_one() -> None:
     """At ε = 10⁶ the risk is what only equal worlds prevent."""
     possible = worlds.of_universe(Universe.of([1, 2, 3, 10, 10]), MEAN)
-    assert risk.tight_risk(possible, epsilon=1e6, sensitivity=1e-3) == pytest.approx(1.0)
+    assert study.tight_risk(possible, epsilon=1e6, sensitivity=1e-3) == pytest.approx(1.0)
 
 
 def test_upper_bound_is_never_below_the_tight_one() -> None:
@@ -76,8 +75,8 @@ def test_risk_never_falls_with_epsilon() -> None:
 def test_without_noise_only_equal_worlds_protect_each_other() -> None:
     """Three people of the same value can't be told apart at any ε."""
     possible = worlds.of_universe(Universe.of([1, 1, 1, 5, 5, 5]), MEAN)
-    assert risk.limit_risk(possible) == pytest.approx(1 / 3)
-    assert risk.tight_risk(possible, epsilon=1e4, sensitivity=1.0) == pytest.approx(1 / 3)
+    assert study.limit_risk(possible) == pytest.approx(1 / 3)
+    assert study.tight_risk(possible, epsilon=1e4, sensitivity=1.0) == pytest.approx(1 / 3)
 
 
 def test_a_prior_must_be_a_distribution() -> None:
@@ -105,10 +104,10 @@ def test_study_with_several_missing_counts_all_worlds() -> None:
         universe = Universe.of(rng.integers(0, 9, 8), missing=int(rng.integers(2, 4)))
         for statistic in (MEAN, *QUANTILES):
             possible = worlds.of_universe(universe, statistic)
-            every = Worlds.of_answers(brute.world_answers(universe, statistic))
+            every = Worlds.of_answers(worlds.world_answers(universe, statistic))
             for epsilon in (0.0, 0.3, 3.0):
-                direct = risk.tight_risk(every, epsilon=epsilon, sensitivity=2.0)
-                assert risk.tight_risk(possible, epsilon=epsilon, sensitivity=2.0) == pytest.approx(direct, rel=1e-9)
+                direct = study.tight_risk(every, epsilon=epsilon, sensitivity=2.0)
+                assert study.tight_risk(possible, epsilon=epsilon, sensitivity=2.0) == pytest.approx(direct, rel=1e-9)
 
 
 def test_study_says_when_worlds_are_too_many() -> None:

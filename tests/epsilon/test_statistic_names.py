@@ -4,9 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.epsilon.databases.statistic import StatisticFamily, StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.databases.statistic import StatisticFamily, StudiedStatistic, Universe
+from dpsql.epsilon.numbers import BadInput
 
 
 @pytest.mark.parametrize(

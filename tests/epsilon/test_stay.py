@@ -6,10 +6,9 @@ from itertools import accumulate, pairwise
 import pytest
 
 from dpsql.accounting.privacy_loss import first_day
-from dpsql.epsilon.advising.stay import periods_of_stay
-from dpsql.epsilon.refusal import BadInput
-from dpsql.policy.model import Period
-from dpsql.policy.stay import LONGEST_STAY
+from dpsql.epsilon.advising.rule import periods_of_stay
+from dpsql.epsilon.numbers import BadInput
+from dpsql.policy.model import LONGEST_STAY, Period
 
 DAY = 86_400
 """Seconds."""

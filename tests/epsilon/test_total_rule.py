@@ -6,11 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.epsilon.advising.belief import belief_after, grown
-from dpsql.epsilon.advising.rule import MEMBERSHIP, membership_epsilon, singling_out_epsilon, total_epsilon
-from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rounding import down_to_digits, down_to_step, percent
-from dpsql.policy.load.disclosure import epsilon_for
+from dpsql.epsilon.advising.rule import (
+    MEMBERSHIP,
+    belief_after,
+    grown,
+    membership_epsilon,
+    singling_out_epsilon,
+    total_epsilon,
+)
+from dpsql.epsilon.numbers import BadInput, down_to_digits, down_to_step, percent
+from dpsql.policy.load.roles import epsilon_for
 
 THIRD = Fraction(1, 3)
 

@@ -5,10 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.epsilon.advising.belief import belief_after
-from dpsql.epsilon.advising.promises import Promise, Promises
-from dpsql.epsilon.advising.rule import VALUE, membership_epsilon, value_epsilon
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.advising.rule import VALUE, Promise, Promises, belief_after, membership_epsilon, value_epsilon
+from dpsql.epsilon.numbers import BadInput
 
 TRIPLE = Fraction(1, 3)
 """e^−ε for ε = ln 3, the recommended one."""

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
 
 LINEAR = tuple(map(StudiedStatistic.named, ("count", "sum", "mean")))
 QUANTILES = tuple(map(StudiedStatistic.named, ("median", "p0", "p10", "p25", "p33.3", "p75", "p90", "p100")))

@@ -14,7 +14,7 @@ from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
 
-IMPATIENT = "import dpsql.accounting.sqlite.file as file; file._PATIENCE = 0.5"
+IMPATIENT = "import dpsql.accounting.sqlite.ledger as file; file._PATIENCE = 0.5"
 ASKED = "SELECT count(*) FROM trips WHERE fare > {}"
 
 

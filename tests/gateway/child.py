@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from dpsql.accounting.ledger import Ledger
+from dpsql.clock import StageTimes
 from dpsql.errors import InternalError
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -13,7 +14,6 @@ from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.request import Request
 from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, ColumnDescription, Settings
-from dpsql.stage_times import StageTimes
 from tests.gateway.engines import Watched
 from tests.gateway.no_shadow import NoShadow
 from tests.support.fix_policy import read_policy

@@ -12,16 +12,15 @@ import psycopg
 import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.clock import StageTimes
 from dpsql.engines.snapshot.accounts import AccountStore
-from dpsql.engines.snapshot.engine import SnapshotEngine
-from dpsql.engines.snapshot.open import open_snapshot
+from dpsql.engines.snapshot.open import SnapshotEngine, open_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.gateway import Gateway
 from dpsql.policy.load import load
 from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, Settings
-from dpsql.stage_times import StageTimes
 from dpsql.standing import measuring
 from tests.support.fix_world import Client, World, fetched, replied, running
 from tests.support.memory import Memory

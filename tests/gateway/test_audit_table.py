@@ -15,7 +15,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.release.profile import Profile
 from dpsql.question import Asker, Cancellation
 from dpsql.rewrite.syntax.read.dialect import parsed
-from dpsql.trail.chain import BEGINNING, ChainedLine, chained, read_line
+from dpsql.trail.record import BEGINNING, ChainedLine, chained, read_line
 
 _ASKED = AccountsStatement("SELECT statement FROM dpsql.audit", ())
 

@@ -9,10 +9,8 @@ from statistics import fmean
 import pytest
 
 from dpsql.accounting.zcdp import rho_of, rho_within
-from dpsql.epsilon.advising.advice import Size
-from dpsql.epsilon.advising.lines import Holder
-from dpsql.epsilon.advising.plan import EpsilonPlan
-from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size
+from dpsql.epsilon.advising.rule import Promises
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.accuracy.dashboards import DELTA, dashboard, error_of_rho, length

@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors import InvalidSetting
-from dpsql.policy.choices import EmptyGroups
-from dpsql.policy.model import Policy
+from dpsql.policy.model import EmptyGroups, Policy
 from dpsql.question import Settings
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import with_chosen_rows, with_epsilon

@@ -8,7 +8,7 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from dpsql.engines.duckdb.prepared import DuckPrepared
+from dpsql.engines.duckdb.engine import DuckPrepared
 from dpsql.policy.model import NoiseLevel, Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Settings

@@ -9,8 +9,7 @@ import pytest
 
 from dpsql.errors import AccessDenied, DpsqlError
 from dpsql.gateway.catalogue.made_up import MOST_ROWS, MadeUp, told_of
-from dpsql.policy.choices import Preview
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Policy, Preview
 from dpsql.question import Argument
 from tests.gateway.engines import Watched, fail
 from tests.support.fix_json import JsonEngines

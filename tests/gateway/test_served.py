@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.epsilon.noise.levels import level_epsilon
-from dpsql.epsilon.noise.outputs import OutputKind
-from dpsql.epsilon.noise.searching import SoughtAnswer, served
+from dpsql.epsilon.noise.outputs import OutputKind, SoughtAnswer, level_epsilon, served
 from dpsql.policy.model import NoiseLevel, Policy, Privacy, UnitBound
 from dpsql.question import Settings
 from tests.support.fix_world import Client, NewClient, replied

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.accounting.standing import Standing
+from dpsql.accounting.ledger import Standing
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
 from dpsql.errors import DpsqlError
 from dpsql.standing import measuring

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.policy.choices import TrialMode
+from dpsql.policy.model import TrialMode
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.subject import TrialSubject

@@ -9,8 +9,7 @@ from importlib import import_module
 import duckdb
 import pytest
 
-from dpsql.plots.answer import AnswerSource, PlottedAnswer
-from dpsql.plots.layout import Layout
+from dpsql.plots.answer import AnswerSource, Layout, PlottedAnswer
 
 COLUMNS = ("zone", "n", "n_margin")
 ROWS = (("a", 10, 2.5), ("b", 20, 2.5))

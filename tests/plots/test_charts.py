@@ -5,14 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.epsilon.advising.promises import Promises
-from dpsql.epsilon.databases.statistic import StudiedStatistic
-from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.advising.rule import Promises
+from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
 from dpsql.epsilon.risks.study import study_risk
 from dpsql.plots.answer import PlottedAnswer
-from dpsql.plots.charts import box, density_curve, histogram, versus
+from dpsql.plots.charts import box, density_curve, histogram, rule_figure, study_figure, versus
 from dpsql.plots.page import Picture, gallery_page
-from dpsql.plots.risk_chart import rule_figure, study_figure
 
 COUNTS = PlottedAnswer(("zone", "n", "n_margin"), (("a", 10, 2.5), ("b", 20, 2.5)))
 

@@ -2,13 +2,9 @@
 
 import pytest
 
-from dpsql.plots.answer import PlottedAnswer
-from dpsql.plots.captions import Provenance, box_notes, caption, notes
-from dpsql.plots.charts import box, density_curve, histogram, versus
+from dpsql.plots.answer import Layout, PlottedAnswer, ValueGrid
+from dpsql.plots.charts import Possible, Provenance, box, box_notes, caption, density_curve, histogram, notes, versus
 from dpsql.plots.density import density
-from dpsql.plots.errors import Possible
-from dpsql.plots.layout import Layout
-from dpsql.plots.value_grid import ValueGrid
 
 GRID = ValueGrid(0, 60, 6)
 ROWS = PlottedAnswer(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpsql.policy.load.disclosure import epsilon_for
+from dpsql.policy.load.roles import epsilon_for
 
 risks = st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=1000)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.policy.load.editors import FILES, json_schema, write_schemas
+from dpsql.policy.load.shapes import FILES, json_schema, write_schemas
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

@@ -33,8 +33,8 @@ from dpsql.policy.model import (
     RoleBudget,
     SqlType,
     UnitBound,
+    periods_touched,
 )
-from dpsql.policy.stay import periods_touched
 from tests.policy.fix_config import FILES, VERIFIER, load_changed, write_files
 
 ROOT = Path(__file__).parent.parent.parent

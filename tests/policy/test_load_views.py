@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.load import load
-from dpsql.policy.view import View, ViewColumn
+from dpsql.policy.model import View, ViewColumn
 from tests.policy.fix_config import mistakes, write_files
 
 VIEW = """\

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.load import load
-from dpsql.policy.model import Reference
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import Reference, TableName
 from tests.policy.fix_config import FILES, mistakes, write_files
 
 ENCOUNTERS = """\

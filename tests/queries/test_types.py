@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.engines.kinds import unique_as_declared
+from dpsql.engines.tables import unique_as_declared
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.question import Settings

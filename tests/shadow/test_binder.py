@@ -9,11 +9,11 @@ import pytest
 from dpsql.errors import DpsqlError, TooComplex, Unsupported
 from dpsql.question import Settings, TemporaryTable
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.questions import binder
+from dpsql.shadow.questions import oracle
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.warden import LeftBehind
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_names_in_settings_are_names(sessions: OracleSession) -> None:
 
 def test_a_query_is_as_long_as_it_is_written_out(sessions: OracleSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stars may stand for many columns."""
-    monkeypatch.setattr(binder, "_LONGEST", 200)
+    monkeypatch.setattr(oracle, "_LONGEST_QUERY", 200)
     with pytest.raises(TooComplex, match="the limit is 200"):
         _bound(sessions, f"SELECT * FROM {', '.join(f'trips t{i}' for i in range(20))}")
 

@@ -8,9 +8,8 @@ import pytest
 from psycopg import Connection
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Policy
-from dpsql.policy.view import View, ViewColumn
-from dpsql.shadow.contents.views import create_views, known_views
+from dpsql.policy.model import Policy, View, ViewColumn
+from dpsql.shadow.contents.schema import create_views, known_views
 from tests.support.fix_world import World
 
 FARE, TIP, ZONE = ("rides", "fare"), ("rides", "tip"), ("zones", "zone_id")

@@ -18,9 +18,8 @@ from dpsql.shadow.questions import oracle_session
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch import left_behind
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.shadow.watch.processes import see
+from dpsql.shadow.watch import warden as watch_sessions
+from dpsql.shadow.watch.warden import LeftBehind, see
 from tests.support.spinning import SPINNING
 
 Connect = Callable[[str], psycopg.Connection]
@@ -83,7 +82,7 @@ def test_a_session_with_temporary_tables_has_longer(connect: Connect, monkeypatc
         left.look({process})
         time.sleep(0.2)
         assert left.number == 1
-        monkeypatch.setattr(left_behind, "_TIDYING", 0.2)
+        monkeypatch.setattr(watch_sessions, "_TIDYING", 0.2)
         _until(lambda: _looked(left, {process}))
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from dpsql.errors import QueryCanceled, Unsupported
+from dpsql.interrupt import _WATCHDOG, _Call, called_when_overdue, ended_when_overdue
 from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.shadow.contents.role import ORACLE
@@ -17,8 +18,7 @@ from dpsql.shadow.questions import oracle_session
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.watchdog import _WATCHDOG, _Call, called_when_overdue, ended_when_overdue
+from dpsql.shadow.watch.warden import LeftBehind
 
 ONE = Spelled("1")
 SOON = 3.0

@@ -16,8 +16,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.server.account import ACCOUNT_NAME, SystemAccount
-from dpsql.shadow.server.place import home_of, last_words
+from dpsql.shadow.server.place import ACCOUNT_NAME, SystemAccount, home_of, last_words
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.support import clusters
 from tests.support.ordinary import NOBODY, ordinary_python

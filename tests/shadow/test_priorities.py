@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.shadow.watch.priorities import Priorities
-from dpsql.shadow.watch.processes import see
+from dpsql.shadow.watch.warden import Priorities, see
 
 BUSY, IDLE = "while True: pass", "import sys; sys.stdin.read()"
 

@@ -8,10 +8,8 @@ import pytest
 
 from dpsql.errors import ConfigError
 from dpsql.gateway.plans.conditions import with_checked_conditions
-from dpsql.policy.model import Policy
-from dpsql.policy.row_condition import RowCondition
-from dpsql.shadow.contents.conditions import check_conditions
-from dpsql.shadow.contents.role import change_roles
+from dpsql.policy.model import Policy, RowCondition
+from dpsql.shadow.contents.role import change_roles, check_conditions
 from tests.support.fix_rights import NAMED, in_part
 from tests.support.fix_world import USERS, World
 

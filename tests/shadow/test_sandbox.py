@@ -202,7 +202,7 @@ def test_foreign_code_in_the_server_stays_inside(prison: Prison, tmp_path: Path)
 @pytest.fixture
 def bare_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend that the kernel has no Landlock."""
-    monkeypatch.setattr("dpsql.shadow.server.landlock.version", lambda: 0)
+    monkeypatch.setattr("dpsql.shadow.server.sandbox.landlock_version", lambda: 0)
 
 
 def test_required_sandbox_is_a_condition(bare_kernel: None, tmp_path: Path) -> None:  # noqa: ARG001

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from dpsql.shadow.server import seccomp
+from dpsql.shadow.server import sandbox
 
 ALLOWED, REFUSED, ABSENT, KILLED = 0x7FFF0000, 0x0005000D, 0x00050026, 0x80000000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -68,23 +68,23 @@ NEW_USER = 0x10000000
 )
 def test_calls_are_judged(machine: str, call: str, arguments: tuple[int, ...], expected: int) -> None:
     """The server's own calls pass, those that lead out are refused."""
-    program = seccomp.program(7)
+    program = sandbox.filter_program(7)
     assert verdict(program, AUDIT[machine], NUMBERS[machine][call], *arguments) == expected
 
 
 def test_old_landlock_leaves_truncation_to_the_filter(machine: str) -> None:
     """Before its third version Landlock does not cover it."""
     number = NUMBERS[machine]["truncate"]
-    assert verdict(seccomp.program(2), AUDIT[machine], number) == REFUSED
+    assert verdict(sandbox.filter_program(2), AUDIT[machine], number) == REFUSED
 
 
 def test_calls_of_another_architecture_end_the_server(machine: str) -> None:
     """The same call has another number there, and the filter would judge another one."""
-    assert verdict(seccomp.program(7), OTHER, NUMBERS[machine]["read"]) == KILLED
-    assert verdict(seccomp.program(7), AUDIT[machine], 0x40000000 | NUMBERS[machine]["read"]) == REFUSED
+    assert verdict(sandbox.filter_program(7), OTHER, NUMBERS[machine]["read"]) == KILLED
+    assert verdict(sandbox.filter_program(7), AUDIT[machine], 0x40000000 | NUMBERS[machine]["read"]) == REFUSED
 
 
 def test_unknown_machine_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong numbers would be worse than none."""
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
-    assert not seccomp.available()
+    assert not sandbox.filters_available()

@@ -12,8 +12,7 @@ import pytest
 
 from dpsql.shadow.contents.build import ensure_shadow
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.shadow.watch.processes import see
+from dpsql.shadow.watch.warden import LeftBehind, see
 from tests.shadow import sweep
 from tests.support import clusters
 from tests.support.fix_shadow import POLICY, USERS, zone_rows

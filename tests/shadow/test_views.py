@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.policy.view import View
-from dpsql.shadow.contents.views import create_views
+from dpsql.policy.model import View
+from dpsql.shadow.contents.schema import create_views
 from dpsql.shadow.server.postgres import Postgres
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_shadow import POLICY, shadow, shadow_directory  # noqa: F401

@@ -11,9 +11,7 @@ import pytest
 
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch import warden as warden_module
-from dpsql.shadow.watch.processes import memory_to_be_had
-from dpsql.shadow.watch.sessions import ShadowSessions
-from dpsql.shadow.watch.warden import SessionLimits, Warden
+from dpsql.shadow.watch.warden import SessionLimits, ShadowSessions, Warden, memory_to_be_had
 
 Connect = Callable[[str], psycopg.Connection]
 _MIB = 1 << 20

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import duckdb
 
-from dpsql.accounting.standing import Standing
+from dpsql.accounting.ledger import Standing
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.interval import Interval

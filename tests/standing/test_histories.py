@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dpsql.accounting.standing import Standing
+from dpsql.accounting.ledger import Standing
 from dpsql.engines.snapshot.accounts import AccountedSums
 from dpsql.privacy.release.exact import exact_sums
 from dpsql.question import Cancellation

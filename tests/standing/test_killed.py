@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.accounting.standing import Standing
+from dpsql.accounting.ledger import Standing
 from dpsql.engines.snapshot.accounts import AccountStore, HeldAccounts
 from dpsql.policy.config import Resources
 from dpsql.question import Cancellation

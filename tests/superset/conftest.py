@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dpsql.demo.generate import generate
+from dpsql.demo.trips import generate
 from tests.clients.site import Site, configure, serving
 from tests.superset.api import Superset
 

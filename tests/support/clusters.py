@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dpsql.shadow.server import place
-from dpsql.shadow.server.account import SystemAccount
+from dpsql.shadow.server.place import SystemAccount
 from dpsql.shadow.server.postgres import Postgres
 
 _RUN = "DPSQL_TESTS_CLUSTER"

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dpsql.cli.support.signals import Signals
+from dpsql.cli.commands.serve import Signals
 from dpsql.local import LocalConnection
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, User
 from dpsql.policy.load import load

@@ -51,13 +51,13 @@ class WithoutLog(sqlite3.Connection):
 @pytest.fixture
 def without_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ledgers be opened where there can be no log."""
-    monkeypatch.setattr("dpsql.accounting.sqlite.file.sqlite3.connect", partial(sqlite3.connect, factory=WithoutLog))
+    monkeypatch.setattr("dpsql.accounting.sqlite.ledger.sqlite3.connect", partial(sqlite3.connect, factory=WithoutLog))
 
 
 @pytest.fixture
 def unclaimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody's claims on what they measure keep others from measuring it, as where they are lost."""
-    for kind in ("sqlite.claims.FileClaims", "postgres.claims.ServerClaims"):
+    for kind in ("sqlite.ledger.FileClaims", "postgres.ledger.ServerClaims"):
         monkeypatch.setattr(f"dpsql.accounting.{kind}.take", lambda *_: True)
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.policy.choices import Reuse
 from dpsql.policy.load import load
-from dpsql.policy.model import Policy, Privacy, RoleLimits, Table
+from dpsql.policy.model import Policy, Privacy, Reuse, RoleLimits, Table
 from tests.support.demo_schemas import copy_with_numbers
 from tests.support.schema import are_meant, configured, of, put_apart
 

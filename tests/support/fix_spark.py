@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.canaries.made_up_source import sail
+from dpsql.canaries.served_people import sail
 from dpsql.policy.model import Policy
 from tests.support.fix_dirty import Records
 from tests.support.sailing import Sailing

@@ -20,6 +20,7 @@ import pytest
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.assembly import make_database
+from dpsql.clock import StageTimes
 from dpsql.engines.base import Engine
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -34,10 +35,9 @@ from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.stage_times import StageTimes
+from dpsql.shadow.watch.warden import LeftBehind
 from dpsql.trial.trial import StatementTrial
-from dpsql.wire.intercept import own_lists
+from dpsql.wire.intercept import interceptor
 from dpsql.wire.intercept.interceptor import temporary
 from tests.support import clusters
 from tests.support.memory import Memory
@@ -138,9 +138,9 @@ class Client:
         ((told,),) = self.connection.execute("SELECT pg_dpsql.temporary()").fetchall()
         if told:
             tables = tuple(temporary(told, question.text))
-            asks = own_lists.asking(tables)
+            asks = interceptor.select_of_lists(tables)
             lists = self.connection.execute(psycopg.sql.SQL(asks)).fetchone() if asks else ()
-            settings = replace(settings, temporary=own_lists.with_rows(tables, lists or ()))
+            settings = replace(settings, temporary=interceptor.with_rows(tables, lists or ()))
         return Request(question, arguments, in_session(settings), self.asker, Cancellation())
 
     def describe(self, probe: str) -> tuple[ColumnDescription, ...]:

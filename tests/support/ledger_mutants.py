@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from dpsql.accounting import balance, composition, mark
-from dpsql.accounting.privacy_filter import PrivacyFilter
-from dpsql.accounting.running_totals import RunningTotals
+from dpsql.accounting import balance, privacy_loss
+from dpsql.accounting.balance import PrivacyFilter
 from dpsql.accounting.sliding import ReadDays, SlidingTotal
-from dpsql.accounting.sql import events, releases
+from dpsql.accounting.sql import lines, releases
+from dpsql.accounting.sql import opening as sql_opening
+from dpsql.accounting.sql.balances import RunningTotals
 from dpsql.accounting.sql.releases import StoredItem
-from dpsql.accounting.sqlite.group_commit import GroupCommit
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sqlite.ledger import GroupCommit, SqliteLedger
 from dpsql.accounting.zcdp import rho_within
 from dpsql.engines import connect
 from dpsql.engines.base import Edition
@@ -64,12 +64,12 @@ def failures_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def accounts_stay_open(patch: pytest.MonkeyPatch) -> None:
     """Close no account, whatever fails."""
-    patch.setattr(events, "is_closed", lambda *_: False)
+    patch.setattr(lines, "is_closed", lambda *_: False)
 
 
 def failures_do_not_count(patch: pytest.MonkeyPatch) -> None:
     """Count no failure of the engine's."""
-    patch.setattr(events, "_failures", lambda *_: 0)
+    patch.setattr(lines, "_failures", lambda *_: 0)
 
 
 def forms_are_refused_to_nobody(patch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def forms_are_refused_to_nobody(patch: pytest.MonkeyPatch) -> None:
 
 def bugs_do_not_count(patch: pytest.MonkeyPatch) -> None:
     """Close no account for bugs."""
-    patch.setattr(events, "_MOST_BROKEN", 10**9)
+    patch.setattr(lines, "_MOST_BROKEN", 10**9)
 
 
 def nothing_is_run_through(patch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def dearest_alone(patch: pytest.MonkeyPatch) -> None:
             max((loss.delta for loss in listed), default=Fraction(0)),
         )
 
-    patch.setattr(composition, "compose", compose)
+    patch.setattr(privacy_loss, "compose", compose)
     patch.setattr(balance, "compose", compose)
 
 
@@ -234,7 +234,7 @@ def read_before_midnight(patch: pytest.MonkeyPatch) -> None:
 
 def lost_ledgers_are_new(patch: pytest.MonkeyPatch) -> None:
     """Begin anew where a ledger is gone."""
-    patch.setattr(mark, "read_mark", lambda *_: None)
+    patch.setattr(sql_opening, "read_mark", lambda *_: None)
 
 
 def nothing_is_tried(patch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.engine import DuckDb, no_statements
 from dpsql.engines.duckdb.files import Watched
-from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS, MEMORY
-from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS, CAREFULLY, other_optimizers
-from dpsql.engines.duckdb.prepared import no_statements
-from dpsql.engines.use import Use
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, CAREFULLY, DUCKDB_SETTINGS, MEMORY, other_optimizers
+from dpsql.engines.watch import Use
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import EngineRow

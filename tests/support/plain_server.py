@@ -16,9 +16,8 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from dpsql.shadow.server import binaries
-from dpsql.shadow.server.account import SystemAccount
-from dpsql.shadow.server.binaries import Binaries
+from dpsql.shadow.server import place as server_place
+from dpsql.shadow.server.place import Binaries, SystemAccount
 
 _SERVERS = "SERVERS"
 _OWNER = "keeper"
@@ -29,7 +28,11 @@ _SETTINGS = ("listen_addresses=", "fsync=on", "max_connections=200", "shared_buf
 def installed_servers() -> Mapping[int, Binaries]:
     """Return the programs of each version that is here."""
     of_npm = Path(os.environ.get(_SERVERS, ".venv/servers"), "node_modules").absolute().glob("postgres-*/native/bin")
-    found = (*binaries._of_debian(), *(each for place in of_npm for each in binaries._at(place)), *binaries._in_wheel())
+    found = (
+        *server_place._of_debian(),
+        *(each for place in of_npm for each in server_place._at(place)),
+        *server_place._in_wheel(),
+    )
     return {each.major: each for each in found}
 
 
@@ -39,7 +42,9 @@ class PlainServer:
     def __init__(self, directory: Path, installed: Binaries | None = None) -> None:
         """Start it; the shadow's own version is the usual one."""
         self._account, self._directory = SystemAccount.for_server(None), directory
-        self._installed = binaries.executable_for(self._account, installed or binaries.find_binaries(), directory)
+        self._installed = server_place.executable_for(
+            self._account, installed or server_place.find_binaries(), directory
+        )
         self._numbers = count()
         directory.chmod(0o711)
         self._data = directory / "data"

@@ -11,8 +11,7 @@ import psycopg
 from psycopg.sql import SQL, Composed, Identifier
 from sqlglot import exp
 
-from dpsql.lexer.literals import name
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.tokens import name, tokens
 from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.read.dialect import parsed
 from tests.support.fix_world import Answer, World, fetched

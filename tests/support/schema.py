@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from dpsql.policy.model import Policy, Table
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, Policy, Table, TableName
 from dpsql.question import Settings
 
 SCHEMA = os.environ.get("TABLES_IN", PUBLIC)

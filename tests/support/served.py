@@ -10,8 +10,7 @@ from psycopg.sql import SQL, Identifier
 from dpsql.engines.base import Engine
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import EngineFailed
-from dpsql.policy.model import SqlType, Table
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, SqlType, Table, TableName
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.shadow.contents.schema import create_enumeration
 from tests.support.fix_world import World

@@ -15,8 +15,7 @@ from dpsql.gateway.gateway import splice
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
-from dpsql.policy.choices import Digits, EmptyGroups
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Digits, EmptyGroups, Policy
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch

@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from dpsql.accounting.ledger import Standing
 from dpsql.accounting.sql import standing as ledger_standing
-from dpsql.accounting.standing import Standing
 from dpsql.engines.base import Edition
 from dpsql.engines.snapshot import accounts, parts, writing
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts

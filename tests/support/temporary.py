@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 
 _MEMORY = Path("/dev/shm")  # noqa: S108  (what is put there has a name that nobody can guess)
 _ROOM = 8 * 2**30

@@ -9,8 +9,7 @@ from dpsql.engines.spark.engine import SparkEngine
 from dpsql.errors import Unsupported
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
-from dpsql.policy.choices import EmptyGroups, TrialMode
-from dpsql.policy.model import Policy
+from dpsql.policy.model import EmptyGroups, Policy, TrialMode
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.bind.reading import BoundReader

@@ -5,7 +5,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.trail.chain import BEGINNING, chained, read_line
+from dpsql.trail.record import BEGINNING, chained, read_line
 
 _FIELDS = st.dictionaries(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.trail.folder import TrailFolder, files_of, read_head
-from dpsql.trail.reading import examine_trail
+from dpsql.trail.folder import TrailFolder, examine_trail, files_of, read_head
 from tests.trail.lines import NOON, add
 
 _SHORT = """

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.model import Privacy
-from dpsql.trail import line_allowance
-from dpsql.trail.folder import files_of
-from dpsql.trail.line_allowance import A_SECOND, BUCKET, LineAllowance
-from dpsql.trail.reading import examine_trail, newest_first
+from dpsql.trail import trail as trail_trail
+from dpsql.trail.folder import examine_trail, files_of, newest_first
 from dpsql.trail.record import AuditEvent, AuditRecord, AuditVerdict
-from dpsql.trail.trail import AuditTrail
+from dpsql.trail.trail import A_SECOND, BUCKET, AuditTrail, LineAllowance
 from tests.trail.lines import NOON, record
 
 PAID = Privacy(Fraction(1, 10))
@@ -64,7 +62,7 @@ def _flood(trail: AuditTrail, lines: int) -> None:
 
 def test_clients_can_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood takes what a bucket has; all that was charged has its line, so have others, and the rest is counted."""
-    monkeypatch.setattr(line_allowance, "BUCKET", 2**20)
+    monkeypatch.setattr(trail_trail, "BUCKET", 2**20)
     trail = AuditTrail(tmp_path / "audit", lambda: NOON)
     floods = [threading.Thread(target=_flood, args=(trail, 3_000)) for _ in range(4)]
     for each in floods:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.trail import reading
-from dpsql.trail.folder import TrailFolder, files_of
-from dpsql.trail.reading import examine_trail, newest_first
+from dpsql.trail import folder as trail_folder
+from dpsql.trail.folder import TrailFolder, examine_trail, files_of, newest_first
 from tests.trail.lines import NOON, add
 
 
@@ -31,7 +30,7 @@ def test_the_newest_come_first(path: Path) -> None:
 
 def test_long_lines_are_read_in_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In proportion to their length: what was read before is not gone through again with each piece."""
-    monkeypatch.setattr(reading, "_PIECE", 2**8)
+    monkeypatch.setattr(trail_folder, "_PIECE", 2**8)
     folder = TrailFolder(path.parent)
     folder.add([{"statement": "x" * 2**22}], NOON.date())
     folder.close()

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import AuditFailed, ConfigError
-from dpsql.trail.folder import files_of
-from dpsql.trail.reading import examine_trail
+from dpsql.trail.folder import examine_trail, files_of
 from dpsql.trail.record import AuditVerdict
 from dpsql.trail.trail import AuditTrail
 from tests.trail.lines import NOON, record

@@ -10,9 +10,8 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 
-from dpsql.engines.duckdb.optimizers import ALLOWED_OPTIMIZERS
-from dpsql.engines.postgres.planner import PLAIN_SWITCHES
-from dpsql.engines.postgres.pool import Pool
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS
+from dpsql.engines.postgres.pool import PLAIN_SWITCHES, Pool
 from dpsql.engines.spark.client import SparkConnection
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.errors import DpsqlError, EngineFailed, InternalError

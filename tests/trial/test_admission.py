@@ -12,8 +12,8 @@ from contextlib import ExitStack
 import duckdb
 import pytest
 
-from dpsql.canaries.made_up_source import sail
-from dpsql.engines.duckdb.optimizers import other_optimizers
+from dpsql.canaries.served_people import sail
+from dpsql.engines.duckdb.opening import other_optimizers
 from dpsql.policy.model import Policy
 from tests.support.fix_shop import PUBLIC, paying, read_shop
 from tests.support.fix_shop import USERS as SHOPPERS

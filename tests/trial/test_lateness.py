@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dpsql.errors import TrialFailed
-from dpsql.policy.choices import TrialMode
+from dpsql.policy.model import TrialMode
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.trial import trial
 from dpsql.trial.asking import TimeLimit

@@ -7,7 +7,7 @@ from functools import partial
 import duckdb
 import pytest
 
-from dpsql.engines.duckdb.optimizers import other_optimizers
+from dpsql.engines.duckdb.opening import other_optimizers
 from dpsql.errors import TrialFailed
 from dpsql.trial.duckdb_ground import DuckDbGround
 from tests.support.tried import Court, court

@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.demo.generate import generate
+from dpsql.demo.trips import generate
 from dpsql.engines.base import PreparedMeasurements
-from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.prepared import DuckPrepared
+from dpsql.engines.duckdb.engine import DuckDb, DuckPrepared
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from dpsql.question import Cancellation

@@ -20,7 +20,8 @@ from statistics import median
 import duckdb
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.demo.generate import generate
+from dpsql.clock import StageTimes
+from dpsql.demo.trips import generate
 from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.engines.snapshot.open import open_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot
@@ -30,7 +31,6 @@ from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, Settings
-from dpsql.stage_times import StageTimes
 from tests.support.fix_world import Client, World, running
 from tests.support.memory import Memory
 

@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
+from dpsql.accounting.privacy_loss import compose
 from dpsql.accounting.sliding import ReadDays
 from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.interval import Interval

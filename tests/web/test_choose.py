@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.web.choosing.published import PUBLISHED
-from dpsql.web.choosing.study import QUERIES
+from dpsql.web.choosing.policies import PUBLISHED, QUERIES
 from dpsql.web.inputs import BadField, share, whole
 from tests.policy.fix_config import load_changed
 from tests.web.browsing import Browser

@@ -11,9 +11,8 @@ import pytest
 
 from dpsql.plots.samples import samples
 from dpsql.policy.model import Policy
-from dpsql.web.bounded_columns import Bounded, bounded_columns
+from dpsql.web.explore import Bounded, bounded_columns, story_file
 from dpsql.web.site import Cells, Gone, Refused
-from dpsql.web.story_file import story_file
 from tests.web.browsing import Browser
 from tests.web.conftest import Server
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql.web.attempts import PER_NAME, PER_PLACE, WINDOW, Attempts
+from dpsql.web.page_context import PER_NAME, PER_PLACE, WINDOW, Attempts
 from dpsql.web.sessions import IDLE, LONGEST_VISIT, MOST_VISITS
 from dpsql.web.site import Refused
 from tests.web.browsing import Browser

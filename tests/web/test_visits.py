@@ -14,7 +14,7 @@ import pytest
 
 from dpsql.gateway.readiness import ReadyState
 from dpsql.policy.config import Listen
-from dpsql.web.serving import Pages
+from dpsql.web.app import Pages
 from dpsql.web.site import Site
 from tests.web.conftest import POLICY, USERS, Server
 

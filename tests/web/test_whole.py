@@ -10,7 +10,7 @@ import httpx2 as httpx
 import psycopg
 import pytest
 
-from dpsql.web.choosing.asked_lately import taken_from
+from dpsql.web.choosing.choose import taken_from
 from tests.support.fix_pages import FARES, USERS, Running
 from tests.web.browsing import Browser
 

@@ -7,15 +7,14 @@ from contextlib import contextmanager
 
 from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.shadow.watch.warden import LeftBehind, ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
 from dpsql.wire.server.acceptor import Silence
-from dpsql.wire.server.known_users import UserEntry
 from dpsql.wire.server.listener import Listener
+from dpsql.wire.server.registry import UserEntry
 from tests.support.fix_shadow import USERS
 from tests.wire.no_trail import NoTrail
 

@@ -10,10 +10,10 @@ import pytest
 from psycopg import pq
 
 from dpsql.errors import DpsqlError, SyntaxFailed
-from dpsql.lexer import literals, pieces, split
-from dpsql.lexer.kinds import kind
-from dpsql.lexer.reader import Reader
-from dpsql.lexer.split import statements
+from dpsql.lexer import pieces
+from dpsql.lexer import reader as lexer_reader
+from dpsql.lexer import tokens as lexer_tokens
+from dpsql.lexer.reader import Reader, kind, statements
 from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
 from tests.support.samples import examples
 from tests.wire import lexemes
@@ -199,7 +199,7 @@ def test_what_versions_read_differently_is_refused(text: str) -> None:
 @pytest.mark.parametrize("at_once", [2_000, 3, 1])
 def test_both_ways_of_reading_agree(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements are found in leaps of any length, and end where the tokens have their semicolons."""
-    monkeypatch.setattr(split, "_RUN", split.tokens_in_a_row(at_once))
+    monkeypatch.setattr(lexer_reader, "_RUN", lexer_reader.tokens_in_a_row(at_once))
     random = Random(11)  # noqa: S311 # the same soups every time
     for _ in range(SOUPS // 2):
         text = lexemes.soup(random)
@@ -224,7 +224,7 @@ def test_both_ways_of_reading_agree(at_once: int, monkeypatch: pytest.MonkeyPatc
 def test_names_are_cut_as_postgresql_cuts_them() -> None:
     """At 63 bytes, between characters."""
     (token,) = tokens('"' + "é" * 40 + '"')
-    assert literals.name(token) == "é" * 31
+    assert lexer_tokens.name(token) == "é" * 31
 
 
 def test_letters_are_those_of_ascii_and_all_beyond() -> None:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from dpsql.wire.protocol.encodings import readable
+from dpsql.wire.intercept.settings import readable
 from dpsql.wire.protocol.messages import error_fields, message, text
 from tests.wire.exact import Exact
 from tests.wire.raw import FLUSH, SYNC, Raw, bind, close, execute, parse, query

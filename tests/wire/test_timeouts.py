@@ -6,7 +6,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from dpsql.wire.intercept.deadline import seconds
+from dpsql.wire.intercept.interceptor import timeout_seconds
 from tests.wire.raw import FLUSH, SYNC, Raw, bind, execute, parse, query
 
 Connect = Callable[..., psycopg.Connection]
@@ -44,7 +44,7 @@ def test_a_setting_is_read_as_postgresql_shows_it(connect: Connect, setting: str
     """In whatever unit; what is not shorter than the limit of measurements makes no difference."""
     with connect(options=f"-c statement_timeout={setting}") as connection:
         ((shown,),) = connection.execute("show statement_timeout").fetchall()
-        assert seconds(shown) == (None if limit is None else pytest.approx(limit))
+        assert timeout_seconds(shown) == (None if limit is None else pytest.approx(limit))
 
 
 def test_a_timeout_counts_from_the_beginning_of_each_statement(connect: Connect) -> None:

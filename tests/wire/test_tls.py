@@ -12,8 +12,8 @@ import pytest
 
 from dpsql.policy.config import Tls
 from dpsql.shadow.server.postgres import Postgres
+from dpsql.wire.protocol.certificate import certificate_of
 from dpsql.wire.server.listener import Listener
-from dpsql.wire.server.tls import certificate_of
 from tests.wire.exact import Exact
 from tests.wire.listening import listening
 

@@ -1,5 +1,6 @@
 """A session with the ledger's server, which is begun anew when it has broken."""
 
+import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from dpsql.accounting.sql.store import SqlRows
+from dpsql.errors import LedgerBusy, LedgerFailed, LedgerFull
 from dpsql.hang_up import hang_up
-from dpsql.watchdog import called_when_overdue
+from dpsql.interrupt import called_when_overdue
 
 SCHEMA = "dpsql_ledger"
 """The schema in which a ledger's tables are: a database has one ledger."""
@@ -151,3 +153,44 @@ def _connected(dsn: str) -> psycopg.Connection:
         connection.close()
         raise
     return connection
+
+
+# PostgreSQL's errors when the ledger can't go on, as instructions for an operator.
+
+_LOG = logging.getLogger("dpsql.ledger")
+_BUSY = (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected, errors.SerializationFailure)
+_FULL = (errors.DiskFull, errors.OutOfMemory)
+_LOST = (
+    psycopg.OperationalError,  # with all that the server says when it stops, or has stopped
+    psycopg.InterfaceError,
+    errors.InsufficientPrivilege,
+    errors.InvalidSchemaName,
+    errors.ReadOnlySqlTransaction,
+    errors.UndefinedTable,
+    errors.DataCorrupted,
+    errors.IndexCorrupted,
+    errors.IdleInTransactionSessionTimeout,
+)
+
+
+def is_busy(error: psycopg.Error) -> bool:
+    """Return whether others have kept the tables locked."""
+    return isinstance(error, _BUSY)
+
+
+def is_away(error: psycopg.Error) -> bool:
+    """Return whether the server may be back soon: it stops, starts, or can't be reached."""
+    gone = isinstance(error, psycopg.OperationalError) and not isinstance(error, _BUSY + _FULL)
+    return gone or isinstance(error, psycopg.InterfaceError)
+
+
+def trouble_of(error: psycopg.Error) -> Exception:
+    """Return what clients are told, and log the cause; `error` itself where nobody but us can do something."""
+    kind = next((kind for kinds, kind in _KINDS if isinstance(error, kinds)), None)
+    if kind is None:
+        return error
+    _LOG.error("the ledger can't be used: %s", str(error).strip() or type(error).__name__)
+    return kind()
+
+
+_KINDS = ((_BUSY, LedgerBusy), (_FULL, LedgerFull), (_LOST, LedgerFailed))

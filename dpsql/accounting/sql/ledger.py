@@ -1,45 +1,168 @@
 """A ledger in SQL tables, whichever database holds them: any number of threads and processes."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from dpsql.accounting.balance import Account, Balance, see_that_it_may_measure
-from dpsql.accounting.composition import compose
-from dpsql.accounting.failures import Event, Failing, Failure
+from dpsql.accounting.balance import Account, Balance, nearing, see_that_it_may_measure
 from dpsql.accounting.ledger import (
+    AHEAD,
+    REDATED,
     Beside,
     ChargeItem,
     DataSet,
+    Denied,
     Entry,
+    Event,
+    Failing,
+    Failure,
     MakeReady,
     PaidStatement,
+    Redating,
+    Standing,
+    StandingClaim,
+    StandingQuestion,
     ToldRelease,
+    Wanted,
     presentable,
     without_engine,
 )
-from dpsql.accounting.ledger_clock import LedgerClock
-from dpsql.accounting.nearing import nearing
-from dpsql.accounting.privacy_loss import first_day, issue
-from dpsql.accounting.redating import Redating
-from dpsql.accounting.running_totals import RunningTotals
-from dpsql.accounting.single_flight import SingleFlight
+from dpsql.accounting.privacy_loss import compose, first_day, issue
 from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.sql import amendments, epochs, events, lines, redated, releases, standing
-from dpsql.accounting.sql.balances import balance_of, caught_up
-from dpsql.accounting.sql.looks import Looks
+from dpsql.accounting.sql import lines, releases, standing
+from dpsql.accounting.sql.balances import RunningTotals, balance_of, caught_up
+from dpsql.accounting.sql.releases import Looks
 from dpsql.accounting.sql.store import LedgerStore, MeasuringClaims, SqlConnection
-from dpsql.accounting.standing import Denied, Standing, StandingClaim, StandingQuestion, Wanted
 from dpsql.clock import Clock
 from dpsql.errors import InternalError
-from dpsql.interrupt import pause
+from dpsql.interrupt import pause, wait_for
 from dpsql.policy.model import Period, Privacy
 from dpsql.question import Cancellation
+
+# Single flight: of those in this process who ask for the same measurement at once, one measures and the rest wait.
+
+
+class SingleFlight:
+    """The measurements under way in this process, by key."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._taken: set[str] = set()
+
+    def acquire(self, keys: AbstractSet[str], cancellation: Cancellation | None = None) -> "HeldKeys":
+        """Wait until none of `keys` is under way, then take them all.
+
+        Taking all or none keeps statements that share some keys from waiting for each other in a circle, provided that
+        a thread has no more than one `HeldKeys` at a time.
+
+        Raises:
+            QueryCanceled: somebody has cancelled, and none is taken.
+        """
+        with self._changed:
+            wait_for(self._changed, lambda: self._taken.isdisjoint(keys), cancellation)
+            self._taken |= keys
+        return HeldKeys(self, set(keys))
+
+    def _release(self, keys: AbstractSet[str]) -> None:
+        with self._changed:
+            self._taken -= keys
+            self._changed.notify_all()
+
+
+class HeldKeys:
+    """The keys that one statement has taken and not yet given back."""
+
+    def __init__(self, single_flight: SingleFlight, keys: set[str]) -> None:
+        self._single_flight = single_flight
+        self._keys = keys
+
+    def release(self, keys: AbstractSet[str]) -> None:
+        """Give back those of `keys` that are still held, so that those who wait for them go on."""
+        held = self._keys & keys
+        self._keys -= held
+        self._single_flight._release(held)  # noqa: SLF001  (the two classes are one thing)
+
+    def release_all(self) -> None:
+        """Give back all that is still held."""
+        self.release(set(self._keys))
+
+
+# The ledger's own clock: the system's, but that it never runs backwards.
+
+
+class LedgerClock:
+    """Where the system's clock was set back, it goes on from where it was by the time that passes."""
+
+    def __init__(self, clock: Clock, passing: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._passing = clock, passing
+        self._last = datetime.min.replace(tzinfo=UTC)
+        self._passed = passing()
+
+    def now(self, written: datetime | None = None) -> datetime:
+        """Return the time in UTC: none earlier than it has told before, nor than what is `written` already."""
+        now, passed = self._clock().astimezone(UTC), self._passing()
+        if now < self._last:
+            now = self._last + timedelta(seconds=passed - self._passed)
+        self._last = now if written is None else max(now, written)
+        self._passed = passed
+        return self._last
+
+
+# What of a ledger lies in the future, and the line that dates it up to now; see `dpsql.accounting.ledger`.
+
+_AHEAD = """
+SELECT max(s.time), max(c.first_read), min(c.id), count(*) FROM charges c JOIN statements s ON s.id = c.statement
+WHERE c.id > ?1 AND (s.time > ?2 OR c.first_read > ?3)
+"""
+_BEFORE = """
+SELECT s.time FROM charges c JOIN statements s ON s.id = c.statement WHERE c.id < ?1 OR ?1 IS NULL ORDER BY c.id DESC LIMIT 1
+"""
+_EVENTS = "SELECT max(time) FROM events WHERE id > ?1"
+
+
+def time_ahead(connection: SqlConnection, totals: RunningTotals, refresh: Period, now: datetime) -> datetime | None:
+    """Return until when lies in the future what was written since it was last dated; None where nothing does."""
+    times = [_time_of(found) for found in _charges_ahead(connection, totals, now)[:2]]
+    event = totals.redatings[-1].event if totals.redatings else 0
+    times.append(_time_of(connection.execute(_EVENTS, (event,)).fetchone()[0]))
+    if releases.is_ahead(connection, refresh, now):
+        times.append(releases.last_began(connection))
+    latest = max(times)
+    return latest if latest > now + AHEAD else None
+
+
+def enter_redating(connection: SqlConnection, totals: RunningTotals, now: datetime) -> Redating:
+    """Write the line that dates up to now what lies in the future."""
+    _, _, first, number = _charges_ahead(connection, totals, now)
+    before = connection.execute(_BEFORE, (first,)).fetchone()
+    begin = date.min if before is None else datetime.fromisoformat(before[0]).date()
+    unwritten = Redating(0, now, begin, lines.last_event(connection), number)
+    statement = lines.enter_statement(
+        connection, now, "", ("", ""), f"dpsql ledger redate: {number} charges, from {begin}"
+    )
+    read = ReadDays.of_now(now)
+    line = lines.enter_charge(connection, statement, unwritten.key, REDATED, compose(()), read, measured=False)
+    return Redating(line, now, begin, unwritten.event, number)
+
+
+def _charges_ahead(connection: SqlConnection, totals: RunningTotals, now: datetime) -> tuple[Any, Any, int | None, int]:
+    """Return of the charges that lie in the future the latest time and day of reading, the first one, and how many."""
+    line, until = totals.redatings[-1].line if totals.redatings else 0, now + AHEAD
+    found = connection.execute(_AHEAD, (line, until.isoformat(), until.date().isoformat())).fetchone()
+    latest, first_read, first, number = found
+    return latest, first_read, first, int(number)
+
+
+def _time_of(written: Any) -> datetime:
+    return datetime.min.replace(tzinfo=UTC) if written is None else datetime.fromisoformat(written).replace(tzinfo=UTC)
+
 
 _LOG = logging.getLogger("dpsql.ledger")
 _AGAIN = 0.02
@@ -112,15 +235,21 @@ class SqlLedger:
             raise InternalError
         question = None if question is None else presentable(question)
         asked, missing, since = (presentable(text), question), frozenset[str](), time.monotonic()
+        # Two things keep a measurement from being made twice: threads of this process wait here, other processes at the
+        # claims below. Both take all keys of a statement or none, so that no two statements wait for each other.
         held = self._single_flight.acquire(keys, cancellation)
         try:
             statement = None
+            # Whether a release is stored is looked up, claims are taken, engines made ready, and then it is looked up again,
+            # within the transaction that pays: somebody may have measured in between. `_pay` returns None then, and it begins
+            # anew.
             while statement is None:
                 self._claims.give_back(missing)
                 missing = self._claimed(account, items, cancellation, since)
                 if missing:
                     ready(missing)
                 statement = self._pay(account, asked, items, missing, cancellation, since)
+            # Who waits for what is stored already need not wait for what this statement is about to measure.
             held.release(statement.stored.keys())
             yield statement
         finally:
@@ -185,12 +314,12 @@ class SqlLedger:
         last = self._store.epoch()
         if last is None:
             with self._store.read(cancellation) as connection:
-                last = epochs.last_epoch(connection)
+                last = releases.last_epoch(connection)
         number, began = last
         if number and began >= due:
             return number
         with self._store.write(cancellation) as connection:
-            number, began = epochs.last_epoch(connection)
+            number, began = releases.last_epoch(connection)
             # Another process may have been first.
             return number if number and began >= due else self._next_epoch(connection, f"refresh: {refresh}")
 
@@ -202,8 +331,8 @@ class SqlLedger:
     def begin(self, reason: str) -> int:
         """Begin an epoch for a reason that no other has, unless it is the last one's; return the last one's number."""
         with self._store.write() as connection:
-            if epochs.last_reason(connection) == reason:
-                return epochs.last_epoch(connection)[0]
+            if releases.last_reason(connection) == reason:
+                return releases.last_epoch(connection)[0]
             return self._next_epoch(connection, reason)
 
     def begin_lineage(self, name: str) -> None:
@@ -247,7 +376,7 @@ class SqlLedger:
             if failure is not None:
                 self._catch_up(connection)
                 redatings = self._totals.redatings
-                closed = events.enter_failure(
+                closed = lines.enter_failure(
                     connection, account, presentable(text), self._now(), failure, key, redatings=redatings
                 )
         if closed:
@@ -270,37 +399,37 @@ class SqlLedger:
     def is_closed(self, role: str) -> bool:
         """Return whether an account is closed; see `Ledger.is_closed`."""
         with self._store.read() as connection:
-            return events.is_closed(connection, role)
+            return lines.is_closed(connection, role)
 
     def unlock(self, role: str) -> None:
         """Open an account; see `Ledger.unlock`."""
         with self._store.write() as connection:
-            events.enter_opening(connection, role, self._now())
+            lines.enter_opening(connection, role, self._now())
             standing.unlock(connection, role)
 
     def incidents(self, role: str) -> tuple[Event, ...]:
         """Return what befell an account; see `Ledger.incidents`."""
         with self._store.read() as connection:
-            return events.since_opening(connection, role)
+            return lines.since_opening(connection, role)
 
     def grant(self, role: str, amount: Privacy, reason: str) -> None:
         """Let a role spend so much more in its present period; the data set's budget stays what it is."""
         with self._store.write() as connection:
-            amendments.enter_grant(connection, role, amount, presentable(reason), self._now())
+            lines.enter_grant(connection, role, amount, presentable(reason), self._now())
 
     def correct(self, role: str, kind: str, amount: Privacy, reason: str) -> None:
         """Charge what was told without a charge: to a unit kind's budget and to a role's, or to none's if it is empty."""
         with self._store.write() as connection:
             self._catch_up(connection)
             at = self._charged_at.now(self._totals.latest)
-            last = amendments.enter_correction(connection, role, kind, amount, presentable(reason), at)
+            last = lines.enter_correction(connection, role, kind, amount, presentable(reason), at)
         self._store.note(last)
 
     def ahead(self, refresh: Period) -> datetime | None:
         """Return until when what is written lies in the future, by more than a clock that was set back a little explains."""
         with self._store.read() as connection:
             self._catch_up(connection)
-            return redated.ahead(connection, self._totals, refresh, self._now())
+            return time_ahead(connection, self._totals, refresh, self._now())
 
     def redate(self, refresh: Period) -> Redating | None:
         """Date what lies in the future up to now; return how, None if nothing does. The clock has to be right.
@@ -310,10 +439,10 @@ class SqlLedger:
         with self._store.write() as connection:
             self._catch_up(connection)
             now = self._now()
-            if redated.ahead(connection, self._totals, refresh, now) is None:
+            if time_ahead(connection, self._totals, refresh, now) is None:
                 return None
-            redating = redated.enter(connection, self._totals, now)
-            if epochs.is_ahead(connection, refresh, now):
+            redating = enter_redating(connection, self._totals, now)
+            if releases.is_ahead(connection, refresh, now):
                 self._next_epoch(connection, "dpsql ledger redate")
         self._store.note(redating.line)
         return redating
@@ -405,7 +534,7 @@ class SqlLedger:
             releases.mark(connection, account, key, failure.how)
             self._catch_up(connection)
             redatings = self._totals.redatings
-            closed = events.enter_failure(connection, account, text, self._now(), failure, form, redatings=redatings)
+            closed = lines.enter_failure(connection, account, text, self._now(), failure, form, redatings=redatings)
         if closed:
             _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
         elif failure.how is Failing.BROKEN:
@@ -426,7 +555,7 @@ class SqlLedger:
 
     def _next_epoch(self, connection: SqlConnection, reason: str) -> int:
         self._looks = Looks(self._store)
-        return epochs.enter_epoch(connection, reason, self._now())
+        return releases.enter_epoch(connection, reason, self._now())
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)

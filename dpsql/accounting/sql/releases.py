@@ -1,16 +1,23 @@
 """The ledger's record of measurements: releases and failures, whose they are, and the lines that charge for them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from typing import TypeVar
 
 from dpsql.accounting.balance import Account, Balance, afford, see_that_none_is_refused
-from dpsql.accounting.failures import Failing
-from dpsql.accounting.ledger import Beside, ChargeItem, ToldRelease
+from dpsql.accounting.ledger import AHEAD, Beside, ChargeItem, Failing, ToldRelease
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import lines
-from dpsql.accounting.sql.store import SqlConnection
+from dpsql.accounting.sql.store import LedgerStore, SqlConnection
+from dpsql.interrupt import pause
+from dpsql.policy.model import Period
+from dpsql.question import Cancellation
+from dpsql.remembered import Remembered
 
+# Three tables: `releases` has what was measured, once for all roles that protect a unit kind; `entitlements` which role has
+# paid for which of them; `readings` which releases an answer was read off. A key names all that a release depends on: the
+# measurement, the policy and the epoch.
 _STORED = """
 SELECT release, failed, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
 FROM releases r WHERE kind = ?1 AND key = ?2
@@ -178,3 +185,102 @@ def forget(connection: SqlConnection) -> None:
     connection.execute("DELETE FROM releases WHERE key NOT LIKE 'standing %'")
     connection.execute("DELETE FROM entitlements WHERE key NOT LIKE 'standing %'")
     connection.execute("DELETE FROM readings")
+
+
+# The ledger's epochs: which is the last one, and beginning the next.
+
+_LAST = "SELECT number, began, reason FROM epochs ORDER BY number DESC LIMIT 1"
+_NEXT = "INSERT INTO epochs (began, reason) VALUES (?1, ?2) RETURNING number"
+
+
+def last_epoch(connection: SqlConnection) -> tuple[int, date]:
+    """Return the last epoch, and the day on which it began."""
+    row = connection.execute(_LAST).fetchone()
+    return (int(row[0]), datetime.fromisoformat(row[1]).date()) if row else (0, date.min)
+
+
+def last_began(connection: SqlConnection) -> datetime:
+    """Return when the last epoch began."""
+    return datetime.fromisoformat(connection.execute(_LAST).fetchone()[1])
+
+
+def is_ahead(connection: SqlConnection, refresh: Period, now: datetime) -> bool:
+    """Return whether the last epoch has begun in the future, and would last until then."""
+    return refresh is not Period.NEVER and last_epoch(connection)[1] > (now + AHEAD).date()
+
+
+def last_reason(connection: SqlConnection) -> str | None:
+    """Return why the last epoch began."""
+    row = connection.execute(_LAST).fetchone()
+    return None if row is None else str(row[2])
+
+
+def enter_epoch(connection: SqlConnection, reason: str, now: datetime) -> int:
+    """Begin the next epoch; return its number."""
+    # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.
+    forget(connection)
+    return int(connection.execute(_NEXT, (now.isoformat(), reason)).fetchone()[0])
+
+
+# Releases that are stored and paid for, looked up without waiting for those who pay.
+#
+# Promise: what is remembered is what the ledger had for the role under a key, and no key is asked for in another epoch.
+
+_T = TypeVar("_T")
+_KEY = 200
+_MOST = 4 * 2**20
+"""Bytes of the releases that are remembered, and of one's key."""
+_TIMES = 20
+"""How often to look for stored releases while another process writes."""
+_AGAIN = 0.005
+"""Seconds until it is looked for again."""
+
+
+class Looks:
+    """Looks into one ledger, until the epoch ends."""
+
+    def __init__(self, store: LedgerStore) -> None:
+        self._store = store
+        self._known: Remembered[bytes] = Remembered(_MOST, _size)
+        """Releases by unit kind, role and key: which of them may have which without a further charge."""
+
+    def stored_releases(
+        self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None
+    ) -> Mapping[str, bytes] | Failing | None:
+        """Return what is paid for and stored; see `Ledger.stored_releases`."""
+        whose = (account.role.protects, account.role.name)
+        kept = {item.key: self._known.get((*whose, item.key)) for item in items}
+        if None not in kept.values():
+            return {key: release for key, release in kept.items() if release is not None}
+
+        def look(connection: SqlConnection) -> list[StoredItem]:
+            return [find_stored(connection, account, item) for item in items]
+
+        for _ in range(_TIMES):
+            stored = self._store.glance(look)
+            if stored is not None:
+                return self._paid(stored, whose)
+            pause(_AGAIN, cancellation)
+        return None  # a payer waits for those who write, and then sees the stored releases
+
+    def looked(self, look: Callable[[SqlConnection], _T], cancellation: Cancellation | None) -> _T:
+        """Return what one look tells, without waiting where nobody writes."""
+        seen = self._store.glance(look)
+        if seen is None:
+            with self._store.read(cancellation) as connection:
+                seen = look(connection)
+        return seen
+
+    def _paid(self, stored_items: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:
+        failed = next((each.failed for each in stored_items if each.failed and each.paid), None)
+        if failed is not None:
+            return failed
+        kept = {each.item.key: each.release for each in stored_items if each.paid and each.release is not None}
+        for key, release in kept.items():
+            self._known.keep((*whose, key), release)
+        return kept if len(kept) == len(stored_items) else None
+
+
+def _size(value: object) -> int:
+    """Return what a release takes, or its key."""
+    return len(value) if isinstance(value, bytes) else _KEY

@@ -1,13 +1,13 @@
-"""The ledger's tables of standing questions; see `dpsql.accounting.standing` for what they keep."""
+"""The ledger's tables of standing questions; see `dpsql.accounting.ledger` for what they keep."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.balance import Account
+from dpsql.accounting.ledger import Denied, Standing, StandingClaim, StandingQuestion, State, Wanted
 from dpsql.accounting.sql import releases
 from dpsql.accounting.sql.store import SqlConnection
-from dpsql.accounting.standing import Denied, Standing, StandingClaim, StandingQuestion, State, Wanted
 
 _LINEAGE = "INSERT INTO lineages (time, name) VALUES (?1, ?2)"
 _NEWEST = "SELECT name FROM lineages ORDER BY id DESC LIMIT 1"

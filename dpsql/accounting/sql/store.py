@@ -6,6 +6,7 @@ The statements are of the SQL that SQLite and PostgreSQL share, with parameters 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
+from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
 from dpsql.accounting.ledger import DataSet
@@ -106,3 +107,11 @@ class MeasuringClaims(Protocol):
 
     def close(self) -> None:
         """End all of them."""
+
+
+# A number for a key, where locks have numbers for names.
+
+
+def place_of_key(key: str) -> int:
+    """Return a number from 0 to 2⁶² − 1; that two keys share one costs no more than a wait."""
+    return int.from_bytes(sha256(key.encode()).digest()[:8]) >> 2

@@ -7,10 +7,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dpsql.accounting.ledger import Entry
-from dpsql.accounting.mark import read_mark
 from dpsql.accounting.sql import lines
-from dpsql.accounting.sql.owner import Owner, owner
-from dpsql.accounting.sql.soundness import Examined, examined, wrong_lines
+from dpsql.accounting.sql.opening import Examined, Owner, examined, owner, read_mark, wrong_lines
 from dpsql.accounting.sqlite.schema import APPEND_ONLY, VERSION, upgrade
 from dpsql.errors import ConfigError
 from dpsql.private_files import open_private

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.accounting.sql.amendments import CORRECTION
+from dpsql.accounting.sql.lines import CORRECTION
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of
@@ -17,10 +17,8 @@ from dpsql.errors import ConfigError
 from dpsql.open_ledger import kept_lines, place_of_ledger, place_of_trail
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.load import load
-from dpsql.trail.chain import ChainedLine
-from dpsql.trail.folder import files_of
-from dpsql.trail.reading import TrailExamination, examine_trail, newest_first
-from dpsql.trail.record import RELEASE_DIGITS
+from dpsql.trail.folder import TrailExamination, examine_trail, files_of, newest_first
+from dpsql.trail.record import RELEASE_DIGITS, ChainedLine
 
 _USUAL = 50
 _COLUMNS = ("time", "user", "role", "address", "event", "verdict", "code", "epsilon", "statement")

@@ -67,7 +67,7 @@ def audit_privacy(
         _tell(verdict)
     print_blocks(_table(verdicts), form=form)
     if picture is not None and draw is not None:
-        from dpsql.plots.privacy_audit import audit_picture  # noqa: PLC0415 -- an extra
+        from dpsql.plots.charts import audit_picture  # noqa: PLC0415 -- an extra
 
         drawn = audit_picture([(v.person, v.question, v.paid, v.proved) for v in verdicts])
         draw(drawn, f"Privacy audit of {loaded.policy.dataset}, role {asking_role.name}", picture)

@@ -9,23 +9,21 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.privacy_filter import PrivacyFilter
+from dpsql.accounting.balance import Account, Balance, PrivacyFilter
+from dpsql.accounting.ledger import USUAL_LINES, usual_price
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.usual_price import LINES, usual_price
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks
 from dpsql.engines.snapshot.open import days_of_copy
-from dpsql.epsilon.advising.lines import decimal
+from dpsql.epsilon.advising.advice import decimal
 from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
-from dpsql.policy.choices import Accounting
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.load.scalars import delta as delta_of
 from dpsql.policy.load.scalars import positive
-from dpsql.policy.model import DatasetBudget, Policy, Privacy
+from dpsql.policy.model import Accounting, DatasetBudget, Policy, Privacy
 
 budget_app = typer.Typer(name="budget", help="See what was spent, and amend it.", invoke_without_command=True)
 _Reason = Annotated[str, typer.Option("--reason", help="The reason, for readers of the ledger.")]
@@ -144,7 +142,7 @@ def correct(
 def _standings(loaded: Config) -> Iterator[_Standing]:
     with open_ledger(loaded) as ledger:
         for name, role in loaded.policy.roles.items():
-            price = usual_price(ledger.entries(name, LINES), role)
+            price = usual_price(ledger.entries(name, USUAL_LINES), role)
             yield _Standing(ledger.balance(_account(loaded.policy, name), read=days_of_copy(loaded)), price)
 
 

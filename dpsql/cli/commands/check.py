@@ -1,30 +1,297 @@
 """`dpsql check`: the configuration by itself, and beside the engine's catalogue."""
 
-from collections.abc import Iterator
+import asyncio
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
 
+from dpsql import control
+from dpsql.accounting.sql.opening import mark_path, read_mark
 from dpsql.assembly import servable
-from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.growing import said_of_growth
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
-from dpsql.cli.support.rehearsed import ask_directory, see_that_serve_would_start
-from dpsql.cli.support.report import show_report
-from dpsql.cli.support.show import Form
+from dpsql.cli.support.show import Form, at_work, print_blocks
 from dpsql.engines.connect import connect_database, connect_engine
-from dpsql.engines.owner import report
-from dpsql.engines.snapshot.from_postgres import check_copyable
+from dpsql.engines.owner import ColumnReport, TableReport, UnitReport, report
+from dpsql.engines.snapshot.copying import check_copyable
 from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
+from dpsql.engines.snapshot.parts import whole_because
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import read_public
-from dpsql.policy.config import Config, CopiedDatabase, EmbeddedShadow, Shadow, SnapshotConfig
-from dpsql.policy.load.editors import write_schemas
+from dpsql.open_ledger import (
+    open_ledger,
+    place_of_ledger,
+    place_of_trail,
+    rehearse_ledger,
+    see_that_budgets_fit,
+    told_ahead,
+)
+from dpsql.policy.config import (
+    Config,
+    CopiedDatabase,
+    EmbeddedShadow,
+    LdapDirectory,
+    PostgresLedgerConfig,
+    Shadow,
+    SnapshotConfig,
+    SqliteLedgerConfig,
+)
+from dpsql.policy.growth import Every, Grows, TermLength
+from dpsql.policy.load.shapes import write_schemas
+from dpsql.policy.model import Period, Policy, Role, Table
+from dpsql.private_files import open_private, see_directory
+from dpsql.served import see_that_there_is_a_client
 from dpsql.shadow.server.sandbox import Sandbox
+from dpsql.wire.protocol.certificate import certificate_of
+from dpsql.wire.server.acceptor import listen
+from dpsql.wire.server.directory import Directory
+
+# What `dpsql check` says of tables that grow: what keeps their questions from standing, and for how long charges count.
+
+_PERIOD_DAYS = {Every.DAY: 1, Every.MONTH: 31, Every.QUARTER: 92}
+_TERM_DAYS = {TermLength.MONTH: 31, TermLength.QUARTER: 92, TermLength.YEAR: 366}
+
+
+def said_of_growth(loaded: Config) -> Iterator[str]:
+    """Yield what is to be known about each table that grows: a mistake is none of it."""
+    for table in loaded.policy.tables.values():
+        if table.grows is not None:
+            yield from _said_of_table(loaded, table, table.grows)
+
+
+def _said_of_table(loaded: Config, table: Table, grows: Grows) -> Iterator[str]:
+    often = loaded.refresh.days
+    if often is None:
+        yield (
+            f"table {table.name} grows, and no copy is made by itself (refresh: never): a {grows.every} is in a copy "
+            "that was made after it has closed (dpsql refresh)"
+        )
+    elif often > _PERIOD_DAYS[grows.every]:
+        yield f"table {table.name} grows by the {grows.every}, and a copy is made each {loaded.refresh}: it is released then"
+    whole = whole_because(table, loaded.policy)
+    if isinstance(loaded.engine, CopiedDatabase):
+        whole = "the database can't be asked for a part of it"
+    if loaded.snapshot is not None and whole is not None:
+        yield f"table {table.name} is copied whole at each refresh, and not by the {grows.every}: {whole}"
+    for kind, unit in table.units.items():
+        if unit.through is not None:
+            yield (
+                f"table {table.name} has no standing questions that protect a {kind}: whose a row is, another table says; "
+                "copy that column into it"
+            )
+        else:
+            if unit.up_to is not None:
+                yield (
+                    f"table {table.name}: max_rows is auto, so that standing questions that protect a {kind} begin once a "
+                    f"whole {grows.term} within the bounds of {grows.by} has closed; a number lets them begin at once"
+                )
+            yield from _said_of_budgets(loaded, table, grows, kind)
+
+
+def _said_of_budgets(loaded: Config, table: Table, grows: Grows, kind: str) -> Iterator[str]:
+    """Yield for how long what is paid for a standing question counts, where that is longer than budgets take for granted."""
+    policy, budget = loaded.policy, loaded.policy.budgets[kind]
+    roles = [role for role in policy.roles.values() if role.protects == kind and role.may_use(table.name)]
+    lasts = _TERM_DAYS[grows.term] + grows.after + grows.measured_within
+    if roles and budget.concentrated is not None:
+        yield f"table {table.name} has no standing questions that protect a {kind}: budget.{kind} adds up by zCDP"
+        return
+    if roles and budget.window is not None and budget.window < lasts:
+        yield (
+            f"budget.{kind}.window is {budget.window} days: what a standing question of table {table.name} costs counts in "
+            f"it until the {grows.term} is measured, {lasts} days at most, and then as long again as the window"
+        )
+    if roles and budget.window is not None and whole_because(table, policy) is None:
+        yield (
+            f"budget.{kind}.window is {budget.window} days: what any other question of table {table.name} costs counts since "
+            f"the day on which its oldest {grows.every} was copied, and is refused where the window was full once since; "
+            "dpsql refresh --all copies all anew"
+        )
+    for role in roles:
+        yield from _said_of_role(role, table, grows)
+
+
+def _said_of_role(role: Role, table: Table, grows: Grows) -> Iterator[str]:
+    lasts, period = _TERM_DAYS[grows.term] + grows.after + grows.measured_within, role.budget.period
+    if role.budget.concentrated is not None:
+        yield f"role {role.name} asks no standing questions of table {table.name}: its budget adds up by zCDP"
+        return
+    if role.noise is not None:
+        yield (
+            f"role {role.name} aims at an error: its questions of table {table.name} stand only where it says what they pay "
+            "(SET dpsql.epsilon)"
+        )
+    if period is not Period.NEVER and (period.days or 0) < lasts:
+        yield (
+            f"roles.{role.name}.budget: what a standing question of table {table.name} costs counts in each {period} in "
+            f"which something of it may be measured, for up to {lasts} days"
+        )
+
+
+# All that `serve` needs beside the engine, tried without a trace: certificates, addresses, a copy of the ledger.
+
+
+def see_that_serve_would_start(config: Config) -> str:
+    """Return in a sentence what is ready.
+
+    Raises:
+        ConfigError: a certificate can't be used, or the ledger.
+        OSError: an address is taken, and not by the server of this configuration; or the audit trail is another account's.
+    """
+    addresses = [address for address in (config.listen, config.web, config.metrics) if address is not None]
+    if config.metrics is not None:
+        see_that_there_is_a_client()
+    for address in addresses:
+        certificate_of(address.tls)
+    served = control.is_served(config.file)
+    for address in () if served else addresses:
+        for opened in listen(address.host, address.port):
+            opened.close()
+    ahead = _try_ledger(config)
+    _try_trail(config)
+    said = "it is served now; " * served + "its addresses and its ledger can be used"
+    if ahead is None:
+        return said
+    until, means = told_ahead(ahead)
+    return f"{said}\nthe ledger has lines of {until}, which is to come: {means}"
+
+
+def _try_ledger(config: Config) -> datetime | None:
+    """Open the ledger as `serve` would, but in a copy: opening may take one over, or bring it to a newer version.
+
+    One on a server in a transaction that is rolled back. Return until when lines of a file lie in the future.
+    """
+    if isinstance(config.ledger, PostgresLedgerConfig):
+        rehearse_ledger(config.ledger, config)
+        return None
+    path = place_of_ledger(config)
+    if not (path.exists() or read_mark(path) is not None):
+        return None
+    with TemporaryDirectory(prefix="dpsql-check-") as made:
+        copy = Path(made) / path.name
+        if path.exists():
+            os.close(open_private(path, os.O_RDONLY))
+            _copy_of_ledger(path, copy)
+        if mark_path(path).exists():
+            shutil.copyfile(mark_path(path), mark_path(copy))
+            mark_path(copy).chmod(0o600)
+        try:
+            with open_ledger(replace(config, ledger=SqliteLedgerConfig(copy))) as ledger:
+                see_that_budgets_fit(ledger, config.policy)
+                return ledger.ahead(config.asked_anew)
+        except ConfigError as wrong:
+            raise ConfigError(wrong.message.replace(str(copy), str(path)), hint=wrong.hint) from None
+
+
+def _try_trail(config: Config) -> None:
+    """See that what there is of the audit trail could be written."""
+    place = place_of_trail(config)
+    if place.exists():
+        see_directory(place)
+    if (head := place / "head").exists():
+        os.close(open_private(head, os.O_RDWR))
+
+
+def _copy_of_ledger(path: Path, copy: Path) -> None:
+    copy.touch(0o600)
+    try:
+        with (
+            closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as ledger,
+            closing(sqlite3.connect(copy)) as copied,
+        ):
+            ledger.backup(copied)
+    except sqlite3.Error as error:
+        raise ConfigError(f"ledger {path} can't be read: {error}") from error
+
+
+def ask_directory(config: LdapDirectory) -> str:
+    """Ask the directory that knows passwords for nobody, and return the report about it.
+
+    Raises:
+        ConfigError: it can't be asked: its users could not log in.
+    """
+
+    async def wrong() -> str | None:
+        return await Directory(config).wrong()
+
+    why = asyncio.run(wrong())
+    if why is not None:
+        raise ConfigError(
+            f"ldap: the directory {config.host} can't be asked: {why}",
+            hint="dpsql serves without it, but its users can't log in.",
+        )
+    return f"the directory {config.host} answers, over TLS"
+
+
+# The owner's report of `dpsql check --data`, as tables on a terminal.
+
+_WARNING = (
+    "PRIVATE: exact numbers about the records, for their owner only. Bounds that are chosen by them make the guarantee "
+    "conditional on that choice: declare what you know about the world, and use this to find mistakes."
+)
+
+
+def show_report(policy: Policy, reports: Iterable[TableReport], groups: int, form: Form) -> None:
+    """Print what was found; `groups` is the number of groups that a typical answer has."""
+    blocks: list[RenderableType] = [Text(_WARNING, style="bold red")]
+    for table in reports:
+        blocks.append(_columns_table(table))
+        for units in table.units:
+            roles = [role for role in policy.roles.values() if role.protects == units.kind]
+            blocks.append(_units_table(table.name, units, roles, groups))
+    print_blocks(*blocks, form=form)
+
+
+def _columns_table(report: TableReport) -> RichTable:
+    """Lay out the share of rows that each column's declaration changes."""
+    title = Text(f"{report.name}: {report.rows:,} rows (private)")
+    table = RichTable("column", title=title, title_justify="left", header_style="bold")
+    for heading in ("NULL or NaN", "below bounds", "above bounds", "not in domain"):
+        table.add_column(heading, justify="right")
+    for column in report.columns:
+        table.add_row(Text(column.name), *(_share(number, report.rows) for number in _numbers(column)))
+    return table
+
+
+def _numbers(column: ColumnReport) -> tuple[int | None, ...]:
+    return (column.nulls, column.below, column.above, column.outside)
+
+
+def _share(number: int | None, rows: int) -> str:
+    if number is None:
+        return ""
+    share = 100 * number / max(rows, 1)
+    return ("< 0.01 %" if share < 0.01 else f"{share:.2f} %") if number else "none"
+
+
+def _units_table(table: str, report: UnitReport, roles: Iterable[Role], groups: int) -> RichTable:
+    """Lay out what bounds on a unit's rows would keep, and the error of a count with each role's ε."""
+    units = sum(report.histogram.values())
+    title = f"{table}: {units:,} units of kind {report.kind}, {report.nobodys:,} rows without one (private)"
+    grid = RichTable(title=Text(title), title_justify="left", header_style="bold")
+    grid.add_column("max_rows", justify="right")
+    grid.add_column("rows kept", justify="right")
+    for role in roles:
+        grid.add_column(Text(f"error of a count,\n{groups:,} groups, {role.name}"), justify="right")
+    for most in report.choices():
+        errors = (report.error(most, role.per_query.epsilon, groups) for role in roles)
+        cells = [f"{most:,}", f"{100 * report.kept(most):.1f} %", *(f"{100 * error:.2f} %" for error in errors)]
+        grid.add_row(*cells, style="bold" if most == report.max_rows else None)
+    return grid
+
 
 _Schemas = Annotated[
     Path | None, typer.Option("--json-schema", help="Write the JSON Schemas for editors into this folder instead.")

@@ -12,14 +12,14 @@ import psycopg
 import typer
 from psycopg.conninfo import make_conninfo
 
+from dpsql.cli.commands.serve import Signals
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import show_answer
-from dpsql.cli.support.signals import Signals
 from dpsql.demo.growing import BEGINS, Arrivals, HurriedClock, growing
 from dpsql.demo.setting import USERS, demo_config, new_passwords
 from dpsql.libpq import OWN
 from dpsql.policy.config import Config
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from dpsql.server import Server
 
 _FIRST = "SELECT payment_type, COUNT(*) AS trips, AVG(fare) AS average_fare FROM trips GROUP BY payment_type"

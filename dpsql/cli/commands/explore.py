@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.web.story_file import story_file
+from dpsql.web.explore import story_file
 
 
 @with_exit_code

@@ -1,4 +1,4 @@
-"""`dpsql ledger`: copy it, see that it is whole, put a copy back, read its lines, and date those that lie in the future."""
+"""`dpsql ledger`, `adopt` and `unlock`: a ledger is copied, checked, put back, read, dated, handed over, and opened again."""
 
 import json
 from datetime import UTC, date, datetime
@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from dpsql.accounting.ledger import Entry, Way
+from dpsql.accounting.ledger import Entry, Event, Failing, Way
+from dpsql.accounting.postgres.ledger import examine_server, lacking
 from dpsql.accounting.postgres.session import SCHEMA, shown_place
-from dpsql.accounting.postgres.upkeep import examine_server, lacking
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.sql.soundness import Examined
+from dpsql.accounting.sql.opening import Examined
 from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_back
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of
-from dpsql.errors import ConfigError
+from dpsql.errors import ConfigError, Unsupported
 from dpsql.open_ledger import kept_lines, open_ledger, place_of_ledger
 from dpsql.policy.config import Config, PostgresLedgerConfig
 from dpsql.policy.load import load
@@ -197,3 +197,57 @@ def _told(place: object, ledger: Examined) -> str:
         told = "\n".join(f"{place}: {line}" for line in ledger.wrong)
         raise ConfigError(told, hint="Bring back the newest copy that is whole: dpsql ledger restore.")
     return f'whole, with {ledger.charges:,} charges for {ledger.statements:,} statements of "{ledger.dataset.name}"'
+
+
+# `dpsql adopt`: a ledger of another data set, or of one that was elsewhere, becomes this one's.
+
+
+@with_exit_code
+def adopt(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Let the ledger belong to the data set and the engine that the configuration names; what was charged stays charged."""
+    loaded = load(config)
+    with open_ledger(loaded, Way.ADOPTED) as ledger:
+        before = ledger.adopted
+    if before is None:
+        raise Unsupported(
+            f'the ledger is that of the data set "{loaded.policy.dataset}" already', because="ledger-adopted-already"
+        )
+    typer.echo(f'the ledger was that of the data set "{before.name}" in {before.source}')
+    typer.echo(f'it is now that of "{loaded.policy.dataset}"; stored answers are forgotten, charges are not')
+
+
+# `dpsql unlock`: what has closed a role's account, or refused it a form of statement, and opening it again.
+
+_MEANING = {
+    "engine": "a measurement failed",
+    "late": "a measurement failed",
+    "broken": "a measurement failed by a bug of dpsql",
+    "closed": "the account was closed",
+}
+
+
+@with_exit_code
+def unlock(
+    role: Annotated[
+        str, typer.Argument(help="The role whose account is closed, or that is refused a form of statement.")
+    ],
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Show why a role's account was closed, or a form of statement refused, and open it; the ledger keeps that it was."""
+    loaded = load(config)
+    with open_ledger(loaded) as ledger:
+        closed, incidents = ledger.is_closed(role), ledger.incidents(role)
+        if not closed and role not in loaded.policy.roles:
+            raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(loaded.policy.roles)}")
+        if not closed and not any(incident.what == Failing.BROKEN for incident in incidents):
+            raise Unsupported(f'the account of role "{role}" is open', because="account-open-already")
+        for incident in incidents:
+            typer.echo(_line(incident))
+        ledger.unlock(role)
+    typer.echo(f'the account of role "{role}" is open again; the log of dpsql serve says more about what failed')
+
+
+def _line(event: Event) -> str:
+    # Another user's text: no control character of it may reach the terminal.
+    statement = "".join(c if c.isprintable() else " " for c in event.statement)
+    return f"{event.time:%Y-%m-%d %H:%M:%S} UTC: {_MEANING[event.what]}: {event.cause}; {event.user} asked: {statement}"

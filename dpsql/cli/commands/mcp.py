@@ -24,15 +24,15 @@ def mcp(
 ) -> None:
     """Serve agents, by the Model Context Protocol: over standard input and output, or HTTP."""
     try:
-        from dpsql.agents import serving  # noqa: PLC0415 # an extra
+        from dpsql.agents import server  # noqa: PLC0415 # an extra
     except ModuleNotFoundError as missing:
         raise ConfigError(
             f'"{missing.name}" is not installed', hint="In a checkout of dpsql: pip install '.[mcp]'."
         ) from None
     if http is None:
-        serving.serve_stdio(address)
+        server.serve_stdio(address)
         return
     host, _, port = http.rpartition(":")
     if not host or not port.isdecimal():
         raise ConfigError(f'--http is "{http}"', hint="Write it as 127.0.0.1:8440.")
-    serving.serve_http(address, host.strip("[]"), int(port))
+    server.serve_http(address, host.strip("[]"), int(port))

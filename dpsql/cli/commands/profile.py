@@ -10,10 +10,9 @@ from rich.table import Table
 
 import dpsql
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.cli.support.at_work import at_work
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
-from dpsql.cli.support.show import Form, print_blocks
+from dpsql.cli.support.show import Form, at_work, print_blocks
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy

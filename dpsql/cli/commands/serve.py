@@ -2,10 +2,14 @@
 
 import asyncio
 import logging
+import signal
 import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import typer
 
@@ -13,20 +17,89 @@ from dpsql.accounting.ledger import Way
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import LogFormat, log_as
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.cli.support.signals import Signals
-from dpsql.cli.support.waiting import wait_for_engine
-from dpsql.collector import collect_seldom
-from dpsql.control import ControlDoor
+from dpsql.control import ControlDoor, notify
+from dpsql.engines.base import NoEngine
+from dpsql.engines.connect import connect_engine
 from dpsql.engines.snapshot.open import see_that_there_is_one
 from dpsql.errors import DpsqlError
-from dpsql.notify import notify
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.question import Cancellation
 from dpsql.server import Server
 from dpsql.supervisor import Supervisor, Worker
+from dpsql.system_limits import collect_seldom
+
+# Serving until a signal says stop.
+
+_STOP = (signal.SIGINT, signal.SIGTERM)
+
+
+class Signals:
+    """The operator's signals to the process, caught from the start: `with Signals() as signals: …`, in a running loop."""
+
+    def __init__(self) -> None:
+        self._stopped, self._hung_up = asyncio.Event(), asyncio.Event()
+
+    def __enter__(self) -> Self:
+        """Catch signals; without this a SIGHUP during the start would end the process."""
+        loop = asyncio.get_running_loop()
+        for wanted in _STOP:
+            loop.add_signal_handler(wanted, self.stop)
+        loop.add_signal_handler(signal.SIGHUP, self._hung_up.set)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Give signals their usual meaning back."""
+        loop = asyncio.get_running_loop()
+        for wanted in (*_STOP, signal.SIGHUP):
+            loop.remove_signal_handler(wanted)
+
+    def stop(self) -> None:
+        """Do as at a request to terminate."""
+        self._stopped.set()
+
+    async def until_stopped(self, reload: Callable[[], Awaitable[object]] | None = None) -> None:
+        """Return at an interrupt or a request to terminate; call `reload` at each hang-up until then."""
+        reloading = None if reload is None else asyncio.get_running_loop().create_task(self._reload(reload))
+        try:
+            await self._stopped.wait()
+        finally:
+            if reloading is not None:
+                reloading.cancel()
+
+    async def _reload(self, reload: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await self._hung_up.wait()
+            self._hung_up.clear()
+            await reload()
+
+
+# Waiting for an engine that starts later than dpsql does.
 
 _LOG = logging.getLogger("dpsql.server")
+_UNTIL_TRIED_AGAIN = 2.0  # seconds
+
+
+def wait_for_engine(config: Config) -> None:
+    """Return once the engine can be asked; say why not, once for each reason.
+
+    Raises:
+        ConfigError: waiting would not help.
+    """
+    said = ""
+    while True:
+        try:
+            with closing(connect_engine(config)):
+                return
+        except NoEngine as away:
+            why = f"{away.message}: {away.hint}"
+        if why != said:
+            said = why
+            _LOG.warning("the engine is waited for: %s", why)
+            notify(STATUS=f"waiting: {' '.join(why.split())}")
+        time.sleep(_UNTIL_TRIED_AGAIN)
+
+
 _TURN = 0.001
 """Seconds until a thread that computes lets another one go on: a user with few questions waits for each that plans."""
 

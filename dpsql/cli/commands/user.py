@@ -18,9 +18,9 @@ from dpsql.errors import ConfigError
 from dpsql.open_ledger import place_of_trail
 from dpsql.policy.load import load
 from dpsql.policy.load.scalars import identifier
+from dpsql.policy.model import yaml_name
 from dpsql.policy.users_file import amount, users_in, with_key, with_user
-from dpsql.policy.yaml_name import yaml_name
-from dpsql.trail.reading import newest_first
+from dpsql.trail.folder import newest_first
 from dpsql.wire.protocol.scram import Verifier
 
 user_app = typer.Typer(name="user", help="Say who may log in.", no_args_is_help=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.advising.rule import Promises
 from dpsql.epsilon.risks.study import Study
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ def _write_png(picture: "page.Picture", title: str, path: Path) -> None:
 
 def draw_study(study: Study, path: Path) -> None:
     """Write the risk curves of a study."""
-    from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
+    from dpsql.plots import charts, page  # noqa: PLC0415 -- an extra
 
-    page.write_page([page.Picture(risk_chart.study_figure(study), _OWNER)], "Disclosure risk", path)
+    page.write_page([page.Picture(charts.study_figure(study), _OWNER)], "Disclosure risk", path)
 
 
 def draw_rule(promises: Promises, path: Path) -> None:
     """Write the curves of the rule for a total."""
-    from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
+    from dpsql.plots import charts, page  # noqa: PLC0415 -- an extra
 
-    page.write_page([page.Picture(risk_chart.rule_figure(promises), _PUBLIC)], "What ε allows", path)
+    page.write_page([page.Picture(charts.rule_figure(promises), _PUBLIC)], "What ε allows", path)

@@ -3,9 +3,12 @@
 import csv
 import json
 import sys
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from enum import Enum, auto
+from time import monotonic
 
 import psycopg
 import typer
@@ -134,3 +137,30 @@ def _plain(value: object) -> object:
             return [_plain(each) for each in value]
         case _:
             return str(value)
+
+
+# Signs of life of work that takes long: on the standard error, from the second second on, never what was read.
+
+_FIRST_SIGN, _NEXT_SIGNS = 2.0, 10.0
+"""Seconds until the first line, and between two lines."""
+
+
+@contextmanager
+def at_work(doing: str, first: float = _FIRST_SIGN) -> Iterator[None]:
+    """Tell what is being done, and again and again for how long, until the block ends."""
+    over, began = threading.Event(), monotonic()
+
+    def tell() -> None:
+        if over.wait(first):
+            return
+        typer.echo(f"{doing} …", err=True)
+        while not over.wait(_NEXT_SIGNS):
+            typer.echo(f"{doing} …, for {monotonic() - began:,.0f} seconds", err=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()

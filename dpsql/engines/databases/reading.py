@@ -1,4 +1,4 @@
-"""How a column of any database comes into the copy: as a text, which DuckDB reads as the declared type.
+"""How rows of any database come into the copy: as columns of texts, total and exact, which DuckDB reads as declared.
 
 Promise: no row can make a copy fail, since whether one was made is seen by everybody. Every expression here is total: what
 it can't read is NULL, and is counted. What a column holds, or may hold, is told by its type; text may be of anything.
@@ -8,14 +8,24 @@ paid char(1), declared boolean                →  Y, n, true, F, 1, 0 … in an
 born text, declared date                      →  2024-02-29, and nothing that has to be guessed at
 """
 
+import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
 
-from dpsql.engines.databases.kinds import Family, SourceColumn
+import duckdb
+import numpy as np
+
+from dpsql.engines.databases.catalogue import Family, SourceColumn
 from dpsql.engines.duckdb.files import duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Column, SqlType
+from dpsql.rewrite.emit.columns import quoted
 
 _DECIMAL = re.compile(r"(?:numeric|decimal)\((\d+)(?:,(\d+))?\)")
 _MOST_DIGITS = 38
@@ -184,3 +194,179 @@ def _moment(source: SourceColumn) -> str:
 def _span() -> str:
     """Return a span as PostgreSQL writes it."""
     return "TRY_CAST(regexp_replace(replace($c, '+', ''), '\\bmons?\\b', 'months') AS INTERVAL)"
+
+
+# Values as drivers give them, as texts: total, and exact to the last digit.
+#
+# What has no text, such as bytes that are no UTF-8, is None; it is counted with what can't be read as the declared type.
+
+_MICROSECOND = timedelta(microseconds=1)
+_ONE_DAY, _MIDNIGHT = timedelta(days=1), datetime(1, 1, 1, tzinfo=UTC)
+
+
+def as_texts(values: Sequence[object], family: Family) -> list[str | None]:
+    """Return a column's values as texts."""
+    if family is Family.BITS:
+        return [_number_of_bits(value) if isinstance(value, bytes) else _text_of(value, family) for value in values]
+    if family is Family.BYTES:
+        return [_uuid_text(value) for value in values]
+    kinds = set(map(type, values))
+    if kinds <= {bytes, type(None)}:
+        try:
+            return [None if value is None else value.decode() for value in values]  # type: ignore[attr-defined]
+        except UnicodeDecodeError:
+            pass
+    elif kinds <= {int, type(None)}:
+        return [None if value is None else str(value) for value in values]
+    elif kinds <= {str, type(None)} and all(map(str.isascii, filter(None, values))):  # type: ignore[arg-type]
+        return list(values)  # type: ignore[arg-type]
+    return [_text_of(value, family) for value in values]
+
+
+def _text_of(value: object, family: Family) -> str | None:
+    match value:
+        case None:
+            return None
+        case str():
+            return value if _is_text(value) else None
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return repr(value)
+        case Decimal():
+            return format(value, "f") if value.is_finite() else str(value)
+        case bytes() | bytearray() | memoryview():
+            return _decoded(bytes(value))
+        case datetime():
+            return (value if value.tzinfo is None else value.astimezone(UTC)).isoformat(sep=" ")
+        case date():
+            return value.isoformat()
+        case time():
+            return value.isoformat() if value.tzinfo is None else None
+        case timedelta():
+            return _span_text(value, family)
+        case UUID():
+            return str(value)
+        case dict() | list() if family is Family.JSON:
+            return _json_text(value)
+        case _:
+            return None
+
+
+def _is_text(value: str) -> bool:
+    """Return whether a text has nothing but characters: drivers let stand-ins be for what they can't decode."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _number_of_bits(value: bytes) -> str:
+    return str(int.from_bytes(value, "big"))
+
+
+def _uuid_text(value: object) -> str | None:
+    """Return a UUID's text; 16 bytes are one, too."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        raw = bytes(value)
+        return str(UUID(bytes=raw)) if len(raw) == 16 else _decoded(raw)
+    return _text_of(value, Family.UUID)
+
+
+def _span_text(value: timedelta, family: Family) -> str | None:
+    if family is Family.TIME and timedelta() <= value < _ONE_DAY:
+        return (_MIDNIGHT + value).time().isoformat()
+    return f"{value // _MICROSECOND} microseconds"
+
+
+def _json_text(value: object) -> str | None:
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=_json_number)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return text if _is_text(text) else None
+
+
+def _json_number(value: object) -> object:
+    if isinstance(value, Decimal) and math.isfinite(value):
+        return float(value)
+    raise TypeError
+
+
+# Rows on their way into a table of DuckDB's, some thousand at a time: as columns of texts, which DuckDB reads.
+
+_PIECE = "dpsql_piece"
+_ROWS, _BYTES = 50_000, 32 * 2**20
+"""How many rows are handed over at a time, and how many characters of texts without a limit, if these are fewer rows."""
+STEP = 256
+"""How many rows are taken from a driver at a time: so many more there may be."""
+_LONG = frozenset({Family.TEXT, Family.JSON, Family.BYTES})
+
+
+def make_table(
+    connection: duckdb.DuckDBPyConnection, into: str, readings: Sequence[Reading], names: Sequence[str]
+) -> None:
+    """Make an empty table for what is read."""
+    types = ", ".join(f"{quoted(name)} {each.type}" for name, each in zip(names, readings, strict=True))
+    connection.execute(f"CREATE TABLE {into} ({types})")
+
+
+def load_rows(
+    connection: duckdb.DuckDBPyConnection,
+    into: str,
+    readings: Sequence[Reading],
+    rows: Any,
+    came: Callable[[int], None],
+) -> list[int]:
+    """Append all rows of a driver's result; return how many values there were in each column, read or not.
+
+    `came` is told of each piece how many letters it has. It should end the transaction, which holds what was registered.
+    """
+    given = [0] * len(readings)
+    reads = ", ".join(each.read.replace("$c", f"CAST(c{place} AS VARCHAR)") for place, each in enumerate(readings))
+    for piece in _pieces(rows, readings):
+        texts, letters = {}, 0
+        for place, (values, each) in enumerate(zip(zip(*piece, strict=True), readings, strict=True)):
+            given[place] += len(values) - values.count(None)
+            column = as_texts(values, each.brought)
+            letters += sum(map(len, filter(None, column)))
+            texts[f"c{place}"] = np.array(column, dtype=object)
+        connection.register(_PIECE, texts)
+        connection.execute(f"INSERT INTO {into} SELECT {reads} FROM {_PIECE}")  # noqa: S608
+        connection.unregister(_PIECE)
+        came(letters)
+    return given
+
+
+def unread(
+    connection: duckdb.DuckDBPyConnection, into: str, names: Sequence[str], given: Sequence[int]
+) -> dict[str, int]:
+    """Return how many values of each column could not be read, where there are some: for the operator alone."""
+    counts = ", ".join(f"count({quoted(name)})" for name in names)
+    read = connection.execute(f"SELECT {counts} FROM {into}").fetchone() or ()  # noqa: S608
+    return {name: had - has for name, had, has in zip(names, given, read, strict=True) if had != has}
+
+
+def _pieces(rows: Any, readings: Sequence[Reading]) -> Iterator[list[Sequence[object]]]:
+    """Yield rows in pieces that are bounded in their number and, but for one step, in what they hold."""
+    long = [place for place, each in enumerate(readings) if each.source.family in _LONG]
+    piece: list[Sequence[object]] = []
+    held = 0
+    while step := rows.fetchmany(STEP):
+        piece += step
+        held += sum(len(row[place] or b"") for place in long for row in step if hasattr(row[place], "__len__"))
+        if len(piece) >= _ROWS or held >= _BYTES:
+            yield piece
+            piece, held = [], 0
+    if piece:
+        yield piece

@@ -4,29 +4,133 @@ It is asked by an account that can do nothing but read, as SQLAlchemy speaks to 
 questions go to the copy.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import duckdb
 
 from dpsql.engines.base import NoEngine
+from dpsql.engines.databases.catalogue import SourceColumn, begin, product_of, source_column
 from dpsql.engines.databases.client import cause, interrupt, pool_of, quiet, reflection, sqlalchemy, told
-from dpsql.engines.databases.kinds import SourceColumn, source_column
-from dpsql.engines.databases.loading import STEP, load, make_table
-from dpsql.engines.databases.reading import Reading, reading
-from dpsql.engines.databases.rights import see_that_it_only_reads
-from dpsql.engines.databases.states import begin, product_of
-from dpsql.engines.databases.streaming import rows_of
+from dpsql.engines.databases.reading import STEP, Reading, load_rows, make_table, reading
 from dpsql.engines.duckdb.opening import in_memory
-from dpsql.engines.kinds import LOOSE
-from dpsql.engines.tables import misfits_of
-from dpsql.engines.values import exact_value, public_column
+from dpsql.engines.postgres.engine import check_role
+from dpsql.engines.tables import LOOSE, exact_value, misfits_of, public_column
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, Resources
-from dpsql.policy.model import Policy, SqlType, Table, UniqueKey, Value
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, Policy, SqlType, Table, TableName, UniqueKey, Value
 from dpsql.rewrite.dialects.duckdb import DUCKDB
+
+# What the account may do by which a database is read: nothing but that.
+
+_GRANT = re.compile(r"GRANT (.+?) ON (?:TABLE |PROCEDURE |FUNCTION )?(\S+) TO ", re.IGNORECASE | re.DOTALL)
+_OF_ROLE = re.compile(r"GRANT (.+?) TO ", re.IGNORECASE | re.DOTALL)
+_READING = frozenset({"SELECT", "USAGE", "SHOW VIEW", "SHOW DATABASES"})
+_COLUMNS = re.compile(r"\([^)]*\)")
+
+
+def see_that_it_only_reads(pool: Any, backend: str, places: Mapping[str, tuple[str, str | None]]) -> None:
+    """See that the account can do nothing but read, where the database says so in a way that is known here.
+
+    Raises:
+        ConfigError: it can do more.
+    """
+    if backend in {"mysql", "mariadb"}:
+        with pool.connect() as connection:  # of its own, since it puts on roles
+            more = sorted(set(_rights_too_many(connection)))
+        if more:
+            raise ConfigError(
+                f"engine: the account has the rights {', '.join(more)}; "
+                "dpsql connects only as one that can do nothing but SELECT",
+                hint="CREATE USER dpsql_reader IDENTIFIED BY '…'; GRANT SELECT, SHOW VIEW ON hospital.* TO dpsql_reader;",
+            )
+    if backend == "postgresql":
+        with pool.connect() as connection:
+            driver = connection.connection.driver_connection
+            schemas = driver.execute("SELECT current_schemas(false)").fetchone()[0]
+            named = {table: (schema, name) for table, (name, schema) in places.items() if schema is not None}
+            check_role(driver, list(places), schemas, named)
+
+
+def _rights_too_many(connection: Any) -> Iterator[str]:
+    """Yield the rights besides reading that grants name, also those of roles that the account may put on."""
+    seen, left = set[str](), [""]
+    while left:
+        role = left.pop()
+        if role in seen:
+            continue
+        seen.add(role)
+        if role:
+            connection.exec_driver_sql(f"SET ROLE {role}")
+        for (line,) in connection.exec_driver_sql("SHOW GRANTS").fetchall():
+            given, of_role = _GRANT.match(str(line)), _OF_ROLE.match(str(line))
+            if given is not None:
+                rights = (right.strip().upper() for right in _COLUMNS.sub("", given[1]).split(","))
+                yield from (right for right in rights if right not in _READING)
+                yield from ("GRANT OPTION",) if "WITH GRANT OPTION" in str(line).upper() else ()
+            elif of_role is not None:
+                left += [name.strip().replace("%", "%%") for name in of_role[1].split(",")]
+
+
+# A statement's rows as they come from a driver, and not all at once; whoever has seen enough need not take the rest.
+#
+# Texts come as the database sends them, since drivers fail at what is no UTF-8.
+
+
+@contextmanager
+def rows_of(connection: Any, statement: Any, step: int) -> Iterator[Any]:
+    """Give what has `fetchmany`: the rows of a statement of SQLAlchemy's, of which no more than `step` are held."""
+    driver = connection.connection.driver_connection
+    if connection.dialect.driver == "pymysql":
+        with _of_pymysql(driver, _text_as_sent(statement, connection.dialect)) as rows:
+            yield rows
+        return
+    streaming = connection.execution_options(stream_results=True, max_row_buffer=step)
+    with _as_they_come(driver), closing(streaming.execute(statement)) as rows:
+        yield rows
+
+
+def _text_as_sent(statement: Any, dialect: Any) -> str:
+    return str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+
+
+@contextmanager
+def _of_pymysql(driver: Any, statement: str) -> Iterator[Any]:
+    """Give PyMySQL's own cursor: it reads all rows that are left before it closes, and so does its result."""
+    from pymysql.cursors import SSCursor  # noqa: PLC0415  an extra
+
+    before = driver.use_unicode, driver.decoders
+    driver.use_unicode, driver.decoders = False, {}
+    cursor = driver.cursor(SSCursor)
+    try:
+        cursor.execute(statement, ())  # with parameters, since SQLAlchemy has doubled each % in names
+        yield cursor
+    except BaseException:
+        interrupt(driver)
+        if (result := getattr(driver, "_result", None)) is not None:
+            result.unbuffered_active = False
+        raise
+    finally:
+        driver.use_unicode, driver.decoders = before
+        cursor.close()
+
+
+@contextmanager
+def _as_they_come(driver: Any) -> Iterator[None]:
+    """Have SQLite hand over texts that may be no UTF-8, with stand-ins for what can't be decoded."""
+    if not hasattr(driver, "text_factory"):
+        yield
+        return
+    before = driver.text_factory
+    driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+    try:
+        yield
+    finally:
+        driver.text_factory = before
+
 
 _LETTERS = ("a", "A", "e", "é", "a\x01")
 """Texts of which a collation that is not to the letter takes some for one."""
@@ -213,7 +317,7 @@ class DatabaseSource:
         make_table(*target, readings, names)
         statement = self._select(table) if limit is None else self._select(table).limit(limit)
         with rows_of(connection, statement, STEP) as rows:
-            return names, load(*target, readings, rows, came)
+            return names, load_rows(*target, readings, rows, came)
 
     def _select(self, table: str) -> Any:
         sa = sqlalchemy()

@@ -100,6 +100,7 @@ def read_heavy_rows(
     connection: duckdb.DuckDBPyConnection, every: "Sequence[RowsOfUnits]", over: Callable[[], bool]
 ) -> None:
     """Read what views have stood for so far, also while statements run that find these; until it is `over`."""
+    # Best effort: a view stands for each until it is read, and answers the same, only later.
     left, stop = memory_of(connection) // _PART, Timer(_PATIENCE, connection.interrupt)
     stop.start()
     try:

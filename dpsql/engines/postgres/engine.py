@@ -1,37 +1,335 @@
 """PostgreSQL as the engine: a role that can only read, read-only transactions, and nothing left in a session."""
 
+import json
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
+from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.constraints import enforced_columns
-from dpsql.engines.postgres.catalogue import (
-    PostgresCatalogue,
-    catalogue_sql,
-    catalogues,
-    check_role,
-    own_places,
-    places_of,
-)
-from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, UnsettledError
-from dpsql.engines.postgres.prepared import PgPrepared, accepted, is_lost, reading, stopping_connection, unchanging
-from dpsql.engines.values import exact_value, public_column
-from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
-from dpsql.policy.model import Table, UniqueKey, Value
+from dpsql.engines.postgres.pool import SHOWN, BusyError, PgConnection, Pool, UnsettledError, settled
+from dpsql.engines.tables import LOOSE, Constraints, enforced_columns, exact_value, public_column
+from dpsql.engines.watch import stopping_when_cancelled
+from dpsql.errors import ConfigError, EngineAway, EngineFailed, EngineLost, EngineNotReady, QueryCanceled
+from dpsql.hang_up import hang_up
+from dpsql.interrupt import called_when_overdue
+from dpsql.policy.model import PUBLIC, Table, TableName, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
+# Measurements that a PostgreSQL server has accepted: prepared in a transaction that holds on to the tables as they are.
+
 _LOG = logging.getLogger("dpsql.engine")
+_CANCEL = 5.0
+"""Seconds that a cancel request may take."""
+_END = 10.0
+"""Seconds that the end of a transaction may take, which has changed nothing."""
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+"""Each statement sees what was committed when its tables were locked; an older view of a table that was emptied is empty."""
+
+_BEGIN_UNCHANGING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+@contextmanager
+def reading(connection: PgConnection, timeout: float, *statements: str) -> Iterator[list[list[Any]]]:
+    """Open a transaction, run `statements` in it one by one, in one round trip; give the rows of each.
+
+    Raises:
+        UnsettledError: the session has other settings than ours.
+        psycopg.Error: the server refuses one.
+    """
+    # A pooler between us and the server may hand over a session with another client's settings: what holds is read back in
+    # each transaction, before anything is asked.
+    begin = (_BEGIN, f"SET LOCAL statement_timeout = {max(int(timeout * 1000), 1)}", SHOWN)
+    with connection.pipeline():
+        cursors = [connection.execute(each.encode()) for each in (*begin, *statements)]
+    settled(cursors[len(begin) - 1].fetchone())
+    try:
+        yield [cursor.fetchall() if cursor.description is not None else [] for cursor in cursors[len(begin) :]]
+    finally:
+        _end(connection)
+
+
+@contextmanager
+def unchanging(connection: PgConnection) -> Iterator[None]:
+    """Open a transaction all of whose statements see one state of the tables, and may take as long as they like.
+
+    Raises:
+        UnsettledError: the session has other settings than ours.
+        psycopg.Error: the server refuses.
+    """
+    with connection.pipeline():
+        for each in (_BEGIN_UNCHANGING, "SET LOCAL statement_timeout = 0"):
+            connection.execute(each.encode())
+        shown = connection.execute(SHOWN.encode())
+    settled(shown.fetchone())
+    try:
+        yield
+    finally:
+        _end(connection)
+
+
+def _end(connection: PgConnection) -> None:
+    """Leave nothing in the session; where that fails, or a statement has, the connection will not be kept."""
+    if connection.info.transaction_status is not TransactionStatus.INTRANS:
+        return
+    try:
+        with called_when_overdue(partial(hang_up, connection), _END), connection.pipeline():
+            connection.execute("DEALLOCATE ALL")
+            connection.execute("COMMIT")
+    except psycopg.Error:
+        connection.close()
+
+
+def accepted(names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what makes statements ready: each is parsed, bound and planned, and its permissions are checked."""
+    pairs = names.items()
+    return tuple(text for sql, name in pairs for text in (f"PREPARE {name} AS {sql}", f"EXPLAIN EXECUTE {name}"))
+
+
+@dataclass(slots=True)
+class PgPrepared:
+    """Measurements in a transaction of one connection; see `Prepared`."""
+
+    connection: PgConnection
+    names: Mapping[str, str]
+    """The prepared statements by their text."""
+    timeout: float
+    cancellation: Cancellation
+    stopped: bool = False
+    """Whether a cancel was sent, which may still be on its way and would hit the connection's next statement."""
+
+    def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
+        """Return the rows of a measurement."""
+        # The type is the check: whoever has no `Charge` can't call this.
+        _ = charge
+        return self.rows(sql)
+
+    def rows(self, sql: str) -> Sequence[EngineRow]:
+        """Return the rows of a statement, for any payer."""
+        connection = self.connection
+        try:
+            with stopping_connection(connection, self.timeout, self.cancellation) as stopped:
+                text = f"EXECUTE {self.names[sql]}" if sql in self.names else sql
+                return connection.execute(text.encode()).fetchall()
+        except psycopg.errors.QueryCanceled:
+            raise QueryCanceled from None
+        except psycopg.Error as error:
+            if stopped.is_set() and is_lost(error):  # we have hung up
+                raise QueryCanceled from None
+            _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
+            raise (EngineLost if is_lost(error) else EngineFailed) from None
+        finally:
+            self.stopped |= stopped.is_set()
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Return whether an error is the end of a connection, or of the hope for one."""
+    state = error.sqlstate
+    return isinstance(error, psycopg.OperationalError) and (state is None or state.startswith(("08", "57P")))
+
+
+def stopping_connection(
+    connection: PgConnection, timeout: float, cancellation: Cancellation
+) -> AbstractContextManager[threading.Event]:
+    """Stop what a connection runs in a block when time is up or somebody cancels; where that fails, hang up."""
+    return stopping_when_cancelled(partial(cancel, connection), timeout, cancellation, partial(hang_up, connection))
+
+
+def cancel(connection: PgConnection) -> None:
+    """Ask the server to stop what the connection runs."""
+    try:
+        connection.cancel_safe(timeout=_CANCEL)
+    except psycopg.Error as error:
+        _LOG.warning("a cancel did not reach the engine: %s", error)
+
+
+# PostgreSQL's catalogue: columns, types, uniqueness, and the rights of our own role.
+
+_LOCATED = """
+unnest(ARRAY[{tables}]::text[], ARRAY[{places}]::text[], ARRAY[{names}]::text[]) AS t (name, schema, own)
+CROSS JOIN LATERAL (
+  SELECT c.oid, c.relkind, n.nspname
+  FROM unnest(CASE t.schema WHEN '' THEN ARRAY[{schemas}]::text[] ELSE ARRAY[t.schema] END) WITH ORDINALITY AS p (name, place)
+  JOIN pg_namespace n ON n.nspname = p.name
+  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.own AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  ORDER BY p.place LIMIT 1) AS c
+"""
+_CATALOGUE = """
+WITH RECURSIVE base (oid, type, typmod) AS (
+  SELECT oid, oid, NULL::integer FROM pg_type
+  UNION ALL SELECT b.oid, t.typbasetype, NULLIF(t.typtypmod, -1)
+    FROM base b JOIN pg_type t ON t.oid = b.type AND t.typtype = 'd')
+SELECT t.name, c.nspname, a.attname,
+  CASE y.typtype WHEN 'e' THEN 'enum(' || (
+      SELECT coalesce(string_agg('''' || replace(e.enumlabel, '''', '''''') || '''', ', ' ORDER BY e.enumsortorder), '')
+      FROM pg_enum e WHERE e.enumtypid = y.oid) || ')'
+    ELSE format_type(y.oid, coalesce(b.typmod, NULLIF(a.atttypmod, -1), -1)) END
+    || CASE WHEN EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
+      THEN '{loose}' ELSE '' END,
+  ARRAY(SELECT i.indexrelid || ' ' || i.indnkeyatts FROM pg_index i WHERE i.indrelid = c.oid
+      AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
+      AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL
+      AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid))),
+  {whole} AND a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k
+    WHERE k.conrelid = c.oid AND k.contype = 'n' AND k.conkey = ARRAY[a.attnum] AND NOT k.convalidated),
+  ARRAY(SELECT pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k
+    WHERE {whole} AND k.conrelid = c.oid AND k.contype = 'c' AND k.convalidated AND a.attnum = ANY (k.conkey)
+    ORDER BY k.oid),
+  ARRAY(SELECT json_build_array(x.nspname, o.relname, b.attname)::text
+    FROM pg_constraint k JOIN pg_class o ON o.oid = k.confrelid JOIN pg_namespace x ON x.oid = o.relnamespace
+    JOIN pg_attribute b ON b.attrelid = o.oid AND k.confkey = ARRAY[b.attnum]
+    WHERE {whole} AND k.conrelid = c.oid AND k.contype = 'f' AND k.convalidated AND k.conkey = ARRAY[a.attnum]
+    ORDER BY k.oid)
+FROM {located}
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN base b ON b.oid = a.atttypid JOIN pg_type y ON y.oid = b.type AND y.typtype <> 'd'
+ORDER BY t.name, a.attnum
+"""
+_WHOLE = """
+CASE c.relkind WHEN 'r' THEN NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid)
+  WHEN 'p' THEN NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) m JOIN pg_class r ON r.oid = m.relid WHERE r.relkind = 'f')
+  ELSE FALSE END
+"""
+"""Whether a table's constraints hold for all of its rows: children need not keep their parent's, nor others' servers."""
+_ROLE = """
+SELECT current_setting('server_encoding'), current_user, rolsuper,
+  pg_has_role(current_user, 'pg_execute_server_program', 'USAGE')
+    OR pg_has_role(current_user, 'pg_write_server_files', 'USAGE'),
+  ARRAY(SELECT t.name FROM {located} WHERE has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')),
+  ARRAY(SELECT t.name FROM {located} WHERE row_security_active(c.oid))
+FROM pg_roles WHERE rolname = current_user
+"""
+
+
+Places = Mapping[str, tuple[str, str]]
+"""The schema and the name of tables that are not looked for in the search path, by what they are called here."""
+_ENCODINGS = frozenset({"UTF8", "LATIN1"})
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresCatalogue:
+    """One table, of whose columns those are left out that nobody declares; empty if there is none."""
+
+    schema: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
+    unique: frozenset[UniqueKey] = frozenset()
+    constraints: Constraints = field(default_factory=Constraints)
+
+
+CatalogueRow = tuple[str, str, str, str, list[str], bool, list[str], list[str]]
+"""Its table, the table's schema, a column, its type, the unique indexes that have it, each with its number of columns,
+whether it is NOT NULL, the CHECKs that read it, and where it points to by itself."""
+
+
+def catalogue_sql(tables: Sequence[str], schemas: Sequence[str], places: Places) -> str:
+    """Return the question about these tables; what a parent's children need not keep does not count."""
+    return _CATALOGUE.format(located=_located(tables, schemas, places), loose=LOOSE, whole=_WHOLE)
+
+
+def catalogues(
+    tables: Sequence[str], declared: Mapping[str, Collection[str] | None], rows: Iterable[CatalogueRow]
+) -> dict[str, PostgresCatalogue]:
+    """Return the answer by table: of the columns that are declared, and of all where none are."""
+    by_table: dict[str, list[CatalogueRow]] = {table: [] for table in tables}
+    for row in rows:
+        by_table[row[0]].append(row)
+    return {table: _catalogue(lines, declared.get(table)) for table, lines in by_table.items()}
+
+
+def _catalogue(every: Sequence[CatalogueRow], declared: Collection[str] | None) -> PostgresCatalogue:
+    if not every:
+        return PostgresCatalogue()
+    rows = [row for row in every if declared is None or row[2] in declared]
+    types = {column: kind for _, _, column, kind, *_ in rows}
+    keys: dict[str, list[str]] = {}
+    for _, _, column, _, indexes, *_ in rows:
+        for index in indexes:
+            keys.setdefault(index, []).append(column)
+    # An index of an expression, too, has fewer of the table's columns than its own, and makes them unique by nothing.
+    whole = (columns for index, columns in keys.items() if len(columns) == int(index.split()[1]))
+    return PostgresCatalogue(every[0][1], types, frozenset(map(frozenset, whole)), _constraints(rows))
+
+
+def _constraints(rows: Sequence[CatalogueRow]) -> Constraints:
+    references = {}
+    for _, _, column, _, _, _, _, targets in rows:
+        for target in targets:
+            schema, table, name = json.loads(target)
+            references[column] = f"{quoted(schema)}.{quoted(table)}", name
+    checks = dict.fromkeys(check for row in rows for check in row[6])
+    return Constraints(frozenset(row[2] for row in rows if row[5]), tuple(checks), "postgres", references)
+
+
+def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str], places: Places) -> None:
+    """See that the role can't do more than read, that it reads every row, and that every text can be read.
+
+    Raises:
+        ConfigError: the role is a superuser, can reach beyond the database, may write to one of `tables`, or does not
+            see all of its rows.
+    """
+    row = connection.execute(_ROLE.format(located=_located(tables, schemas, places)).encode()).fetchone()
+    if row is None:
+        return
+    encoding, role, superuser, reaching, writable, hidden = row
+    if encoding not in _ENCODINGS:
+        raise ConfigError(
+            f"engine: the database's encoding is {encoding}, of which not every text can be read as UTF-8",
+            hint="An error would reveal that there is such a text. Serve a database whose encoding is UTF8.",
+        )
+    if superuser or reaching or writable:
+        can = (
+            "is a superuser"
+            if superuser
+            else "can reach the server's files"
+            if reaching
+            else f"may write to {', '.join(writable)}"
+        )
+        names = ", ".join(".".join(map(quoted, places.get(table, (table,)))) for table in tables)
+        raise ConfigError(
+            f'engine: the role "{role}" {can}; dpsql connects only as one that can do nothing but SELECT',
+            hint=f"CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; GRANT SELECT ON {names} TO dpsql_reader;",
+        )
+    if hidden:
+        raise ConfigError(
+            f'engine: row-level security hides rows of {", ".join(hidden)} from the role "{role}"',
+            hint="A policy may let one person's rows depend on another's. Serve a table or a view without one.",
+        )
+
+
+def _located(tables: Sequence[str], schemas: Sequence[str], places: Places) -> str:
+    located = [places.get(table, ("", table)) for table in tables]
+    own = {"places": _texts([schema for schema, _ in located]), "names": _texts([name for _, name in located])}
+    return _LOCATED.format(tables=_texts(tables), schemas=_texts(schemas), **own)
+
+
+def own_places(tables: Iterable[str]) -> Places:
+    """Return where tables are that have a schema by name; those of `public` are looked for in the search path."""
+    names = {table: TableName.of(table) for table in tables}
+    return {table: (where.schema, where.name) for table, where in names.items() if where.schema != PUBLIC}
+
+
+def places_of(written: Mapping[str, str]) -> Places:
+    """Return where tables are, as a configuration says: `clinical.labs`."""
+    return {table: (place.partition(".")[0], place.partition(".")[2]) for table, place in written.items()}
+
+
+def _texts(texts: Sequence[str]) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+
+
 _CONNECTIONS = 16
 _LOOK = 30.0
 """Seconds between two looks at the catalogue, to see whether tables were altered."""

@@ -1,7 +1,7 @@
 """A few connections to a PostgreSQL server, kept between statements."""
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,8 +9,106 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
-from dpsql.engines.postgres.planner import ALLOWED_SWITCHES, SWITCHES, without_switches
-from dpsql.engines.postgres.settings import SHOWN, differing, options
+# The settings of every session with a PostgreSQL engine, which decide how statements and values are read.
+#
+# They are options of the connection, so that they hold before the first statement is read, against those of the
+# server, the database and the role.
+
+POSTGRES_SETTINGS: Mapping[str, str] = {
+    # Operators and functions are PostgreSQL's own; tables are named with their schemas. With another schema in the path a
+    # stranger's "=" could be preferred, because an exact match of types counts for more than the path's order.
+    "search_path": "pg_catalog, pg_temp",
+    "standard_conforming_strings": "on",
+    "backslash_quote": "safe_encoding",
+    "transform_null_equals": "off",
+    "array_nulls": "on",
+    "TimeZone": "UTC",
+    "timezone_abbreviations": "Default",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "lc_numeric": "C",
+    "lc_time": "C",
+    "lc_monetary": "C",
+    # A policy may let one person's rows depend on another's: better an error than rows that are missing.
+    "row_security": "off",
+    # Else an index could leave rows out at random.
+    "gin_fuzzy_search_limit": "0",
+    # Else every error would be the end of the connection, and look like an outage.
+    "exit_on_error": "off",
+    "default_transaction_read_only": "on",
+    "idle_in_transaction_session_timeout": "0",
+    # Else an ALTER TABLE that waits would hold up everybody.
+    "lock_timeout": "10s",
+}
+PACE: Mapping[str, str] = {
+    # Compiling takes longer than what it saves on statements that run for a second, and a second core comes sooner.
+    "jit": "off",
+    "parallel_setup_cost": "100",
+    # Units are sorted to be counted.
+    "work_mem": "64MB",
+}
+"""Settings for speed alone: a DSN may have others."""
+_ALSO: Mapping[str, str] = {"client_encoding": "UTF8"}
+_EXPECTED_SETTINGS = {**POSTGRES_SETTINGS, **_ALSO}
+
+SHOWN = "SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name in _EXPECTED_SETTINGS)
+"""The statement that tells what holds in a session."""
+
+
+def session_options(given: str) -> str:
+    """Return libpq's `options`: for speed, then those that were given, then ours; the last one of a name counts."""
+    pace, ours = (
+        [f"-c {name}={_escaped(value)}" for name, value in settings.items()] for settings in (PACE, POSTGRES_SETTINGS)
+    )
+    return " ".join((*pace, *([given] if given else []), *ours))
+
+
+def _escaped(value: str) -> str:
+    return value.replace(" ", "\\ ")
+
+
+def differing_settings(shown: Sequence[str]) -> str | None:
+    """Return the first setting that is not ours in a row of `SHOWN`."""
+    pairs = zip(_EXPECTED_SETTINGS.items(), shown, strict=True)
+    return next((f"{name} is {value}" for (name, wanted), value in pairs if value != wanted), None)
+
+
+# The ways in which PostgreSQL may plan a statement: its oldest; all others are off.
+#
+# Also what a later version brings is off. These settings are ours, also where a DSN has others.
+
+ALLOWED_SWITCHES: Collection[str] = (
+    "enable_seqscan",
+    "enable_indexscan",
+    "enable_indexonlyscan",
+    "enable_bitmapscan",
+    "enable_tidscan",
+    "enable_nestloop",
+    "enable_hashjoin",
+    "enable_mergejoin",
+    "enable_sort",
+    "enable_hashagg",
+    "enable_material",
+    "enable_gathermerge",
+    "enable_parallel_hash",
+    "enable_parallel_append",
+    "enable_partition_pruning",
+)
+PLAIN_SWITCHES: Collection[str] = ("enable_seqscan", "enable_nestloop", "enable_sort")
+"""With which any statement can be run, by loops and by sorting."""
+SWITCHES = """
+SELECT pg_catalog.array_agg(name ORDER BY name) FROM pg_catalog.pg_settings
+ WHERE name OPERATOR(pg_catalog.~~) 'enable\\_%' AND context OPERATOR(pg_catalog.=) 'user'
+"""
+"""The ways to plan that a server has and can switch off."""
+
+
+def without_switches(switches: Collection[str], allowed: Collection[str]) -> str:
+    """Return libpq's options that leave only what is allowed."""
+    return "".join(f" -c {name}=off" for name in switches if name not in allowed)
+
 
 PgConnection = psycopg.Connection[tuple[Any, ...]]
 
@@ -40,7 +138,7 @@ class Pool:
         """Prepare to connect to `dsn`, at most `most` times at once; planning takes no way but those that are `allowed`."""
         given = {**_DEFAULTS, **conninfo_to_dict(dsn), "client_encoding": "UTF8"}
         self._plain = make_conninfo("", **given)
-        self._dsn = make_conninfo("", **{**given, "options": options(str(given.get("options") or ""))})
+        self._dsn = make_conninfo("", **{**given, "options": session_options(str(given.get("options") or ""))})
         self._allowed, self._planned = allowed, ""
         self._idle: list[PgConnection] = []
         self._lock = threading.Lock()
@@ -124,6 +222,6 @@ def settled(shown: tuple[str, ...] | None) -> None:
     Raises:
         UnsettledError: it has others.
     """
-    other = "they can't be read" if shown is None else differing(shown)
+    other = "they can't be read" if shown is None else differing_settings(shown)
     if other is not None:
         raise UnsettledError(other)

@@ -26,10 +26,9 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.accounting.standing import Standing
+from dpsql.accounting.ledger import Standing
 from dpsql.engines.duckdb.files import duckdb_literal
-from dpsql.engines.duckdb.opening import closed_off, to_copy
-from dpsql.engines.duckdb.spill import spill
+from dpsql.engines.duckdb.opening import closed_off, spill, to_copy
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.interrupt import stop_if_cancelled
@@ -119,6 +118,7 @@ class AccountStore:
                 return 0
             new = file.with_name(f"{_FILE}.new")
             try:
+                # Written anew and not deleted from: DuckDB leaves what is deleted in the file until its place is needed.
                 new.unlink(missing_ok=True)
                 number = _forgotten(file, new, self._key, (kind, unit))
                 new.chmod(0o600)

@@ -22,7 +22,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import duckdb
 
-from dpsql.accounting.redating import AHEAD
+from dpsql.accounting.ledger import AHEAD
 from dpsql.policy.growth import Grows
 from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.rewrite.emit.columns import quoted

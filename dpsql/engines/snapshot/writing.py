@@ -1,8 +1,8 @@
 """Writes a copy of the records: whole, or not at all.
 
 Everybody sees whether there is a new copy, and from when on. So it depends on nothing but the clock, the policy, the
-catalogue, and on machines that answer or not. No value of a row makes a copy fail (`columns`). If one fails nevertheless,
-only the kind of error is told, since DuckDB's own messages quote values.
+catalogue, and on machines that answer or not. No value of a row makes a copy fail (`CopiedColumn`). If one fails
+nevertheless, only the kind of error is told, since DuckDB's own messages quote values.
 """
 
 import itertools
@@ -22,17 +22,12 @@ from dpsql.engines.connect import connect_database, connect_engine, table_files
 from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile, duckdb_literal
-from dpsql.engines.duckdb.opening import to_copy
-from dpsql.engines.duckdb.spill import spill
+from dpsql.engines.duckdb.opening import spill, to_copy
 from dpsql.engines.postgres.engine import PostgresEngine
-from dpsql.engines.snapshot.from_database import copy_from_database
-from dpsql.engines.snapshot.from_duckdb import copy_from_duckdb
-from dpsql.engines.snapshot.from_postgres import copy_from_postgres
+from dpsql.engines.snapshot.copying import Progress, Tell, copy_from_database, copy_from_duckdb, copy_from_postgres
 from dpsql.engines.snapshot.keeping import fill, of_rows, to_keep
-from dpsql.engines.snapshot.manifest import Manifest, Origin
 from dpsql.engines.snapshot.parts import Part, Parts, PartsPlan, Piece, plan_parts, select_of, whole_because
-from dpsql.engines.snapshot.place import SnapshotPlace
-from dpsql.engines.snapshot.progress import Progress, Tell
+from dpsql.engines.snapshot.place import Manifest, Origin, SnapshotPlace
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.engines.tables import check_tables
 from dpsql.engines.watch import stopping_when_cancelled
@@ -178,6 +173,8 @@ def _written(
     origin, status = Origin.of(config), (written.st_size, written.st_mtime_ns)
     finished = clock().astimezone(UTC).isoformat()
     manifest = Manifest(name, now.isoformat(), finished, origin, same, enforced, kept, *status, parts)
+    # Until this line nobody sees the new copy. Its file and its parts are on the disk by now, and the manifest that names
+    # them takes the old one's place by one rename.
     place.switch(manifest, whole=before is None)
     return manifest
 
@@ -192,6 +189,8 @@ def _copied(
     config, file = copy.config, copy.file
     staged = file.with_suffix(".staged")
     with closing(_source(config)) as engine:
+        # Rows go into a first file as they come, and from there, sorted and with what is kept beside them, into the copy: one
+        # pass over the source, whatever the copy needs.
         if isinstance(engine, DatabaseSource):
             engine.check_tables()
             enforced: dict[str, tuple[str, ...]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 import grpc
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
-from dpsql.engines.spark.deadline import seconds_left
+from dpsql.engines.spark.settings import seconds_left
 
 _OPTIONS = (("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000))
 """A server that vanishes is noticed in less than six minutes: it allows no ping within five."""

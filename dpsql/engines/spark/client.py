@@ -11,9 +11,7 @@ from functools import cache
 from typing import Any
 
 from dpsql.engines.base import NoEngine
-from dpsql.engines.spark.causes import error_class, status_of
-from dpsql.engines.spark.deadline import answered_within
-from dpsql.engines.spark.settings import SPARK_SETTINGS, not_ours
+from dpsql.engines.spark.settings import SPARK_SETTINGS, answered_within, error_class, not_ours, status_of
 from dpsql.errors import ConfigError
 
 _LEAST = 4

@@ -1,27 +1,144 @@
 """Spark as the engine: a session at a Spark Connect server; only groups and sums come back, rows never do."""
 
 import logging
+import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
+from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.spark.causes import own_cause
-from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone, is_late
-from dpsql.engines.spark.deadline import answered_within, seconds_left
-from dpsql.engines.spark.prepared import SparkPrepared
-from dpsql.engines.spark.tables import Seen, is_watched, spelled
-from dpsql.engines.use import Use
-from dpsql.engines.values import exact_value, public_column
-from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
+from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone, is_late, is_missing
+from dpsql.engines.spark.settings import answered_within, own_cause, safe_cause, seconds_left
+from dpsql.engines.tables import exact_value, public_column
+from dpsql.engines.watch import Use, stopping_when_cancelled
+from dpsql.errors import ConfigError, EngineAway, EngineFailed, EngineLost, EngineNotReady, QueryCanceled
 from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.spark import SPARK
+from dpsql.rewrite.emit.columns import quoted
 from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
+# Measurements that a Spark server has accepted, and how they are stopped.
+
 _LOG = logging.getLogger("dpsql.engine")
+_GRACE = 10.0
+"""Seconds that a server may take to stop what it runs, before it is not waited for any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPrepared:
+    """See `Prepared`."""
+
+    connection: SparkConnection
+    frames: Mapping[str, Any]
+    """The statements that the server has bound, by their text."""
+    changed: Callable[[], str | None]
+    """Returns a table of theirs that is not what it was when it was opened."""
+    timeout: float
+    cancellation: Cancellation
+    tag: str = field(default_factory=lambda: f"dpsql-{uuid.uuid4()}")
+
+    def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
+        """Return the rows of a measurement."""
+        _ = charge
+        return self.rows(sql)
+
+    def rows(self, sql: str) -> Sequence[EngineRow]:
+        """Return the rows of a statement, for any payer."""
+        with stopping_when_cancelled(self.stop, self.timeout, self.cancellation) as stopped:
+            try:
+                with answered_within(self.timeout + _GRACE):
+                    rows = self._fetched(sql)
+                    changed = self.changed()
+            except Exception as error:  # noqa: BLE001  (whatever it is, its text is not for the client)
+                if stopped.is_set():
+                    raise QueryCanceled from None
+                _LOG.error("the engine failed: %s; statement: %s", safe_cause(error), sql)
+                raise (EngineLost if is_gone(error) else EngineFailed) from None
+        if changed is not None:
+            # One scan may have seen what was there before, and another what is there now.
+            _LOG.error("%s changed while it was read; send SIGHUP to serve it as it is now", changed)
+            raise EngineFailed
+        return rows
+
+    def stop(self) -> None:
+        """Ask the server to stop what we run."""
+        try:
+            with answered_within(_GRACE):
+                self.connection.session.interruptTag(self.tag)
+        except client().error as error:
+            _LOG.warning("a cancel did not reach the engine: %s", safe_cause(error))
+
+    def _fetched(self, sql: str) -> Sequence[EngineRow]:
+        """Return all rows; every column is a whole number or a text."""
+        session = self.connection.session
+        session.addTag(self.tag)
+        try:
+            frame = self.frames[sql] if sql in self.frames else self.connection.asked(sql)
+            columns = [column.to_pylist() for column in frame.toArrow().columns]
+        finally:
+            session.removeTag(self.tag)
+        return list(zip(*columns, strict=True))
+
+
+# Where a cluster's tables are, in its catalogue or below a path, and what must stay as it was when it was opened.
+
+_PINNED = re.compile(r"(.+)@(\d+)")
+_NAMES: Mapping[str, str] = {"int": "integer"}
+"""Types that SQL calls otherwise than Spark does."""
+
+
+def spelled(place: str) -> str:
+    """Return a table of the cluster as statements write it.
+
+    lake.taxi.trips          →  "lake"."taxi"."trips"
+    delta:s3a://lake/trips@7 →  "delta"."s3a://lake/trips" VERSION AS OF 7
+    """
+    pinned = _PINNED.fullmatch(place)
+    if pinned:
+        return f"{spelled(pinned[1])} VERSION AS OF {pinned[2]}"
+    written, colon, path = place.partition(":")
+    return f"{quoted(written)}.{quoted(path)}" if colon else ".".join(map(quoted, place.split(".")))
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTable:
+    """A table as the engine shows it: its columns, and the files that it consists of unless its version is pinned."""
+
+    types: Mapping[str, str]
+    files: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, connection: SparkConnection, place: str) -> "SeenTable":
+        """Ask the server; where there is no such table there are no columns.
+
+        Raises:
+            Exception: Spark's own; there is no server, or no permission.
+        """
+        try:
+            frame = connection.asked(f"SELECT * FROM {spelled(place)}")  # noqa: S608
+        except client().error as error:
+            if is_gone(error) or not is_missing(error):
+                raise
+            return cls({})
+        types = {field.name: _type_of(field.dataType) for field in frame.schema.fields}
+        return cls(types, () if _PINNED.fullmatch(place) else tuple(sorted(frame.inputFiles())))
+
+
+def is_watched(place: str, seen: SeenTable) -> bool:
+    """Return whether a change of a table's rows is seen by its files, or not to be feared; without columns it is no table."""
+    return bool(seen.files) or not seen.types or _PINNED.fullmatch(place) is not None
+
+
+def _type_of(type_: Any) -> str:
+    name = str(type_.simpleString())
+    return _NAMES.get(name, name)
 
 
 class SparkEngine:
@@ -38,7 +155,7 @@ class SparkEngine:
             NoEngine: the server can't be reached.
         """
         self._remote, self._places = remote, places
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, SeenTable] = {}
         self._lock, self._opening = threading.Lock(), threading.Lock()
         with _told():
             self._connection = SparkConnection.of(remote)
@@ -144,13 +261,13 @@ class SparkEngine:
     def _closed(self) -> None:
         self._connection.close()
 
-    def _table(self, table: str) -> Seen:
+    def _table(self, table: str) -> SeenTable:
         """Return what was found of a table; from then on it must stay so."""
         with self._lock:
             if table not in self._seen:
                 place = self._places.get(table, table)
                 with _told(f'table "{table}" can\'t be read'):
-                    seen = Seen.of(self._connection, place)
+                    seen = SeenTable.of(self._connection, place)
                 if not is_watched(place, seen):
                     # A unit that is weighed by one scan could have more rows in the next.
                     raise ConfigError(
@@ -164,7 +281,9 @@ class SparkEngine:
         """Return a table that is not what it was at first."""
         with self._lock:
             seen = {table: self._seen[table] for table in tables if table in self._seen}
-        return next((table for table, was in seen.items() if Seen.of(connection, self._places[table]) != was), None)
+        return next(
+            (table for table, was in seen.items() if SeenTable.of(connection, self._places[table]) != was), None
+        )
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpsql.epsilon.databases.statistic import Floats
-from dpsql.epsilon.noise.levels import TARGETS, search_epsilon
-from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.noise.outputs import TARGETS, search_epsilon
+from dpsql.epsilon.numbers import BadInput
 from dpsql.policy.model import NoiseLevel
 
 Bounds = tuple[Fraction, Fraction]

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
-from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.privacy_loss import compose, show_down
 
 REGISTRY = {
     "role_name": "text", "unit_kind": "text", "statement": "text", "epsilon": "numeric", "delta": "numeric",

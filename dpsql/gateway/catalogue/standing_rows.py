@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from dpsql.accounting.ledger import StandingQuestion
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.standing import StandingQuestion
 
 STANDING = {
     "role_name": "text", "table_name": "text", "term": "text", "state": "text", "epsilon": "numeric", "statement": "text",

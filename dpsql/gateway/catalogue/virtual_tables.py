@@ -9,9 +9,8 @@ from itertools import islice
 from sqlglot import exp
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Ledger
+from dpsql.accounting.ledger import USUAL_LINES, Ledger, usual_price
 from dpsql.accounting.privacy_loss import show_down, show_up
-from dpsql.accounting.usual_price import LINES, usual_price
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.gateway.catalogue.registry_rows import REGISTRY, registry_rows
 from dpsql.gateway.catalogue.standing_rows import STANDING, ListedQuestion, standing_rows
@@ -28,7 +27,7 @@ from dpsql.rewrite.syntax.whole.analyze import asked_statement
 from dpsql.rewrite.syntax.whole.found_scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
-from dpsql.trail.chain import ChainedLine
+from dpsql.trail.record import ChainedLine
 
 ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|registry|audit|profile|columns|releases|standing|take_profile)\b'
 """The pattern that finds the names of the tables in a text."""
@@ -184,7 +183,7 @@ def _is_ours(table: exp.Table) -> bool:
 def _budget(account: Account, books: Books) -> str:
     balance, role = books.ledger.balance(account, books.cancellation), account.role
     whole, spent, left = balance.role_total, balance.role_spent, balance.user_left
-    usual = usual_price(books.ledger.entries(role.name, LINES, books.cancellation), role)
+    usual = usual_price(books.ledger.entries(role.name, USUAL_LINES, books.cancellation), role)
     row: Sequence[str | None] = (
         role.protects,
         None if role.budget.period is Period.NEVER else role.budget.period.value,

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accounting.composition import compose
-from dpsql.accounting.privacy_loss import show_down, show_up
+from dpsql.accounting.privacy_loss import compose, show_down, show_up
 from dpsql.engines.base import Edition
 from dpsql.errors import InternalError
 from dpsql.gateway.explaining.foreseen import NO_KNOWLEDGE, Knowledge, foreseen_bounds

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dpsql.accounting.composition import compose
-from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.privacy_loss import compose, show_down
 from dpsql.gateway.explaining.foreseen import NO_KNOWLEDGE, Knowledge, foreseen_bounds
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Privacy

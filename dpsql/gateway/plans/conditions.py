@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.gateway.plans.views import tracked_relations
-from dpsql.policy.model import Policy, Role
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import Policy, Role, TableName
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.predicates import assumed

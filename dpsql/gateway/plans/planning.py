@@ -24,8 +24,7 @@ from dpsql.gateway.plans.values_of_one_row import (
     require_values_beside,
     require_written_value,
 )
-from dpsql.policy.choices import EmptyGroups
-from dpsql.policy.model import Policy
+from dpsql.policy.model import EmptyGroups, Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.analysis.keys import are_not_listed

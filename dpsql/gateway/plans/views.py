@@ -9,9 +9,7 @@ from typing import NoReturn
 
 from dpsql.errors import ConfigError, DpsqlError, InternalError
 from dpsql.gateway.plans.planning import Planner
-from dpsql.policy.model import Policy, Role
-from dpsql.policy.table_name import TableName
-from dpsql.policy.view import View
+from dpsql.policy.model import Policy, Role, TableName, View
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.analysis.declared import Declared

@@ -11,6 +11,7 @@ from functools import partial
 
 from dpsql.errors import TooComplex
 from dpsql.gateway.reuse.told_releases import Told
+from dpsql.interrupt import ended_when_overdue
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
@@ -18,7 +19,6 @@ from dpsql.privacy.reuse.lens import Lens, lens
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.told.same_rows import EnforcedColumns
-from dpsql.watchdog import ended_when_overdue
 
 _MOST = 16 * 2**20
 """Bytes of the lenses that are remembered."""

@@ -21,8 +21,7 @@ from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.lenses import Lenses
 from dpsql.gateway.reuse.told_releases import Told, ToldReleases, candidates
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
-from dpsql.policy.choices import Reuse
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Policy, Reuse
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums

@@ -9,20 +9,12 @@ from pathlib import Path
 
 from dpsql.errors import InternalError
 from dpsql.policy.config import Config
-from dpsql.policy.load.config_shape import ConfigShape
-from dpsql.policy.load.document import Document, read_document
-from dpsql.policy.load.expand import expand
-from dpsql.policy.load.fingerprint import fingerprint
-from dpsql.policy.load.mistakes import Mistakes, suggestion
+from dpsql.policy.load.document import Document, Mistakes, expand, read_document, suggestion
 from dpsql.policy.load.operation import Operation, engine_of, ldap_of, ledger_of, listen_of, shadow_of, snapshot_of
 from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
-from dpsql.policy.load.schema_file import SchemaFile
-from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.table_shapes import TableShape, ViewShape
-from dpsql.policy.load.tables import Schemas, tables_of
-from dpsql.policy.load.views import ViewFile
-from dpsql.policy.model import Policy
-from dpsql.policy.table_name import PUBLIC, TableName, schemas_of
+from dpsql.policy.load.shapes import ConfigShape, TableShape, ViewShape, shaped
+from dpsql.policy.load.tables import SchemaFile, Schemas, ViewFile, tables_of
+from dpsql.policy.model import PUBLIC, Policy, TableName, fingerprint, schemas_of
 
 __all__ = ["load"]
 
@@ -36,6 +28,8 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
         ConfigError: with one line per mistake: file, line, the value, and what is allowed.
     """
     mistakes = Mistakes()
+    # Mistakes are collected and not raised: what is wrong is left out, and all else is checked nevertheless. `settle` raises
+    # once, so that nobody has to correct a file ten times.
     document = read_document(path, str(path), mistakes)
     if document is None:
         mistakes.settle()

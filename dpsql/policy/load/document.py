@@ -1,16 +1,114 @@
 """YAML 1.2 files as trees of text with line numbers; nothing is read as a number, so nothing passes through a float."""
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path as File
+from typing import Protocol
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from dpsql.policy.load.mistakes import Mistakes, Path
+from dpsql.errors import ConfigError
+
+# The mistakes found in the configuration: collected, so that all are told at once.
+
+Path = tuple[str | int, ...]
+"""Where a value stands in a file: the keys and positions that lead to it."""
+
+
+class Positioned(Protocol):
+    """A file that knows the lines of its values."""
+
+    @property
+    def file(self) -> str:
+        """The file's name as messages give it."""
+
+    def line(self, path: Path) -> int:
+        """Return the line of the value at `path`, or of the nearest thing around it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """One mistake; the text names the value and what is allowed."""
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
+
+
+@dataclass(slots=True)
+class Mistakes:
+    """The mistakes that were found so far, and their places."""
+
+    gathered: list[Mistake] = field(default_factory=list)
+    notes: list[Mistake] = field(default_factory=list)
+    """What is right and may be meant otherwise."""
+    _places: set[tuple[str, Path]] = field(default_factory=set)
+
+    def add(self, document: Positioned, path: Path, text: str) -> None:
+        """Note a mistake at a place of a file."""
+        place = f"{dotted(path)}: " if path else ""
+        self.gathered.append(Mistake(document.file, document.line(path), _on_one_line(place + text)))
+        self._places.add((document.file, path))
+
+    def ignore(self, document: Positioned, path: Path) -> None:
+        """Let nothing be told of a place, which belongs to a mistake beside it."""
+        self._places.add((document.file, path))
+
+    def note(self, document: Positioned, path: Path, text: str) -> None:
+        """Note what is no mistake."""
+        self.notes.append(Mistake(document.file, document.line(path), _on_one_line(f"{dotted(path)}: {text}")))
+
+    def add_file(self, file: str, text: str, line: int = 1) -> None:
+        """Note a mistake of a whole file."""
+        self.gathered.append(Mistake(file, line, text))
+
+    def touch(self, document: Positioned, path: Path) -> bool:
+        """Return whether a mistake is known at `path` or below: what follows from it need not be told."""
+        return any(file == document.file and place[: len(path)] == path for file, place in self._places)
+
+    def settle(self) -> None:
+        """Raise what was found, sorted by file and line.
+
+        Raises:
+            ConfigError: if anything was found; one line per mistake.
+        """
+        if not self.gathered:
+            return
+        ordered = sorted(set(self.gathered))
+        number = "1 mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
+        raise ConfigError("\n".join(str(mistake) for mistake in ordered), hint=f"{number} in the configuration.")
+
+
+def dotted(path: Path) -> str:
+    """Write a path as people do: `columns.fare.bounds[1]`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
+
+
+def _on_one_line(text: str) -> str:
+    """Write control characters, which keys and values may hold, as escapes: one mistake is one line."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def suggestion(word: str, choices: Iterable[str]) -> str:
+    """Return "; did you mean …?" if a known word is close, and what is allowed."""
+    names = sorted(choices)
+    close = difflib.get_close_matches(word, names, n=1) or [name for name in names if name.lower() == word.lower()]
+    if not names:
+        return "; none is declared"
+    allowed = f"allowed: {', '.join(names)}"
+    return f'; did you mean "{close[0]}"? {allowed}' if close else f"; {allowed}"
+
 
 Tree = str | list["Tree"] | dict[str, "Tree"]
 
@@ -89,6 +187,8 @@ def read_document(location: File, name: str, mistakes: Mistakes) -> Document | N
 def parse_document(text: str, name: str, mistakes: Mistakes) -> Document | None:
     """Read the text of a file that holds one mapping; see `read_document`."""
     try:
+        # Composed and not constructed, so that values are texts with their lines: YAML would make a float of 0.1 and false of
+        # no.
         node: Node | None = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as failure:
         mistakes.add_file(name, *_unreadable(failure, text.splitlines()))
@@ -196,3 +296,54 @@ class _Walk:
                     self.lines.setdefault(part, key.start_mark.line + 1)
                 self.mistakes.ignore(self, (*path, str(after.value)))
                 yield place, f"{value.value},{after.value}"
+
+
+# `${NAME}` and `${file:path}` in the configuration: values from the environment and from files.
+
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+
+
+def expand(document: Document, base: File, environment: Mapping[str, str], mistakes: Mistakes) -> Document:
+    """Fill in the placeholders of a document; what can't be found is noted and left out."""
+    walk = _Expansion(document, base, environment, mistakes)
+    root = walk.filled(dict(document.root), ())
+    return replace(document, root=root if isinstance(root, dict) else {}, hidden=frozenset(walk.hidden))
+
+
+@dataclass(slots=True)
+class _Expansion:
+    """One walk over a document."""
+
+    document: Document
+    base: File
+    environment: Mapping[str, str]
+    mistakes: Mistakes
+    hidden: set[Path] = field(default_factory=set)
+
+    def filled(self, tree: Tree, path: Path) -> Tree | None:
+        if isinstance(tree, dict):
+            items = {key: self.filled(item, (*path, key)) for key, item in tree.items()}
+            return {key: item for key, item in items.items() if item is not None}
+        if isinstance(tree, list):
+            entries = [self.filled(item, (*path, at)) for at, item in enumerate(tree)]
+            return [entry for entry in entries if entry is not None]
+        if "${" not in tree:
+            return tree
+        self.hidden.add(path)
+        try:
+            return _PLACEHOLDER.sub(lambda match: self._value(match[1]), tree)
+        except ValueError as failure:
+            self.mistakes.add(self.document, path, str(failure))
+            return None
+
+    def _value(self, name: str) -> str:
+        """Return what a placeholder stands for; raises `ValueError` if it stands for nothing."""
+        if not name.startswith("file:"):
+            if name not in self.environment:
+                raise ValueError(f"needs the environment variable {name}, which is not set")
+            return self.environment[name]
+        place = self.base / name.removeprefix("file:")
+        try:
+            return place.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError):
+            raise ValueError(f"needs the file {place}, which can't be read") from None

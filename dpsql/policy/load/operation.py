@@ -26,11 +26,17 @@ from dpsql.policy.config import (
     SqliteLedgerConfig,
     Tls,
 )
-from dpsql.policy.load.config_shape import ConfigShape, ListenShape, MetricsShape, ShadowShape, TlsShape, WebShape
-from dpsql.policy.load.document import Document
-from dpsql.policy.load.mistakes import Mistakes, Path
-from dpsql.policy.load.shapes import EngineShape
-from dpsql.policy.table_name import TableName
+from dpsql.policy.load.document import Document, Mistakes, Path
+from dpsql.policy.load.shapes import (
+    ConfigShape,
+    EngineShape,
+    ListenShape,
+    MetricsShape,
+    ShadowShape,
+    TlsShape,
+    WebShape,
+)
+from dpsql.policy.model import TableName
 
 _STATE = ".dpsql"
 _DIRECTORY = re.compile(r"(ldaps?)://(\[[0-9a-f:.]+\]|[^/:?#@\s\[\]]+)(?::([0-9]{1,5}))?/?", re.IGNORECASE)

@@ -1,22 +1,154 @@
 """Budgets, roles and users: who may spend how much of what is protected."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
-from dpsql.policy.choices import Accounting
 from dpsql.policy.config import User
-from dpsql.policy.load.config_shape import ConfigShape
-from dpsql.policy.load.disclosure import MEMBERSHIP_RISK, epsilon_for
-from dpsql.policy.load.document import Document
-from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
-from dpsql.policy.load.rights import Rights, granted_tables, of_schema
+from dpsql.policy.load.document import Document, Mistakes, Path, dotted, suggestion
 from dpsql.policy.load.scalars import identifier
-from dpsql.policy.load.shapes import AmountShape, BudgetShape, RoleShape, UserShape
-from dpsql.policy.load.tables import Schemas
-from dpsql.policy.model import CHOOSING, DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
-from dpsql.policy.stay import periods_touched
-from dpsql.policy.table_name import TableName
+from dpsql.policy.load.shapes import AmountShape, BudgetShape, ConfigShape, RoleShape, UserShape
+from dpsql.policy.load.tables import Schemas, kept_name
+from dpsql.policy.model import (
+    CHOOSING,
+    Accounting,
+    DatasetBudget,
+    Period,
+    Privacy,
+    Role,
+    RoleBudget,
+    RoleLimits,
+    RowCondition,
+    TableName,
+    periods_touched,
+)
+
+# A role's rights to a part of a table: some of its columns, and the rows for which a condition holds.
+
+
+def granted_tables(shape: RoleShape, schemas: Schemas) -> frozenset[str] | None:
+    """Return the tables and views that a role may use, those of whole schemas by their names; None: all."""
+    if shape.tables is None:
+        return None
+    named = (
+        tables_of_schema(name, shape.protects, schemas) if name.endswith(".*") else (name,) for name in shape.tables
+    )
+    return frozenset(name for names in named for name in names)
+
+
+def tables_of_schema(pattern: str, protects: str | None, schemas: Schemas) -> tuple[str, ...]:
+    """Return the tables with the unit that a role protects, and the views, that `clinical.*` stands for."""
+    tables = [name for name in schemas.protected if protects in schemas.kinds[name]]
+    schema = pattern.removesuffix(".*")
+    return tuple(name for name in (*tables, *schemas.views) if TableName.of(name).schema == schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The configuration of one role, while it is checked against the tables."""
+
+    shape: RoleShape
+    path: Path
+    document: Document
+    schemas: Schemas
+    mistakes: Mistakes
+
+    def columns(self) -> dict[str, frozenset[str]]:
+        """Check and return which columns of a table the role may name."""
+        given: dict[str, frozenset[str]] = {}
+        for written, columns in (self.shape.columns or {}).items():
+            place, name = (*self.path, "columns", written), self._named(written, given, (*self.path, "columns"))
+            given[name] = frozenset(columns)
+            if not columns:
+                self._wrong(place, "lists no column; take the table out of those that the role may use")
+            if self._is_in_part(name, place):
+                self._check_columns(name, columns, place)
+        return given
+
+    def _check_columns(self, name: str, columns: list[str], place: Path) -> None:
+        allowed = self.schemas.tables[name].columns
+        for at, column in enumerate(columns):
+            if column not in allowed:
+                self._wrong((*place, at), f'is "{column}", which is no column of "{name}"{suggestion(column, allowed)}')
+
+    def conditions(self) -> dict[str, RowCondition]:
+        """Check and return the conditions on the role's rows; their meaning is read once there is a shadow."""
+        row_conditions: dict[str, RowCondition] = {}
+        for written, text in (self.shape.where or {}).items():
+            place, name = (*self.path, "where", written), self._named(written, row_conditions, (*self.path, "where"))
+            if self._is_in_part(name, place) and not text.strip():
+                self._wrong(place, "is no condition; write one over the table's columns, in SQL")
+            row_conditions[name] = RowCondition(
+                text, f"{self.document.file}:{self.document.line(place)}: {dotted(place)}"
+            )
+        return row_conditions
+
+    def _named(self, written: str, before: Collection[str], place: Path) -> str:
+        """Return the name by which a table is kept; note it if it was given before, by its other name."""
+        name = kept_name(written)
+        if name in before:
+            self._wrong((*place, written), f'is the same table as "{name}", which stands beside it')
+        return name
+
+    def _is_in_part(self, name: str, place: Path) -> bool:
+        """Return whether the role may be told of a table in part; note it if there is no such table."""
+        schemas, table = self.schemas, self.schemas.tables.get(name)
+        usable = granted_tables(self.shape, schemas)
+        if name in schemas.views:
+            self._wrong(place, "is for a view, whose query says which rows and columns it has")
+        elif table is None:
+            if schemas.complete:
+                self._wrong(place, f"is for no declared table{suggestion(name, schemas.protected)}")
+        elif table.public:
+            self._wrong(place, "is for a public table, whose rows everybody may see")
+        elif usable is not None and not {name, *schemas.views} & set(usable):
+            self._wrong(
+                place,
+                f"is for a table that the role may not use; it may use {', '.join(self.shape.tables or ()) or 'none'}",
+            )
+        else:
+            return True
+        return False
+
+    def _wrong(self, place: Path, text: str) -> None:
+        self.mistakes.add(self.document, place, text)
+
+
+# From an acceptable disclosure risk to ε, by a rule that does not look at the data.
+
+MEMBERSHIP_RISK = Fraction(3, 4)
+"""How certain of somebody's membership an answer to a 50/50 question may make, unless the owner says otherwise."""
+
+_EPSILON_STEP = Decimal("0.0001")
+
+
+def epsilon_for(risk: Fraction, population: int, membership: Fraction = MEMBERSHIP_RISK) -> Fraction:
+    """Return the largest ε of four decimals under which both risks hold, for neighbours by adding or removing a unit.
+
+    The largest posterior among n possible people is at most 1/(1 + (n−1)·exp(−2ε)) (Lee & Clifton 2011, upper bound
+    with Δv = 2Δf), and the posterior of membership from even odds at most 1/(1 + exp(−ε)).
+
+    Raises:
+        ValueError: if the risk is that of a guess or lower, so that no ε will do.
+    """
+    if population < 2 or risk * population <= 1:
+        raise ValueError(f"must be above 1/population = 1/{population}, the chance of a blind guess")
+    if membership <= Fraction(1, 2):
+        raise ValueError("must be above 0.5, the chance of a blind guess")
+    with localcontext() as context:
+        context.prec = 50
+        naming = _log((population - 1) * risk / (1 - risk)) / 2
+        telling = _log(membership / (1 - membership))
+        # 50 digits are far more exact than one step, and the floor is taken a little lower: never above the rule.
+        epsilon = (min(naming, telling) - Decimal("1e-40")).quantize(_EPSILON_STEP, rounding=ROUND_FLOOR)
+    if epsilon <= 0:
+        raise ValueError("is so small that no ε of four decimals satisfies it")
+    return Fraction(epsilon)
+
+
+def _log(odds: Fraction) -> Decimal:
+    return (Decimal(odds.numerator) / Decimal(odds.denominator)).ln()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +324,7 @@ def _check_tables(shape: RoleShape, path: Path, access: Access) -> None:
     for at, name in enumerate(shape.tables or ()):
         place = (*path, "tables", at)
         if name.endswith(".*"):
-            if access.schemas.complete and not of_schema(name, shape.protects, access.schemas):
+            if access.schemas.complete and not tables_of_schema(name, shape.protects, access.schemas):
                 schemas = {TableName.of(each).schema for each in (*access.schemas.protected, *access.schemas.views)}
                 allowed = sorted(f"{schema}.*" for schema in schemas)
                 access.wrong(place, f'is "{name}", where nothing is that the role could use{suggestion(name, allowed)}')

@@ -12,9 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import TYPE_NAMES, Period, SqlType, Value
-from dpsql.policy.stay import LONGEST_STAY
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import LONGEST_STAY, TYPE_NAMES, Period, SqlType, TableName, Value
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)

@@ -1,21 +1,40 @@
-"""The shapes of values in YAML, and of the parts of `config.yaml` about roles, users and the engine.
+"""The shapes of values in YAML, which keys `config.yaml` and schema files have, and a tree of text laid on its shape.
 
 Every key is optional; `required` has those that must be there, so that a missing one does not hide mistakes beside it.
 """
 
 import ast
+import copy
 import inspect
+import json
+import pathlib
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic_core import ErrorDetails
 
-from dpsql.policy.choices import Accounting, EmptyGroups, Preview, Reuse
-from dpsql.policy.config import DecimalMark, EngineKind
+from dpsql.errors import InternalError
+from dpsql.policy.config import DecimalMark, EngineKind, SandboxNeed
+from dpsql.policy.growth import Every, TermLength
 from dpsql.policy.load import scalars
-from dpsql.policy.model import MechanismName, NoiseLevel, Period, SqlType
+from dpsql.policy.load.document import Document, Mistakes, Path, Tree, suggestion
+from dpsql.policy.model import (
+    Accounting,
+    EmptyGroups,
+    MechanismName,
+    NoiseLevel,
+    Period,
+    Preview,
+    Reuse,
+    SqlType,
+    TableName,
+    TrialMode,
+)
 
 
 def scalar_text(read: Callable[[str], object]) -> PlainValidator:
@@ -244,3 +263,501 @@ class EngineShape(StrictShape):
     week at least."""
     unverified: Flag = False
     """Whether the engine may be of a version that nobody has tried."""
+
+
+# The shape of `config.yaml`: which keys there are; `table_shapes` are those of schema files.
+
+
+class TlsShape(StrictShape):
+    """The server's certificate."""
+
+    required: ClassVar = ("certificate", "key")
+
+    certificate: Scalar | None = None
+    """A PEM file with the certificate chain."""
+    key: Scalar | None = None
+    """A PEM file with the private key."""
+
+
+class AddressShape(StrictShape):
+    """Where somebody connects."""
+
+    host: Annotated[str, scalar_text(scalars.host), shown_to_editors("string", minLength=1)] = "127.0.0.1"
+    """The address to listen on."""
+    port: Port = 0
+    """The port; 0 is any free one."""
+    tls: TlsShape | None = None
+    """The certificate; without one connections are not encrypted."""
+
+
+class ListenShape(AddressShape):
+    """Where clients connect."""
+
+    port: Port = 5439
+    """The port; 0 is any free one."""
+    processes: Annotated[int, scalar_text(scalars.processes), shown_to_editors("integer", minimum=1, maximum=64)] = 1
+    """How many processes accept clients there, 1 to 64; each has an engine and a shadow of its own."""
+
+
+class WebShape(AddressShape):
+    """Where the pages are."""
+
+    port: Port = Field(8439, description="The port; 0 is any free one.")
+
+
+class MetricsShape(AddressShape):
+    """Where Prometheus reads the figures of the server, of several processes each at the next port."""
+
+    port: Port = Field(9439, description="The port; 0 is any free one.")
+
+
+class ShadowShape(StrictShape):
+    """Where the PostgreSQL is that holds the declared tables without records."""
+
+    directory: Scalar | None = None
+    """A directory in which dpsql runs its own."""
+    account: Name | None = None
+    """The account that it runs as when dpsql is root; dpsql-shadow, made if there is none, unless given."""
+    sandbox: SandboxNeed = SandboxNeed.AVAILABLE
+    """Whether it may run where the kernel has no sandbox: available or required."""
+    dsn: Scalar | None = None
+    """The connection string of a dedicated server."""
+
+
+class LdapShape(StrictShape):
+    """The directory that knows the passwords of users with `ldap: true`."""
+
+    required: ClassVar = ("url", "user_dn")
+
+    url: Scalar | None = None
+    """ldaps://host, or ldap://host, where TLS begins by StartTLS; a port may follow."""
+    user_dn: Scalar | None = None
+    """The name that users bind as: "uid={user},ou=people,dc=example,dc=org", or "{user}@example.org"."""
+    ca: Scalar | None = None
+    """A PEM file with the certificates that are believed to be an authority's; the system's unless given."""
+
+
+class ConfigShape(StrictShape):
+    """The configuration of one data set."""
+
+    required: ClassVar = ("dataset", "engine", "schemas", "budget", "roles")
+
+    dataset: Dataset | None = None
+    """The data set's name, which clients give as the database."""
+    engine: EngineShape | None = None
+    """Where the records are."""
+    schemas: Scalar | None = None
+    """The directory of the schema files, one a table."""
+    search_path: list[Name] | None = None
+    """The schemas in which names without one are looked for; public unless given."""
+    trial: TrialMode = TrialMode.FORMS
+    """The statements that are tried on synthetic data before they run on records: forms, always, or off."""
+    refresh: Refresh = Period.NEVER
+    """When the epoch advances, and stored answers expire and cost ε again: daily, weekly, monthly or never (UTC)."""
+    listen: ListenShape = ListenShape()
+    """Where clients connect; 127.0.0.1:5439 unless given."""
+    metrics: MetricsShape | None = None
+    """Where Prometheus reads the figures of the server (the extra `metrics`); off unless given."""
+    web: WebShape | None = None
+    """Where the pages are; off unless given."""
+    state: Scalar | None = None
+    """The directory for what dpsql writes itself: ledger, shadow and spills; .dpsql beside the configuration unless given."""
+    shadow: ShadowShape | None = None
+    """The PostgreSQL without records; shadow in the state's directory unless given."""
+    ledger: Scalar | None = None
+    """The record of spending: sqlite:///file or postgresql://…; <dataset>/ledger.db in the state's directory unless given."""
+    audit: Scalar | None = None
+    """The directory of the audit trail, a line for each statement and log-in; beside the ledger unless given."""
+    budget: dict[str, DatasetBudgetShape] | None = None
+    """The budget of all roles together, per unit kind."""
+    roles: dict[str, RoleShape] | None = None
+    """The askers."""
+    ldap: LdapShape | None = None
+    """The directory that knows the passwords of users with `ldap: true`."""
+    users: dict[str, UserShape] = Field(default_factory=dict)
+    """The people who may log in."""
+
+
+# The shapes of schema files: of those that declare a table, and of those that declare a view.
+
+USUAL_ROWS = 20
+"""C where nothing has chosen it yet, and where it can't be chosen: keys that are selected, and numbers of one unit's
+rows."""
+_MOST_ROWS = 2**20
+"""The most that C may be, of a table that does not say how many rows to expect."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRows:
+    """The value of `max_rows`."""
+
+    number: int | None = None
+    """The number, or that at which `auto` ends; None: `auto` without one."""
+    auto: bool = False
+
+    def __str__(self) -> str:
+        """Return it as YAML has it."""
+        if not self.auto:
+            return str(self.number)
+        return "auto" if self.number is None else f"{{auto: {self.number}}}"
+
+    def usual(self) -> int:
+        """Return C, or what is taken for it until it is chosen."""
+        return USUAL_ROWS if self.number is None else self.number
+
+    def up_to(self, expected_rows: int | None) -> int | None:
+        """Return the most that C may be where it is chosen, None where it is fixed.
+
+        Without a number it is a power of two: nobody is expected to have more rows than the whole table.
+        """
+        if not self.auto:
+            return None
+        if self.number is not None:
+            return self.number
+        return _MOST_ROWS if expected_rows is None else 1 << max(expected_rows - 1, 1).bit_length()
+
+
+AUTO_ROWS = MaxRows(auto=True)
+
+
+def _read_max_rows(value: object) -> MaxRows:
+    if value == "auto":
+        return AUTO_ROWS
+    within = isinstance(value, dict) and list(value) == ["auto"]
+    number = value["auto"] if isinstance(value, dict) and within else value
+    try:
+        return MaxRows(scalars.whole_count(number if isinstance(number, str) else ""), auto=within)
+    except ValueError:
+        raise ValueError("must be auto, {auto: 400}, or a whole number above 0, such as 20 or 1_000_000") from None
+
+
+RowsText = Annotated[
+    MaxRows,
+    PlainValidator(_read_max_rows),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"const": "auto"},
+                {
+                    "type": "object",
+                    "properties": {"auto": {"type": "integer", "minimum": 1}},
+                    "required": ["auto"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+
+
+class UnitShape(StrictShape):
+    """The owner of a table's rows."""
+
+    column: Name | None = None
+    """The column that identifies the unit."""
+    through: OneOrMore | None = None
+    """Instead of column: the column, or columns, that reference a protected table, whose row there has the unit."""
+    max_rows: RowsText = AUTO_ROWS
+    """How many rows of one unit count at the most: a number, or auto, which finds it for each statement, up to a number."""
+    max_groups_per_unit: CountText | None = None
+    """The most groups in which a unit counts where keys are selected, or distinct units are asked for."""
+
+
+class PathShape(StrictShape):
+    """One value inside a column of JSON; it may always be missing."""
+
+    required: ClassVar = ("type",)
+
+    type: Typed | None = None
+    """The type that clients cast it to: boolean, a number, text, date or timestamp."""
+    bounds: Annotated[list[Scalar], Field(min_length=2, max_length=2)] | None = None
+    """The least and the greatest value; for dates and timestamps the second is left out."""
+    step: Positive | None = None
+    """The step of all values, which are whole multiples of it: 0.01 for cents."""
+    values: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    """All possible values; any other reads as NULL."""
+    description: Scalar | None = None
+    """The meaning of the value, for those who ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOf:
+    """Where a column points to, as it is written: `zones.zone_id`, or the table and its column by themselves."""
+
+    text: str
+    table: str | None = None
+    column: str = ""
+
+    def readings(self) -> list[tuple[str, str]]:
+        """Return which columns of which tables it may name: any dot of the text may stand between the two."""
+        if self.table is not None:
+            return [(self.table, self.column)]
+        dots = [place for place, letter in enumerate(self.text) if letter == "."]
+        split = ((TableName.of(self.text[:dot]).text, self.text[dot + 1 :]) for dot in dots)
+        return [(table, column) for table, column in split if table and column]
+
+
+def _read_key(value: object) -> KeyOf:
+    if isinstance(value, str):
+        return KeyOf(value)
+    given = {key: text for key, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
+    if set(given) != {"table", "column"} or value != given:
+        raise ValueError("must be table.column, or {table: clinical.zones, column: zone_id}")
+    table, column = scalars.table_name(given["table"]), scalars.identifier(given["column"])
+    return KeyOf(f"{table}.{column}", table, column)
+
+
+ReferenceText = Annotated[
+    KeyOf,
+    PlainValidator(_read_key),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {
+                    "type": "object",
+                    "properties": {"table": {"type": "string"}, "column": {"type": "string"}},
+                    "required": ["table", "column"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+
+
+class ColumnShape(StrictShape):
+    """One column."""
+
+    required: ClassVar = ("type",)
+
+    type: Typed | None = None
+    """The type, by PostgreSQL's names."""
+    bounds: Annotated[list[Scalar], Field(min_length=2, max_length=2)] | None = None
+    """The least and the greatest value; for dates and timestamps the second is left out."""
+    step: Positive | None = None
+    """The step of all values, which are whole multiples of it: 0.01 for cents."""
+    values: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    """All possible values; any other reads as NULL."""
+    references: ReferenceText | None = None
+    """The key of another table: table.column. Those of a public table are the possible values."""
+    type_name: Table | None = None
+    """Of an enum: what clients call its type, as the database does; table_column unless given."""
+    nullable: Flag = False
+    """Whether NULL is a group of its own."""
+    paths: Annotated[dict[str, PathShape], Field(min_length=1)] | None = None
+    """Of JSON: what can be read of it, by keys with points between them (address.city), each declared like a column."""
+    description: Scalar | None = None
+    """The meaning of the column, for those who ask."""
+
+
+class ClosesShape(StrictShape):
+    """When a period of a growing table is closed."""
+
+    required: ClassVar = ("every", "after")
+
+    every: Every | None = None
+    """The length of a period: day, month or quarter."""
+    after: Days | None = None
+    """How long after its end a period is closed, for rows that come late: 2 days."""
+
+
+class GrowsShape(StrictShape):
+    """How a table grows."""
+
+    required: ClassVar = ("by", "closes", "term")
+
+    by: Name | None = None
+    """The column of the time, a date or a timestamp with bounds, by which a row belongs to a period."""
+    closes: ClosesShape | None = None
+    """When a period is closed."""
+    term: TermLength | None = None
+    """For how long a standing question is paid at once: month, quarter or year."""
+    measured_within: Days | None = None
+    """How long after the last period of a term has closed something of it may still be measured; 30 days unless given."""
+
+
+class TableShape(StrictShape):
+    """One table: protected, or public."""
+
+    required: ClassVar = ("table", "columns")
+
+    table: Table | None = None
+    """The table's name, with its schema unless that is public."""
+    description: Scalar | None = None
+    """The meaning of a row, for those who ask."""
+    expected_rows: CountText | None = None
+    """The public order of magnitude of the number of rows."""
+    public: Flag = False
+    """Whether everybody may see the rows."""
+    key: OneOrMore | None = None
+    """The column that identifies a row, or the list of columns that do together."""
+    references: dict[str, dict[str, Name]] | None = None
+    """The keys of several columns of other tables: by table, the column of its key by the column of this one."""
+    privacy_units: dict[str, UnitShape] | None = None
+    """The owners of the rows, by unit kind."""
+    grows: GrowsShape | None = None
+    """How the table grows, if its rows come by the time: questions of closed periods are then paid once a term."""
+    columns: Annotated[dict[str, ColumnShape], Field(min_length=1)] | None = None
+    """The columns."""
+
+
+class ViewColumnShape(StrictShape):
+    """One column of a view."""
+
+    type: Typed | None = None
+    """The type that the column is cast to; as the query has it unless given."""
+    description: Scalar | None = None
+    """The meaning of the column, for those who ask."""
+
+
+class ViewShape(StrictShape):
+    """One view: a query over declared tables and other views, which stands for it wherever it is read."""
+
+    required: ClassVar = ("table", "view")
+
+    table: Table | None = None
+    """The view's name, with its schema unless that is public."""
+    view: Scalar | None = None
+    """The query: SELECT … FROM …"""
+    description: Scalar | None = None
+    """The meaning of a row, for those who ask."""
+    columns: dict[str, ViewColumnShape] | None = None
+    """The columns of which more is said than the query does."""
+
+
+# JSON Schemas of the files, for editors that complete and check while one types.
+
+FILES: dict[str, type[StrictShape]] = {
+    "config.schema.json": ConfigShape,
+    "table.schema.json": TableShape,
+    "view.schema.json": ViewShape,
+}
+
+
+def json_schema(kind: type[StrictShape]) -> str:
+    """Return the JSON Schema of a file, as text that ends with a line feed."""
+    described = {"$schema": "https://json-schema.org/draft/2020-12/schema", **kind.model_json_schema()}
+    return json.dumps(described, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_schemas(directory: pathlib.Path) -> tuple[pathlib.Path, ...]:
+    """Write all of them into a directory and return the files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, kind in FILES.items():
+        (directory / name).write_text(json_schema(kind), encoding="utf-8")
+    return tuple(directory / name for name in FILES)
+
+
+# From a tree of text to a shape: every mistake noted at its line, the rest kept so that it can be checked too.
+
+S = TypeVar("S", bound=StrictShape)
+
+_SECRET = frozenset({"password", "dsn", "from", "ledger"})
+_CONTAINERS = {
+    "model_type": "must be a mapping (key: value)",
+    "dict_type": "must be a mapping (key: value)",
+    "list_type": "must be a list [a, b]",
+    "string_type": "must be text",
+}
+
+
+def shaped(kind: type[S], document: Document, mistakes: Mistakes) -> S:
+    """Read a document as a shape; mistakes are noted and left out."""
+    root = copy.deepcopy(dict(document.root))
+    while (shape := _attempt(kind, root, document, mistakes)) is None:
+        pass
+    _note_missing(shape, (), document, mistakes)
+    return shape
+
+
+def _attempt(kind: type[S], root: dict[str, Tree], document: Document, mistakes: Mistakes) -> S | None:
+    """Validate the tree; failing that, note and remove mistakes."""
+    try:
+        return kind.model_validate(root)
+    except ValidationError as failure:
+        for error in failure.errors(include_url=False):
+            mistakes.add(document, error["loc"], _message(kind, document, error))
+            _remove(root, error["loc"])
+    return None
+
+
+def _message(kind: type[StrictShape], document: Document, error: ErrorDetails) -> str:
+    """Say the mistake in one value and what is allowed."""
+    path, given = error["loc"], error["input"]
+    match error["type"]:
+        case "extra_forbidden":
+            return f"is not a known key{suggestion(str(path[-1]), _keys_at(kind, path[:-1]))}"
+        case "enum" if isinstance(given, str):
+            allowed = re.findall("'([^']+)'", error["ctx"]["expected"])
+            return f"{_shown(document, path, given)}{suggestion(given, allowed)}"
+        case "value_error" if isinstance(given, str):
+            return f"{_shown(document, path, given)}; it {error['ctx']['error']}"
+        case "value_error":
+            return str(error["ctx"]["error"])
+        case "enum":
+            return "must be one value, not a list or a mapping"
+        case "too_short" | "too_long":
+            wanted = error["ctx"].get("min_length", error["ctx"].get("max_length"))
+            return f"has {len(given)} entries; {wanted} needed"
+        case other:
+            return _CONTAINERS.get(other, error["msg"])
+
+
+def _shown(document: Document, path: Path, given: str) -> str:
+    """Repeat a value, unless it may be a secret or came from the environment."""
+    if path in document.hidden or not _SECRET.isdisjoint(path):
+        return "is not right"
+    return f'is "{given}"' if len(given) <= 80 else f'is "{given[:80]}…"'
+
+
+def _keys_at(kind: type[StrictShape], path: Path) -> list[str]:
+    """Return the keys that a mapping at this path may have."""
+    shape, named = kind, False
+    for step in path:
+        if named:
+            named = False
+        else:
+            shape, named = _inside(shape.model_fields[str(step)].annotation)
+    return [name if field.alias is None else field.alias for name, field in shape.model_fields.items()]
+
+
+def _inside(annotation: object) -> tuple[type[StrictShape], bool]:
+    """Return the shape inside an annotation, and whether it is one of several by name."""
+    if isinstance(annotation, type) and issubclass(annotation, StrictShape):
+        return annotation, False
+    named = get_origin(annotation) is dict
+    for choice in get_args(annotation):
+        if isinstance(choice, type) and issubclass(choice, StrictShape):
+            return choice, named
+        if get_args(choice):
+            return _inside(choice)
+    raise InternalError
+
+
+def _remove(root: dict[str, Tree], path: Path) -> None:
+    """Take a value out of the tree; a list goes as a whole, so that positions stay what they are."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    inner: Tree = root
+    for step in path[:-1]:
+        if not isinstance(inner, dict) or str(step) not in inner:
+            return
+        inner = inner[str(step)]
+    if isinstance(inner, dict):
+        inner.pop(str(path[-1]), None)
+
+
+def _note_missing(value: object, path: Path, document: Document, mistakes: Mistakes) -> None:
+    """Note every key that should be there and is not."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _note_missing(item, (*path, name), document, mistakes)
+    if not isinstance(value, StrictShape):
+        return
+    for name in value.required:
+        if document.has(path) and not document.has((*path, name)):
+            mistakes.add(document, path, f'lacks the key "{name}"')
+    for name in type(value).model_fields:
+        _note_missing(getattr(value, name), (*path, name), document, mistakes)

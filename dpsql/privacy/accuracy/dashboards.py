@@ -6,7 +6,7 @@ if there are groups enough and it is less (`measurement.euclidean`), and else th
 
 Of n rows in a group, Gaussian noise of deviation σ moves a number by σ·√(2/π) on average. A mean at a share m of the largest
 value errs by (z₁ − μ·z₀)/2nm of itself, with μ = 2m − 1, and a variance by the weights of three cells, which stand in
-`epsilon.noise.searching` beside the noise of pure ε. σ is `Gaussian.scale` of the rows of one person that count: C, if they
+`epsilon.noise.outputs` beside the noise of pure ε. σ is `Gaussian.scale` of the rows of one person that count: C, if they
 may all be in one group, and otherwise the root of the squares of what is in each.
 """
 
@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.accounting.zcdp import epsilon_of, epsilon_paid_by, rho_of, rho_within
-from dpsql.epsilon.advising.advice import Size
-from dpsql.epsilon.advising.lines import Holder, decimal
-from dpsql.epsilon.advising.plan import EpsilonPlan
-from dpsql.epsilon.noise.outputs import OutputKind
-from dpsql.epsilon.noise.searching import cell_weights
-from dpsql.epsilon.rounding import down_to_digits
+from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size, decimal
+from dpsql.epsilon.noise.outputs import OutputKind, cell_weights
+from dpsql.epsilon.numbers import down_to_digits
 from dpsql.policy.model import Period
 from dpsql.privacy.measurement.euclidean import FEWEST, FEWEST_CHOSEN, has_less_noise
 from dpsql.privacy.mechanisms.block import Block, Norm

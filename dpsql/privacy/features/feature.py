@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.frozen import quickly_made
-from dpsql.hashed import HashedOnce, ShownOnce, hashed_once, shown_once
+from dpsql.frozen import HashedOnce, ShownOnce, hashed_once, quickly_made, shown_once
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.ir.expr import TRUE, Expr
 

@@ -41,7 +41,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from dpsql.frozen import quickly_made
-from dpsql.policy.sql_type import SqlType
+from dpsql.policy.model import SqlType
 from dpsql.privacy.features.lattice import HEAVIEST
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpsql.accounting.composition import equal_share
+from dpsql.accounting.privacy_loss import equal_share
 from dpsql.privacy.measurement.partition_rule import selection_rule, units_needed
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.rows_per_unit import SHARE

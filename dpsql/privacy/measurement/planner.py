@@ -6,8 +6,7 @@ from fractions import Fraction
 from functools import cache, partial
 
 from dpsql.errors import MissingBounds, Unsupported
-from dpsql.policy.choices import EmptyGroups
-from dpsql.policy.model import MechanismName, Role, Table, UniqueKey, Value
+from dpsql.policy.model import EmptyGroups, MechanismName, Role, Table, UniqueKey, Value
 from dpsql.privacy.features.blocks import MOST_FEATURES
 from dpsql.privacy.measurement.builder import Builder, is_value
 from dpsql.privacy.measurement.compared_once import compared_once

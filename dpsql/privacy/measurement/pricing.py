@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accounting.composition import equal_share
-from dpsql.accounting.privacy_loss import show_down, show_up
+from dpsql.accounting.privacy_loss import equal_share, show_down, show_up
 from dpsql.accounting.zcdp import epsilon_paid_by, rho_of
 from dpsql.errors import Unsupported
 from dpsql.frozen import quickly_made

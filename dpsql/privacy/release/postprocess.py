@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from dpsql.errors import InternalError
-from dpsql.policy.choices import Digits
+from dpsql.policy.model import Digits
 from dpsql.privacy.accuracy.computed_margin import ComputedMargin, Peers
 from dpsql.privacy.accuracy.digits import NoiseScales, last_place, place_of_margin, rounded, rounded_up
 from dpsql.privacy.accuracy.emptiness import emptiness, is_told, least_told

@@ -12,7 +12,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.lexer import literals
+from dpsql.lexer import tokens as lexer_tokens
 from dpsql.lexer.tokens import TEXTS, Token, tokens
 from dpsql.rewrite.bind.binder import Binder
 from dpsql.rewrite.bind.counts import Counts, with_counts
@@ -127,5 +127,5 @@ def _without_signs(text: str) -> str:
 
 def is_moving(read: Sequence[Token]) -> bool:
     """Return whether a text of a statement may be a time that moves: then what is bound serves once."""
-    texts = (literals.value(token) for token in read if token.sort in TEXTS)
+    texts = (lexer_tokens.value(token) for token in read if token.sort in TEXTS)
     return any(value is not None and _MOVING.search(value) is not None for value in texts)

@@ -12,7 +12,7 @@ of it, and nothing else is in `public`; and what has no schema in PostgreSQL's w
 
 from sqlglot import exp
 
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, TableName
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import every
 

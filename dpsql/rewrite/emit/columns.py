@@ -1,6 +1,6 @@
 """How a stored column is read: by a cast to its declared type that can neither fail nor make two values one.
 
-A stored column may be wider, narrower or compared otherwise than the declaration says; `engines.kinds` admits only
+A stored column may be wider, narrower or compared otherwise than the declaration says; `engines.tables` admits only
 types for which the casts here are total.
 
 day   →  CAST(s0."day" AS DATE)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from dpsql.policy.steps import common_step
+from dpsql.policy.model import common_step
 from dpsql.rewrite.ir.calendar import DAY, SIZES
 from dpsql.rewrite.ir.expr import Apply, Bins, Const, Digits, Expr, IntervalValue, Results, TimeField, Unit, option
 

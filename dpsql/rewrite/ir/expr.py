@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar, assert_never
 
 from dpsql.errors import InternalError
-from dpsql.frozen import quickly_made
-from dpsql.hashed import HashedOnce, hashed_once
+from dpsql.frozen import HashedOnce, hashed_once, quickly_made
 from dpsql.policy.model import Column, SqlType, Value
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpsql.frozen import quickly_made
-from dpsql.hashed import HashedOnce, hashed_once
+from dpsql.frozen import HashedOnce, hashed_once, quickly_made
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.ir.expr import Expr

@@ -11,22 +11,8 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow.contents import (
-    conditions,
-    costly,
-    creation,
-    guard,
-    hidden,
-    own_settings,
-    role,
-    schema,
-    signals,
-    text_order,
-    total,
-    trial,
-    views,
-)
-from dpsql.shadow.contents.relations import relation
+from dpsql.shadow.contents import guard, hidden, role, schema
+from dpsql.shadow.contents.schema import relation
 from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
@@ -67,7 +53,7 @@ def change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch:
         ConfigError: the server orders texts otherwise than engines do.
     """
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
-        text_order.check_order(connection, str(server.home))
+        schema.check_order(connection, str(server.home))
         stamps = _stamped(server, connection, policy.dataset)
     wanted = _stamps(policy, users, epoch)
     if stamps is None or stamps.structure != wanted.structure:
@@ -101,8 +87,8 @@ def with_views(server: Postgres, policy: Policy) -> Policy:
         ConfigError: or it does not take some.
     """
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
-        conditions.check_conditions(connection, policy)
-        return views.known_views(connection, policy)
+        role.check_conditions(connection, policy)
+        return schema.known_views(connection, policy)
 
 
 def dismiss(server: Postgres, policy: Policy, users: Mapping[str, str]) -> None:
@@ -119,19 +105,19 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         role.close_databases(connection, policy.dataset)
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         guard.create_guard(connection, policy)
-        total.create_total(connection)
-        trial.create_trial(connection)
+        guard.create_total(connection)
+        guard.create_trial(connection)
         schema.create_tables(connection, policy, rows)
-        views.create_views(connection, policy)
-        policy = views.known_views(connection, policy)
+        schema.create_views(connection, policy)
+        policy = schema.known_views(connection, policy)
         schema.described_tables(connection, policy)
-        views.described_views(connection, policy)
+        schema.described_views(connection, policy)
         hidden.create_hidden(connection)
-        costly.create_guarded(connection)
+        hidden.create_costly(connection)
         hidden.rebind_views(connection)
-        signals.create_signals(connection)
-        own_settings.create_check(connection)
-        creation.create_triggers(connection, policy)
+        guard.create_signals(connection)
+        guard.create_check(connection)
+        role.create_triggers(connection, policy)
         role.lock_down(connection, policy, users)
         connection.execute("CREATE TABLE pg_dpsql.stamp (structure text, users text, words text, rows text)")
         connection.execute("INSERT INTO pg_dpsql.stamp VALUES (%s, %s, %s, %s)", astuple(stamps))
@@ -145,12 +131,12 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         connection.execute(SQL("SET LOCAL lock_timeout = {}").format(_PATIENCE))
         row = connection.execute("SELECT structure, users, words, rows FROM pg_dpsql.stamp").fetchone()
-        old, policy = _Stamps(*map(str, row or ())), views.known_views(connection, policy)
+        old, policy = _Stamps(*map(str, row or ())), schema.known_views(connection, policy)
         if old.users != stamps.users:
             role.change_roles(connection, policy, users)
         if old.words != stamps.words:
             schema.described_tables(connection, policy)
-            views.described_views(connection, policy)
+            schema.described_views(connection, policy)
         if old.rows != stamps.rows:
             schema.refill(connection, policy, rows)
         connection.execute(
@@ -170,9 +156,9 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
     }
     tables = [_structure(policy.tables[name]) for name in sorted(policy.tables)]
     return _Stamps(
-        structure=_hash([_EDITION, policy.dataset, tables, views.structure_of_views(policy)]),
+        structure=_hash([_EDITION, policy.dataset, tables, schema.structure_of_views(policy)]),
         users=_hash([sorted(users.items()), granted, policy.search_path]),
-        words=_hash([schema.hidden_words(policy), views.words_of_views(policy)]),
+        words=_hash([schema.hidden_words(policy), schema.words_of_views(policy)]),
         rows=_hash(epoch),
     )
 

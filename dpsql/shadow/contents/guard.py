@@ -5,13 +5,15 @@ stand in for PostgreSQL's own are in such a one.
 
 Promise: no function of ours looks a name up in a place that a client can fill. Bodies in SQL are bound when they are
 made; the others have `search_path = pg_catalog, pg_temp`, temporary objects last, but for one that names all schemas itself
-(`trial.py`). `tests/shadow/test_functions.py` holds it.
+(`_TRIAL`). `tests/shadow/test_functions.py` holds it.
 """
 
 from psycopg import Connection
-from psycopg.sql import SQL, Identifier, Literal
+from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from dpsql.policy.model import Policy
+from dpsql.question import OWN_SETTINGS, PREFIX
+from dpsql.rewrite.syntax.whole.partial import CASTS, OPERATORS, PARTIAL, SETS
 
 REFUSAL = "refused by dpsql"
 """The message that `pg_dpsql.refuse` raises; the wire replaces it by its own."""
@@ -360,3 +362,353 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")
     # A bare boolean column or IS NULL costs nothing and would be tried first, on the dummy row.
     connection.execute("UPDATE pg_proc SET procost = 0 WHERE oid = 'pg_dpsql.tripwire'::regproc")
+
+
+# dpsql's own settings, where `set_config` is to set them: PostgreSQL would take them for any setting of a client's.
+#
+# The wire reads SET, and refuses values that the session may not have. Only the shadow knows a function's arguments. It
+# checks names, and how values are written; the gateway checks the role's limits with the next question. A session can't
+# change its role either: no user has another role that it could take (`role`).
+
+_SET_CONFIG = """
+CREATE FUNCTION pg_dpsql.may_be_set(name text, value text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  written text := CASE lower(name) {cases} END;
+BEGIN
+  IF lower(name) IN ('role', 'session_authorization') AND lower(value) NOT IN ('none', 'default') THEN
+    RAISE insufficient_privilege USING MESSAGE = format('permission denied to set %s', lower(name));
+  ELSIF starts_with(lower(name), {prefix}) IS NOT TRUE THEN
+    RETURN true;
+  ELSIF written IS NULL THEN
+    RAISE undefined_object USING MESSAGE = format('unrecognized configuration parameter "%s"', name), HINT = {known};
+  ELSIF value !~ written THEN
+    RAISE invalid_parameter_value USING MESSAGE = format('invalid value for parameter "%s": "%s"', name, value),
+      HINT = {known};
+  END IF;
+  RETURN true;
+END $$;
+REVOKE ALL ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC;
+ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO dpsql_set_config;
+CREATE FUNCTION pg_catalog.set_config(setting_name text, new_value text, is_local boolean) RETURNS text
+  LANGUAGE sql VOLATILE
+  RETURN CASE WHEN pg_dpsql.may_be_set(setting_name, new_value)
+    THEN pg_catalog.dpsql_set_config(setting_name, new_value, is_local) END;
+"""
+"""A setting that has the name of PostgreSQL's has no SET of its own: one for the transaction would end with the
+function."""
+_EXAMPLES = (
+    "dpsql's own settings are, for example: dpsql.epsilon = '0.1', dpsql.error = '5 %', dpsql.empty_groups = 'hide'."
+)
+
+
+def create_check(connection: Connection) -> None:
+    """Replace PostgreSQL's `set_config` by ours; the owner's connection, in the new database."""
+    cases = SQL(" ").join(_setting_case(name, form) for name, form in OWN_SETTINGS.items())
+    connection.execute(SQL(_SET_CONFIG).format(prefix=Literal(PREFIX), cases=cases, known=Literal(_EXAMPLES)))
+
+
+def _setting_case(name: str, form: str) -> Composed:
+    return SQL("WHEN {} THEN {}").format(Literal(name), Literal(rf"^\s*({form})?\s*$"))
+
+
+# The functions that stop sessions, which in the shadow tell dpsql whom they were asked to stop.
+#
+# While a private statement is measured its session in the shadow has nothing to do, and a signal to it is lost. So our
+# functions with the names of PostgreSQL's call them, and then raises a notice, which the wire reads and no client sees.
+# They alone decide whom the caller may stop in the shadow; the wire stops sessions of the caller's own user only.
+
+SIGNAL_CODE = "DPS01"
+"""The SQLSTATE of the notice; its message is the number, and what is to become of the session."""
+CANCEL, END = "cancel", "end"
+
+_TELL = """
+CREATE FUNCTION pg_dpsql.tell(pid integer, what text, done boolean) RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT
+  SET search_path = pg_catalog, pg_temp SET client_min_messages = notice AS $$
+BEGIN
+  RAISE NOTICE USING ERRCODE = {code}, MESSAGE = pg_catalog.concat(pid, ' ', what);
+  RETURN done;
+END $$;
+"""
+_SIGNALS = """
+ALTER FUNCTION pg_catalog.pg_cancel_backend(integer) RENAME TO dpsql_pg_cancel_backend;
+CREATE FUNCTION pg_catalog.pg_cancel_backend(pid integer) RETURNS boolean LANGUAGE sql VOLATILE PARALLEL SAFE
+  RETURN pg_dpsql.tell(pid, {cancel}, pg_catalog.dpsql_pg_cancel_backend(pid));
+ALTER FUNCTION pg_catalog.pg_terminate_backend(integer, bigint) RENAME TO dpsql_pg_terminate_backend;
+CREATE FUNCTION pg_catalog.pg_terminate_backend(pid integer, timeout bigint DEFAULT 0) RETURNS boolean
+  LANGUAGE sql VOLATILE
+  RETURN pg_dpsql.tell(pid, {end}, pg_catalog.dpsql_pg_terminate_backend(pid, timeout));
+"""
+
+
+def create_signals(connection: Connection) -> None:
+    """Replace PostgreSQL's by ours; the owner's connection, in the new database, after the schema `dpsql`."""
+    connection.execute(SQL(_TELL).format(code=Literal(SIGNAL_CODE)))
+    connection.execute(SQL(_SIGNALS).format(cancel=Literal(CANCEL), end=Literal(END)))
+
+
+# Functions that try a statement in its session and take it back: what fails before an answer is paid for costs nothing.
+#
+# The wire prepares the statement; what is tried is no text, so that a client who calls the functions gains nothing by it.
+
+PREPARED = "_dpsql_tried"
+"""The name of the prepared statement that is tried."""
+
+_TRIAL = f"""
+-- Return what the statement fails with, NULL if it does not. It has no search path of its own, since what it runs is to
+-- find the session's names; its own names of tables and types all have their schemas. Sequences, which no end of a
+-- transaction takes back, are set back.
+CREATE FUNCTION pg_dpsql.tried(arguments pg_catalog.text[]) RETURNS pg_catalog.text[] LANGUAGE plpgsql AS $$
+DECLARE
+  listed pg_catalog.text := (SELECT pg_catalog.string_agg(pg_catalog.quote_nullable(value), ',' ORDER BY place)
+                               FROM pg_catalog.unnest(arguments) WITH ORDINALITY AS _u (value, place));
+  sequences pg_catalog.oid[] := ARRAY(SELECT oid FROM pg_catalog.pg_class
+    WHERE relkind = 'S' AND relnamespace = pg_catalog.pg_my_temp_schema() ORDER BY oid);
+  before pg_catalog.text[] := ARRAY(SELECT pg_dpsql.state(one) FROM pg_catalog.unnest(sequences) AS _u (one));
+  code pg_catalog.text; message pg_catalog.text; detail pg_catalog.text; hint pg_catalog.text;
+  schema_ pg_catalog.text; table_ pg_catalog.text; column_ pg_catalog.text; type_ pg_catalog.text; rule pg_catalog.text;
+  said pg_catalog.text[];
+BEGIN
+  BEGIN
+    EXECUTE pg_catalog.concat('EXECUTE {PREPARED}', '(' || listed || ')');
+    RAISE EXCEPTION USING ERRCODE = 'DP001';
+  EXCEPTION
+    WHEN SQLSTATE 'DP001' THEN said := NULL;
+    WHEN OTHERS THEN
+      GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
+        hint = PG_EXCEPTION_HINT, schema_ = SCHEMA_NAME, table_ = TABLE_NAME, column_ = COLUMN_NAME,
+        type_ = PG_DATATYPE_NAME, rule = CONSTRAINT_NAME;
+      said := ARRAY[code, message, detail, hint, schema_, table_, column_, type_, rule];
+  END;
+  PERFORM pg_dpsql.set_back(one, was) FROM ROWS FROM (pg_catalog.unnest(sequences), pg_catalog.unnest(before))
+    AS _u (one, was) WHERE pg_dpsql.state(one) <> was;
+  RETURN said;
+END $$;
+
+CREATE FUNCTION pg_dpsql.state(sequence oid) RETURNS text LANGUAGE plpgsql VOLATILE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  found text;
+BEGIN
+  EXECUTE format('SELECT concat(last_value, '' '', is_called) FROM %s', sequence::regclass) INTO found;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION pg_dpsql.set_back(sequence oid, state text) RETURNS void LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM setval(sequence::regclass, split_part(state, ' ', 1)::bigint, split_part(state, ' ', 2)::boolean);
+END $$;
+
+-- Raise what `pg_dpsql.tried` has returned.
+CREATE FUNCTION pg_dpsql.fail(said text[]) RETURNS void LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = said[1], MESSAGE = said[2], DETAIL = said[3], HINT = said[4], SCHEMA = said[5],
+    TABLE = said[6], COLUMN = said[7], DATATYPE = said[8], CONSTRAINT = said[9];
+END $$;
+"""
+
+
+def create_trial(connection: Connection) -> None:
+    """Create the functions; the owner's connection, in the new database, when the schema `pg_dpsql` is there."""
+    connection.execute(_TRIAL)
+
+
+# Functions and operators for what is computed from released values: NULL where PostgreSQL's own would fail.
+#
+# Noise makes a divisor 0 and a variance negative where true values would not, and an empty public group has no true value at
+# all: a statement that was paid for must not fail for that. `pg_dpsql.sqrt` and the like are PostgreSQL's, NULL where those
+# raise, and so are the operators; `pg_dpsql.fits…` is a value, NULL where a cast of it would fail; `pg_dpsql.not_negative` a
+# LIMIT or OFFSET, 0 where it is less; `pg_dpsql.positive` is NULL where it is not. `rewrite/syntax/undefined.py` writes them.
+
+# Operators for what is computed from released values: PostgreSQL's own, but NULL where those would fail.
+#
+# Each sign has all the types that PostgreSQL gives it, so that `n OPERATOR(pg_dpsql.+) 1` is resolved as `n + 1` is. Common
+# arguments (whole numbers, and others far from an overflow) are computed without leaving the expression: a function that
+# may catch an error costs microseconds.
+
+_WHOLE = ("smallint", "integer", "bigint")
+_BROKEN = ("real", "double precision", "numeric")
+
+_CHECKED = """
+DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT o.oid, o.oprname AS sign, o.oprleft::regtype AS a, o.oprright::regtype AS b, o.oprresult::regtype AS type,
+                    CASE f.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'STABLE' END AS volatility,
+                    CASE WHEN f.proisstrict THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END AS strictness
+               FROM pg_operator AS o JOIN pg_proc AS f ON f.oid = o.oprcode
+              WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprname = ANY ({signs}) AND o.oprkind = 'b'
+  LOOP
+    EXECUTE format(
+      'CREATE FUNCTION pg_dpsql.%I(%s, %s) RETURNS %s LANGUAGE plpgsql %s %s SET search_path = pg_catalog, pg_temp AS $f$'
+      ' BEGIN RETURN $1 OPERATOR(pg_catalog.%s) $2; EXCEPTION WHEN OTHERS THEN RETURN NULL; END $f$',
+      'checked_' || one.oid, one.a, one.b, one.type, one.volatility, one.strictness, one.sign);
+  END LOOP;
+END $$
+"""
+_QUICK = """
+DO $$ DECLARE one record; BEGIN
+  FOR one IN
+    WITH operator AS (
+      SELECT o.oid, o.oprname AS sign, o.oprleft::regtype AS a, o.oprright::regtype AS b, o.oprresult::regtype AS type,
+             'checked_' || o.oid AS checked,
+             2::numeric ^ CASE o.oprresult::regtype::text WHEN 'bigint' THEN 63 WHEN 'integer' THEN 31 ELSE 15 END AS beyond,
+             ARRAY[o.oprleft, o.oprright]::regtype[] <@ {whole}::regtype[] AS whole,
+             ARRAY[o.oprleft, o.oprright]::regtype[] <@ {broken}::regtype[] AS broken
+        FROM pg_operator AS o
+       WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprname = ANY ({signs}) AND o.oprkind = 'b')
+    SELECT operator.*, CASE
+      WHEN whole AND sign IN ('+', '-', '*') THEN format(
+        'CASE WHEN $1::%s %s $2 BETWEEN %s AND %s THEN $1 %2$s $2 END',
+        CASE type WHEN 'bigint'::regtype THEN 'numeric' ELSE 'bigint' END, sign,
+        -beyond, beyond - 1)
+      WHEN whole AND sign IN ('/', '%') THEN format(
+        'CASE WHEN $2 NOT IN (0, -1) THEN $1 %s $2 WHEN $2 <> 0 THEN pg_dpsql.%I($1, $2) END', sign, checked)
+      WHEN broken AND sign IN ('+', '-') THEN format(
+        'CASE WHEN abs($1) < 1e30 AND abs($2) < 1e30 THEN $1 %s $2 ELSE pg_dpsql.%I($1, $2) END', sign, checked)
+      WHEN broken AND sign IN ('*', '/') THEN format(
+        'CASE WHEN abs($1) BETWEEN 1e-15 AND 1e15 AND abs($2) BETWEEN 1e-15 AND 1e15 THEN $1 %s $2'
+        ' ELSE pg_dpsql.%I($1, $2) END', sign, checked)
+      END AS quick FROM operator
+  LOOP
+    IF one.quick IS NOT NULL THEN
+      EXECUTE format('CREATE FUNCTION pg_dpsql.%I(%s, %s) RETURNS %s LANGUAGE sql IMMUTABLE RETURN %s',
+                     'quick_' || one.oid, one.a, one.b, one.type, one.quick);
+    END IF;
+    EXECUTE format('CREATE OPERATOR pg_dpsql.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = pg_dpsql.%I)', one.sign, one.a,
+                   one.b, CASE WHEN one.quick IS NULL THEN one.checked ELSE 'quick_' || one.oid END);
+  END LOOP;
+END $$
+"""
+# Texts are put together as they are; arrays may not fit.
+_JOINED = """
+DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT o.oprleft::regtype AS a, o.oprright::regtype AS b, f.proname AS name
+               FROM pg_operator AS o JOIN pg_proc AS f ON f.oid = o.oprcode
+              WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprname = '||'
+  LOOP
+    EXECUTE format('CREATE OPERATOR pg_dpsql.|| (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %s.%I)', one.a, one.b,
+                   CASE WHEN one.name LIKE 'array_%' THEN 'pg_dpsql' ELSE 'pg_catalog' END, one.name);
+  END LOOP;
+END $$
+"""
+_NEGATIVE = """
+DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT o.oprright::regtype AS a, o.oprresult::regtype AS type FROM pg_operator AS o
+              WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprname = '-' AND o.oprkind = 'l'
+  LOOP
+    EXECUTE format(
+      'CREATE FUNCTION pg_dpsql.negative(%s) RETURNS %s LANGUAGE plpgsql IMMUTABLE STRICT'
+      ' SET search_path = pg_catalog, pg_temp AS $f$'
+      ' BEGIN RETURN - $1; EXCEPTION WHEN OTHERS THEN RETURN NULL; END $f$', one.a, one.type);
+  END LOOP;
+END $$
+"""
+
+
+def create_operators(connection: Connection) -> None:
+    """Create the operators; the owner's connection, when the functions that may fail are there."""
+    signs = {"signs": Literal(sorted({*OPERATORS.values()} - {"||"}))}
+    connection.execute(SQL(_CHECKED).format(**signs))
+    connection.execute(SQL(_QUICK).format(whole=Literal(list(_WHOLE)), broken=Literal(list(_BROKEN)), **signs))
+    connection.execute(_JOINED)
+    connection.execute(_NEGATIVE)
+
+
+LIMITS = ("integer", "bigint", "double precision", "numeric")
+_NUMBERS = (*_WHOLE, "real", "double precision", "numeric")
+_AS_THEY_ARE = {
+    "smallint": ("smallint",),
+    "integer": ("smallint", "integer"),
+    "bigint": _WHOLE,
+    "real": (*_WHOLE, "real"),
+    "double precision": (*_WHOLE, "real", "double precision"),
+    "numeric": _NUMBERS,
+}
+"""The types whose numbers a type of numbers always takes."""
+
+_MIRRORED = """
+DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT f.proname AS name, pg_get_function_arguments(f.oid) AS arguments,
+                    pg_get_function_result(f.oid) AS result, f.proisstrict AS null_on_null, f.provolatile = 'i' AS fixed,
+                    CASE WHEN f.proretset THEN 'QUERY SELECT * FROM' END AS rows,
+                    (SELECT string_agg(CASE WHEN n = f.pronargs AND f.provariadic <> 0 THEN 'VARIADIC $' ELSE '$' END || n,
+                                       ', ' ORDER BY n) FROM generate_series(1, f.pronargs) AS n) AS given
+               FROM pg_proc AS f
+              WHERE f.pronamespace = 'pg_catalog'::regnamespace AND f.proname = ANY ({names})
+                AND f.prokind = 'f' AND 'internal'::regtype <> ALL (f.proargtypes)
+  LOOP
+    EXECUTE format(
+      'CREATE FUNCTION pg_dpsql.%I(%s) RETURNS %s LANGUAGE plpgsql %s %s SET search_path = pg_catalog, pg_temp AS $f$'
+      ' BEGIN RETURN %s pg_catalog.%I(%s); EXCEPTION WHEN OTHERS THEN RETURN %s; END $f$',
+      one.name, one.arguments, one.result, CASE WHEN one.fixed THEN 'IMMUTABLE' ELSE 'STABLE' END,
+      CASE WHEN one.null_on_null THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END, one.rows, one.name, one.given,
+      CASE WHEN one.rows IS NULL THEN 'NULL' END);
+  END LOOP;
+END $$
+"""
+_NOT_NEGATIVE = (
+    "CREATE FUNCTION pg_dpsql.not_negative({0}) RETURNS bigint LANGUAGE sql IMMUTABLE"
+    " RETURN CASE WHEN $1 < 0 THEN 0 WHEN $1 < 1e15 THEN $1 END::bigint"
+)
+_POSITIVE = (
+    "CREATE FUNCTION pg_dpsql.positive(integer) RETURNS integer LANGUAGE sql IMMUTABLE"
+    " RETURN CASE WHEN $1 > 0 THEN $1 END"
+)
+_FITS = """
+CREATE FUNCTION pg_dpsql.{name}(value {source}{arguments}) RETURNS {source} LANGUAGE plpgsql STABLE STRICT
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  cast_value {type};
+BEGIN
+  cast_value := {cast};
+  RETURN value;
+EXCEPTION WHEN OTHERS THEN
+  RETURN NULL;
+END $$
+"""
+_FITS_ANY = """
+CREATE FUNCTION pg_dpsql.fits(value anyelement, target anycompatible) RETURNS anyelement LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('SELECT CAST($1 AS %s)', pg_typeof(target)) USING value;
+  RETURN value;
+EXCEPTION WHEN OTHERS THEN
+  RETURN NULL;
+END $$
+"""
+_FITS_QUICKLY = "CREATE FUNCTION pg_dpsql.{name}(value {type}) RETURNS {type} LANGUAGE sql IMMUTABLE RETURN value"
+# The form of numeric(p, s) in the catalogue.
+_NUMERIC = "pg_catalog.numeric(value::numeric, ((places << 16) | (scale & 2047)) + 4)"
+
+
+def create_total(connection: Connection) -> None:
+    """Create the functions; the owner's connection, in the new database, when the schema `pg_dpsql` is there."""
+    connection.execute("SET LOCAL check_function_bodies = off")  # they are many, and tests run each
+    connection.execute(SQL(_MIRRORED).format(names=Literal(sorted(PARTIAL | SETS))))
+    create_operators(connection)
+    for type_ in LIMITS:
+        connection.execute(SQL(_NOT_NEGATIVE).format(SQL(type_)))
+    connection.execute(_POSITIVE)
+    for type_ in sorted(set(CASTS.values())):
+        _create_fits(connection, type_)
+    _create_checked(connection, "numeric", "anyelement", ", places integer, scale integer", _NUMERIC)
+    connection.execute(_FITS_ANY)
+
+
+def _create_fits(connection: Connection, type_: str) -> None:
+    """Create the function of a type of numbers: what it always takes costs nothing."""
+    for source in ("anyelement", *_NUMBERS):
+        if source in _AS_THEY_ARE[type_]:
+            connection.execute(SQL(_FITS_QUICKLY).format(name=_fits(type_), type=SQL(source)))
+        else:
+            _create_checked(connection, type_, source, "", f"value::{type_}")
+
+
+def _create_checked(connection: Connection, type_: str, source: str, arguments: str, cast: str) -> None:
+    parts = {"source": SQL(source), "arguments": SQL(arguments), "type": SQL(type_), "cast": SQL(cast)}
+    connection.execute(SQL(_FITS).format(name=_fits(type_), **parts))
+
+
+def _fits(type_: str) -> Identifier:
+    return Identifier(f"fits_{type_.replace(' ', '_')}")

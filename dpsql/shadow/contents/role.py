@@ -4,24 +4,24 @@ PostgreSQL grants much to PUBLIC. Functions that could sleep, lock, notify, read
 are taken away by name; `tests/shadow/test_role.py` tries each.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+import psycopg
 from psycopg import Connection
-from psycopg.sql import SQL, Identifier
+from psycopg.errors import InvalidObjectDefinition
+from psycopg.sql import SQL, Identifier, Literal
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Policy, Role
+from dpsql.policy.model import Policy, Role, TableName
 from dpsql.question import OWN_SETTINGS
-from dpsql.shadow.contents.relations import all_schemas, relation
+from dpsql.shadow.contents.schema import VIEWS, all_schemas, relation
 from dpsql.shadow.server.postgres import OWNER
 
 CLIENTS = "dpsql_clients"
 """The role that every user is a member of."""
 ORACLE = "dpsql_oracle"
 """The user as whom planning asks; it may read public tables and call functions, and has no rights to go back to."""
-VIEWS = "dpsql_views"
-"""The owner of the policy's views, as whom PostgreSQL reads what they read: no superuser, so that the tripwire holds."""
 
 _DENIED_PATTERN = (
     "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
@@ -51,7 +51,7 @@ _ALLOWED_NAMES = (
 )
 
 _PATIENCE = 10_000  # milliseconds for a session to end
-_END = """
+_END_SESSIONS = """
 SELECT pg_catalog.pg_terminate_backend(pid, %s) FROM pg_catalog.pg_stat_get_activity(NULL)
  WHERE usesysid = (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = %s)
 """
@@ -103,7 +103,7 @@ def change_roles(connection: Connection, policy: Policy, users: Mapping[str, str
 def drop_others(connection: Connection, users: Mapping[str, str]) -> None:
     """End the sessions and roles of everybody who is not among these users; in the data set's database, in autocommit."""
     for name in _names(connection) - {ORACLE, *users}:
-        connection.execute(_END, (_PATIENCE, name))
+        connection.execute(_END_SESSIONS, (_PATIENCE, name))
         connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
         connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
 
@@ -137,7 +137,7 @@ def close_databases(connection: Connection, database: str) -> None:
         connection.execute(SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(Identifier(name)))
     name = Identifier(database)
     connection.execute(SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(name, Identifier(CLIENTS)))
-    # Queries are bound as functions that are temporary and never called; `creation.py` lets it make nothing else.
+    # Queries are bound as functions that are temporary and never called; `_TRIGGERS` lets it make nothing else.
     connection.execute(SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(name, Identifier(ORACLE)))
 
 
@@ -209,3 +209,105 @@ def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> 
                 )
                 granted = SQL("GRANT SELECT {} ON {} TO {}")
                 connection.execute(granted.format(columns, relation(table), Identifier(user)))
+
+
+# Whether PostgreSQL takes the conditions of roles: over one table's columns, and by nothing that changes without them.
+
+
+def check_conditions(connection: Connection, policy: Policy) -> None:
+    """See that each condition is one that PostgreSQL would take for an index of its table, of which it reads no row.
+
+    Raises:
+        ConfigError: it does not take some: with a line for each, of file, line, key and its reason.
+    """
+    wrong = sorted(_wrong_conditions(connection, policy))
+    if wrong:
+        raise ConfigError("\n".join(wrong), hint="docs/configuration.md says what a condition may be.")
+
+
+def _wrong_conditions(connection: Connection, policy: Policy) -> Iterator[str]:
+    for role in policy.roles.values():
+        for table, condition in role.where.items():
+            name = Identifier(TableName.of(table).name)
+            try:
+                with connection.transaction(force_rollback=True):
+                    made = SQL("CREATE TEMP TABLE {} (LIKE {})").format(name, relation(table))
+                    connection.execute(made)
+                    # By the extended protocol, which takes one statement only.
+                    index = SQL("CREATE INDEX ON {} ((1)) WHERE (\n{}\n)").format(name, SQL(condition.text))
+                    connection.execute(index, prepare=True)
+            except InvalidObjectDefinition:
+                yield f"{condition.place}: depends on more than the row: on the time, or on settings of the session"
+            except psycopg.Error as failed:
+                yield f"{condition.place}: {failed.diag.message_primary or 'PostgreSQL does not take it'}"
+
+
+# The objects that clients may create: temporary tables and views, by names that are free. An event trigger refuses the rest.
+#
+# PostgreSQL fires it for every statement that changes the catalogue, also for those that were hidden from the wire. It does
+# not fire for roles, databases and settings: a client's role has no privilege for them, or the warden takes them back. Nor
+# does it fire for the table that EXPLAIN ANALYZE creates, a temporary one of any name: the wire refuses that statement.
+
+_MAY_CREATE = ("CREATE TABLE", "CREATE TABLE AS", "SELECT INTO", "DROP TABLE", "CREATE VIEW", "DROP VIEW", "COMMENT")
+
+_TRIGGERS = """
+CREATE FUNCTION pg_dpsql.check_command() RETURNS event_trigger LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF session_user = {oracle} AND tg_tag IN ('CREATE FUNCTION', 'CREATE TABLE') THEN
+    RETURN;  -- temporary ones: it may make no others
+  END IF;
+  IF session_user <> {owner} AND (session_user = {oracle} OR tg_tag <> ALL ({allowed})) THEN
+    RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = pg_catalog.format('permission denied for %s', tg_tag),
+      HINT = 'Temporary tables and views can be created, and dropped.';
+  END IF;
+END $$;
+CREATE EVENT TRIGGER dpsql_command ON ddl_command_start EXECUTE FUNCTION pg_dpsql.check_command();
+
+-- A temporary table of that name would be read in the place of what has it, as a table or as a type.
+CREATE FUNCTION pg_dpsql.check_names() RETURNS event_trigger LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  taken pg_catalog.name;
+BEGIN
+  IF session_user = {owner} THEN
+    RETURN;
+  END IF;
+  SELECT made.relname INTO taken FROM pg_catalog.pg_event_trigger_ddl_commands() AS command
+    JOIN pg_catalog.pg_class AS made ON made.oid = command.objid AND command.classid = 'pg_catalog.pg_class'::regclass
+   WHERE made.relname = ANY ({names})
+      OR EXISTS (SELECT FROM pg_catalog.pg_class AS other
+                  WHERE other.relname = made.relname AND other.relnamespace = 'pg_catalog'::regnamespace)
+      OR EXISTS (SELECT FROM pg_catalog.pg_type AS other WHERE other.typnamespace = 'pg_catalog'::regnamespace
+                  AND other.typname IN (made.relname, '_' || made.relname));
+  IF taken IS NOT NULL THEN
+    RAISE EXCEPTION USING ERRCODE = '42501',
+      MESSAGE = pg_catalog.format('temporary table can''t be named "%s", which is another''s name', taken),
+      HINT = 'Give it another name.';
+  END IF;
+END $$;
+CREATE EVENT TRIGGER dpsql_names ON ddl_command_end EXECUTE FUNCTION pg_dpsql.check_names();
+
+-- Everybody reads all comments: a client's own are gone when they have been written.
+CREATE FUNCTION pg_dpsql.forget_comments() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF session_user <> {owner} THEN
+    DELETE FROM pg_catalog.pg_description USING pg_catalog.pg_event_trigger_ddl_commands() AS command
+     WHERE objoid = command.objid AND classoid = command.classid AND pg_description.objsubid = command.objsubid;
+    RAISE NOTICE 'comments of temporary tables are not kept, because all clients would see them';
+  END IF;
+END $$;
+CREATE EVENT TRIGGER dpsql_comments ON ddl_command_end WHEN TAG IN ('COMMENT') EXECUTE FUNCTION pg_dpsql.forget_comments();
+"""
+
+
+def create_triggers(connection: Connection, policy: Policy) -> None:
+    """Create the event triggers; the owner's connection, in the new database, when everything else is there."""
+    parts = {
+        "owner": Literal(OWNER),
+        "oracle": Literal(ORACLE),
+        "allowed": Literal(list(_MAY_CREATE)),
+        "names": Literal(sorted(policy.taken)),
+    }
+    connection.execute(SQL(_TRIGGERS).format(**parts))

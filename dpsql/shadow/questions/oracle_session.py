@@ -15,9 +15,9 @@ from psycopg import sql
 
 from dpsql.errors import InternalError, SyntaxFailed, TooComplex, Unsupported
 from dpsql.hang_up import hang_up
+from dpsql.interrupt import called_when_overdue, undivided
 from dpsql.question import Settings
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.watchdog import called_when_overdue, undivided
+from dpsql.shadow.watch.warden import LeftBehind
 
 _SESSIONS = 8
 _PATIENCE = 3.0
@@ -25,7 +25,7 @@ _PATIENCE = 3.0
 _WAIT = 10.0
 """Seconds until a session must be free."""
 _LONG = 0.5
-"""Seconds of a question after which its session is replaced: it may have been told to stand back (`priorities`)."""
+"""Seconds of a question after which its session is replaced: it may have been told to stand back (`Priorities`)."""
 _MOST_LEFT = 4
 """Sessions of one user that were left behind before no more constants of theirs are evaluated."""
 _OPTIONS = " ".join(
@@ -57,6 +57,7 @@ class OracleSession:
     def __init__(self, dsn: str, left: LeftBehind) -> None:
         """`left` takes those that don't answer."""
         self._left = left
+        # Last in, first out: the session that was asked last has PostgreSQL's catalogue in its caches.
         self._free: queue.LifoQueue[_Session] = queue.LifoQueue()
         self._all = tuple(_Session(dsn, left) for _ in range(_SESSIONS))
         for session in self._all:
@@ -150,6 +151,7 @@ class _Session:
                 raise _too_costly("takes too long to evaluate") from None
             if self._connection is not None and not self._connection.closed:
                 raise _too_costly("takes too much memory to evaluate") from None
+            # A session may have ended between two questions, with the server that was started again: once more, by a new one.
             if not first:
                 raise InternalError from None
             self.close()

@@ -60,12 +60,14 @@ def main(plan: LaunchPlan) -> None:
         memory = plan["memory"] if most == resource.RLIM_INFINITY else min(plan["memory"], most)
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+        # Without it the kernel takes neither ruleset nor filter from a process that is not root.
         _check(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     if os.getppid() != plan["parent"]:  # it died before the signal was asked for
         sys.exit(1)
     if ruleset is not None:
         _check(libc.syscall(_RESTRICT_SELF, ruleset, 0))
         os.close(ruleset)
+    # The filter comes last: it may refuse the calls that are made above.
     if plan["filter"]:
         instructions = bytes.fromhex(plan["filter"])
         told = _Filter(len(instructions) // _INSTRUCTION, instructions)

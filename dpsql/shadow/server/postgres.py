@@ -3,10 +3,14 @@
 Start it from a thread that lives as long as the server is wanted: on Linux the kernel stops it with that thread.
 """
 
+import json
 import logging
+import os
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
@@ -15,13 +19,100 @@ from psycopg.conninfo import make_conninfo
 
 from dpsql.errors import ConfigError
 from dpsql.libpq import OWN
-from dpsql.shadow.server import binaries as programs
-from dpsql.shadow.server import child, cluster, orphan, place
-from dpsql.shadow.server.account import SystemAccount
-from dpsql.shadow.server.binaries import Binaries
-from dpsql.shadow.server.cluster import OWNER
-from dpsql.shadow.server.place import Place
-from dpsql.shadow.server.sandbox import Sandbox
+from dpsql.private_files import open_private
+from dpsql.shadow.server import cluster, launch, orphan, place
+from dpsql.shadow.server import place as programs
+from dpsql.shadow.server.cluster import FAST_SECRETS, OWNER
+from dpsql.shadow.server.place import Binaries, Place, SystemAccount
+from dpsql.shadow.server.sandbox import Ruleset, Sandbox, filter_program, landlock_ruleset
+
+# Starts the shadow's server as a child process, with all its settings on the command line: it can't change them itself.
+
+_SESSION_MEMORY = 2 * 1024**3  # address space of one session
+
+# Why these: it is a cache, so nothing waits for a disk (fsync to wal_buffers); no client's words shall be in a log or in a
+# view that others read (log_…, track_…); a session loads no code and listens nowhere; and one process a session is all that
+# its user gets (jit, parallel workers).
+_SETTINGS = """
+listen_addresses =
+unix_socket_permissions = 0700
+shared_preload_libraries =
+session_preload_libraries =
+local_preload_libraries =
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+wal_level = minimal
+max_wal_senders = 0
+max_prepared_transactions = 0
+shared_buffers = 32MB
+dynamic_shared_memory_type = mmap
+huge_pages = off
+wal_buffers = 1MB
+min_wal_size = 32MB
+max_wal_size = 64MB
+temp_file_limit = 1GB
+autovacuum = off
+jit = off
+max_parallel_workers = 0
+max_parallel_workers_per_gather = 0
+logging_collector = off
+log_min_messages = fatal
+log_min_error_statement = panic
+track_activities = off
+track_counts = off
+timezone = UTC
+"""
+
+
+def start_server(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> subprocess.Popen[bytes]:
+    """Start the server; it may not be ready yet, nor live for long."""
+    with os.fdopen(open_private(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as output:
+        return subprocess.Popen(  # noqa: S603
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                launch.__file__,
+                json.dumps(_launch_plan(place, installed, sandbox, connections)),
+            ],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def _launch_plan(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> launch.LaunchPlan:
+    program = installed.directory / "postgres"
+    rules = Ruleset(b"", ())
+    if sandbox.landlock:
+        read = (place.admitted, place.identities)
+        rules = landlock_ruleset(sandbox.landlock, program, read=read, data=place.data, sockets=place.sockets)
+    settings = [part for setting in _settings(place, installed, connections) for part in ("-c", setting)]
+    return launch.LaunchPlan(
+        uid=-1 if place.account is None else place.account.uid,
+        gid=-1 if place.account is None else place.account.gid,
+        parent=os.getpid(),
+        memory=_SESSION_MEMORY,
+        ruleset=rules.attributes.hex(),
+        rules=list(rules.rules),
+        filter=filter_program(sandbox.landlock).hex() if sandbox.filtered else "",
+        environment={},
+        program=[str(program), "-D", str(place.data), *settings],
+    )
+
+
+def _settings(place: Place, installed: Binaries, connections: int) -> Iterator[str]:
+    yield from (line.replace(" = ", "=").replace(" =", "=") for line in _SETTINGS.split("\n") if line)
+    yield f"unix_socket_directories={place.sockets}"
+    yield f"hba_file={place.admitted}"
+    yield f"ident_file={place.identities}"
+    yield f"max_connections={connections}"
+    if installed.major >= FAST_SECRETS:
+        yield "scram_iterations=1"
+
 
 __all__ = ["OWNER", "Postgres", "ShadowAddress"]
 
@@ -66,6 +157,8 @@ class Postgres:
         Raises:
             ConfigError: when there is no PostgreSQL, another dpsql uses the directory, or the server does not start.
         """
+        # The order matters: nothing in the directory is touched before it is locked, and what an earlier dpsql left running
+        # there is ended before a server starts on its files.
         who = SystemAccount.for_server(account)
         home = place.home_of(directory, who)
         lock = place.lock(home)
@@ -132,7 +225,7 @@ class Postgres:
         self._lock.close()
 
     def _launch(self) -> subprocess.Popen[bytes]:
-        return child.start(self._place, self._installed, self.sandbox, _CONNECTIONS)
+        return start_server(self._place, self._installed, self.sandbox, _CONNECTIONS)
 
     def _is_ready_in_time(self) -> bool:
         deadline = time.monotonic() + _PATIENCE
@@ -157,5 +250,7 @@ def _end_orphan(where: Place) -> None:
 
 
 def _is_ready(pid_file: Path, pid: int) -> bool:
+    # The postmaster writes its state into this line (LOCK_FILE_LINE_PM_STATUS of PostgreSQL's pidfile.h), so that nobody has
+    # to connect to find out.
     lines = place.read_foreign(pid_file).splitlines()
     return len(lines) > _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE].strip() == "ready"

@@ -2,22 +2,240 @@
 
 import asyncio
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from itertools import accumulate
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
+from dpsql.epsilon.advising.advice import decimal
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, belief_after
 from dpsql.epsilon.noise.outputs import OutputKind
+from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
+from dpsql.lexer.reader import statements
+from dpsql.lexer.tokens import Sort, tokens
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role, Table
-from dpsql.web.choosing.asked_lately import asked_lately
-from dpsql.web.choosing.planning import plan_of
-from dpsql.web.choosing.policies import CHARTS, STAYS, rule_of
-from dpsql.web.choosing.published import PUBLISHED
-from dpsql.web.choosing.study import QUERIES, study_of
+from dpsql.shadow.splice import shadow_literal
+from dpsql.web.choosing.policies import (
+    CHARTS,
+    LEAST_POLICY_EPSILON,
+    MOST_POLICY_EPSILON,
+    PUBLISHED,
+    QUERIES,
+    STAYS,
+    rule_of,
+    study_of,
+)
+from dpsql.web.inputs import BadField, Json, fraction, whole
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
-from dpsql.web.site import Refused, VisitorClient
+from dpsql.web.site import Cells, Refused, VisitorClient
+
+# The questions of the last 31 days, to be planned again: an owner's from the audit trail, others' from their role's charges.
+#
+# Both are read over the visitor's own connection, and their parameters put in place.
+
+MOST_QUESTIONS, MOST_CHARACTERS = 40, 20_000
+"""The most questions and characters of a plan."""
+_LONGEST, _LONGEST_PARAMETER, _MOST_PARAMETERS = 2_000, 200, 100
+"""The tables show so much of a text, of a parameter, and so many of these: a text that may have been cut short is not
+a question."""
+_CURSOR = re.compile(
+    r"""DECLARE\s+(?:"(?:[^"]|"")+"|\w+)(?:\s+(?:BINARY|ASENSITIVE|INSENSITIVE|NO|SCROLL|CURSOR|WITH|WITHOUT|HOLD))+\s+FOR\s+""",
+    re.IGNORECASE,
+)
+"""The words before a question whose answer is fetched in pieces."""
+_LATELY = "made_at > now() - interval '31 days'"
+_AUDIT = f"""SELECT statement, parameters, count(*), count(*) FILTER (WHERE epsilon > 0), min(made_at)
+  FROM dpsql.audit WHERE releases IS NOT NULL AND verdict IN ('answered', 'free') AND {_LATELY}
+ GROUP BY statement, parameters ORDER BY sum(epsilon) DESC, count(*) DESC, max(line) DESC"""  # noqa: S608  # constants
+_CHARGES = f"""SELECT statement, NULL, count(DISTINCT made_at), count(DISTINCT made_at), min(made_at)
+  FROM dpsql.charges WHERE {_LATELY} GROUP BY statement ORDER BY sum(epsilon) DESC, max(charge_id) DESC"""  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
+class _AskedQuestion:
+    statement: str
+    asked: int
+    charged: int
+    first: datetime
+
+
+async def asked_lately(client: VisitorClient, role: Role) -> Json:
+    """Return the questions that the visitor may see, the dearest first, and in a sentence what was taken from where."""
+    return taken_from(await client.rows(_AUDIT if role.owner else _CHARGES), owner=role.owner)
+
+
+def taken_from(rows: Sequence[Cells], *, owner: bool) -> Json:
+    """Return what `asked_lately` does, from the rows of the audit trail, or of the charges."""
+    source = "the audit trail" if owner else "what your role was charged for"
+    whole = [question for question in map(_question, rows) if question is not None]
+    sizes = accumulate(len(question.statement) + len(";\n\n") for question in whole)
+    taken = [question for question, size in zip(whole, sizes, strict=True) if size <= MOST_CHARACTERS][:MOST_QUESTIONS]
+    said = _said(taken, source) if taken else f"Nothing to be planned is in {source} of the last 31 days."
+    if more := len(whole) - len(taken):
+        said += f" Left out: {more:,} that cost no more than these."
+    if lost := len(rows) - len(whole):
+        kept = "cut short, or with parameters that the trail does not keep (EXECUTE)"
+        charged = "with parameters, which only the audit trail has; that is for owners"
+        said += f" Left out: {lost:,} {kept if owner else charged}."
+    return {"questions": [question.statement for question in taken], "said": said}
+
+
+def _said(taken: Sequence[_AskedQuestion], source: str) -> str:
+    first, asked, charged = (
+        min(question.first for question in taken),
+        sum(question.asked for question in taken),
+        sum(question.charged for question in taken),
+    )
+    many = "1 question" if len(taken) == 1 else f"{len(taken)} questions, the dearest first"
+    return f"Taken from {source} since {first:%d %B %Y}: {many}; asked {_times(asked)}, charged {_times(charged)}."
+
+
+def _times(many: int) -> str:
+    return "once" if many == 1 else f"{many:,} times"
+
+
+def _question(row: Cells) -> _AskedQuestion | None:
+    """Return a question that can be asked as it stands; None if something of it is missing."""
+    statement, parameters, asked, charged, first = row
+    given = parameters if isinstance(parameters, list) else []
+    if not isinstance(first, datetime) or len(str(statement)) > _LONGEST or len(given) >= _MOST_PARAMETERS:
+        return None
+    if any(parameter is not None and len(parameter) >= _LONGEST_PARAMETER for parameter in given):
+        return None
+    text = _filled(str(statement), given)
+    return None if text is None else _AskedQuestion(text, int(str(asked)), int(str(charged)), first)
+
+
+def _filled(statement: str, given: Sequence[str | None]) -> str | None:
+    """Return a statement with literals in the places of its parameters; None if one has no value."""
+    text, behind = "", 0
+    try:
+        for token in tokens(statement):
+            if token.sort is not Sort.PARAMETER:
+                continue
+            place = int(token.text[1:])
+            if not 0 < place <= len(given):
+                return None
+            value = given[place - 1]
+            text += statement[behind : token.start] + ("NULL" if value is None else shadow_literal(value))
+            behind = token.end
+    except DpsqlError:  # written under other settings than a page's
+        return None
+    return _CURSOR.sub("", (text + statement[behind:]).strip().rstrip(";"))
+
+
+# A month of questions before it is asked: what each would err by at its share of a total ε, and what all of them risk.
+#
+# Each question is explained over the visitor's own connection, which is free and reads nothing.
+
+_WEIGHED = re.compile(r"\s*(\d{1,3})\s+[x×]\s+(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    statement: str
+    weight: int
+
+
+async def plan_of(given: Mapping[str, str], role: Role, client: VisitorClient) -> Json:
+    """Return the errors of all questions at their shares of a total, and what can be believed once that is spent.
+
+    Raises:
+        BadField: no question, too many, or a number that makes no sense.
+    """
+    people = whole(given, "people", 2, 10**9)
+    total = fraction(given, "plan_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
+    asked = _questions(given.get("questions", ""))
+    belief = belief_after(total, people)
+    return {
+        "questions": await _shared_out(asked, total, role, client),
+        "named": belief.singled_out,
+        "guess": belief.membership,
+        "valued": belief.value,
+    }
+
+
+async def _shared_out(asked: Sequence[_Question], total: Fraction, role: Role, client: VisitorClient) -> Sequence[Json]:
+    """Explain questions at their shares of a total; what is refused, at any share or at its own, takes none."""
+    told = [await _explained(question, total, role, client) for question in asked]
+    while True:
+        taking = [not (each.get("refused") or each.get("outputs") is None) for each in told]
+        weights = sum(question.weight for question, takes in zip(asked, taking, strict=True) if takes)
+        told = [
+            await _explained(question, total * question.weight / weights, role, client)
+            if takes
+            else {**each, "epsilon": None, "capped": None}
+            for question, each, takes in zip(asked, told, taking, strict=True)
+        ]
+        if not any(takes and each.get("refused") for takes, each in zip(taking, told, strict=True)):
+            return told
+
+
+async def _explained(question: _Question, share: Fraction, role: Role, client: VisitorClient) -> Json:
+    """Return what EXPLAIN says of a question at its share, or at the most that the role may pay for one."""
+    paid = min(share, role.per_query.epsilon)
+    capped = decimal(paid) if paid < share else None
+    told: Json = {"statement": question.statement, "epsilon": decimal(share), "capped": capped}
+    try:
+        ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) {question.statement}", f"{float(paid):.12g}")
+    except Refused as refused:
+        return {**told, "refused": refused.message, "hint": refused.hint, "outputs": None}
+    except ValueError:
+        return {**told, "refused": "this is not one question", "hint": None, "outputs": None}
+    return {**told, "outputs": _outputs(plan)}
+
+
+def _outputs(plan: object) -> Sequence[Json] | None:
+    """Return each output's margin; None for a statement that is not private and costs nothing."""
+    match plan:
+        case [{"Plan": {"Measurements": _} as node}]:
+            explained = Explained.of(node)
+        case _:
+            return None
+    told: list[Json] = [
+        {
+            "name": output.name,
+            "margins": output.margins,
+            "unit": output.unit,
+            "relative": output.relative,
+            "given": output.given,
+        }
+        for output in explained.outputs
+    ]
+    few = (f"order statistics of {choice.of.expression}" for choice in explained.choices)
+    told += (
+        {"name": name, "margins": None, "rows": choice.enough}
+        for name, choice in zip(few, explained.choices, strict=True)
+    )
+    return told
+
+
+def _questions(text: str) -> list[_Question]:
+    """Read SQL statements with semicolons between them; `2 x SELECT …` gets twice the share of the others."""
+    if len(text) > MOST_CHARACTERS:
+        raise BadField("questions", f"questions must have at most {MOST_CHARACTERS:,} characters")
+    try:
+        questions = [_weighed(text[begin:end].strip()) for begin, end in statements(text)]
+    except DpsqlError as error:
+        raise BadField("questions", error.message) from None
+    if not 0 < len(questions) <= MOST_QUESTIONS:
+        raise BadField(
+            "questions", f"questions must be 1 to {MOST_QUESTIONS} SQL statements, with a semicolon after each"
+        )
+    return questions
+
+
+def _weighed(text: str) -> _Question:
+    weighed = _WEIGHED.match(text)
+    weight = int(weighed[1]) if weighed else 1
+    return _Question(text[weighed.end() :] if weighed else text, max(weight, 1))
+
 
 _PEOPLE = 10_000
 """How many people the page begins with, unless the table has rows for more."""

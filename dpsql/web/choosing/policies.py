@@ -1,28 +1,26 @@
 """The calculations of the page Choose: limits, beliefs, levels, lines for the configuration, and the present roles."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
-from dpsql.epsilon.advising.advice import Size
-from dpsql.epsilon.advising.belief import Belief, belief_after
-from dpsql.epsilon.advising.lines import Holder, decimal, policy_lines
-from dpsql.epsilon.advising.plan import EpsilonPlan
-from dpsql.epsilon.advising.promises import Promise, Promises
-from dpsql.epsilon.advising.standing import standing
-from dpsql.epsilon.noise.levels import TARGETS
-from dpsql.epsilon.noise.outputs import OutputKind, median_epsilon
-from dpsql.epsilon.noise.searching import USUAL_MEAN, Served, served
-from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rounding import down_to_digits
+from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size, decimal, policy_lines
+from dpsql.epsilon.advising.rule import Belief, Promise, Promises, belief_after, standing
+from dpsql.epsilon.databases import worlds as databases_worlds
+from dpsql.epsilon.databases.statistic import Floats, StudiedStatistic, Universe
+from dpsql.epsilon.databases.worlds import leave_one_out
+from dpsql.epsilon.noise.outputs import TARGETS, USUAL_MEAN, OutputKind, Served, median_epsilon, served
+from dpsql.epsilon.numbers import BadInput, down_to_digits
+from dpsql.epsilon.risks import study as risks_study
+from dpsql.epsilon.risks import study as studies
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role
 from dpsql.privacy.accuracy.dashboards import Dashboard, dashboard
-from dpsql.web.amounts import DIGITS
-from dpsql.web.curves import Json, short
-from dpsql.web.inputs import BadField, fraction, one_of, share, whole
-from dpsql.web.visible import visible
+from dpsql.web.inputs import DIGITS, BadField, Json, fraction, numbers, one_of, share, short_curve, whole
+from dpsql.web.site import visible
 
 LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON = Fraction(1, 10_000), Fraction(100)
 """The ε that may be chosen."""
@@ -212,10 +210,10 @@ def _curves(plan: EpsilonPlan) -> Json:
     grid = [float(epsilon) for epsilon in np.linspace(0, end, POINTS)]
     beliefs = [belief_after(Fraction(epsilon), plan.promises.people) for epsilon in grid]
     return {
-        "x": short(grid),
-        "naming": short([belief.singled_out for belief in beliefs]),
-        "membership": short([belief.membership for belief in beliefs]),
-        "value": short([belief.value for belief in beliefs]),
+        "x": short_curve(grid),
+        "naming": short_curve([belief.singled_out for belief in beliefs]),
+        "membership": short_curve([belief.membership for belief in beliefs]),
+        "value": short_curve([belief.value for belief in beliefs]),
     }
 
 
@@ -237,3 +235,182 @@ def _standing(policy: Policy, role: Role, plan: EpsilonPlan) -> Json:
 
 def _broken(promises: Promises, belief: Belief) -> Iterable[str]:
     return [promise for promise, limit in promises.limits().items() if belief.epsilon > limit]
+
+
+# The risk of one answer about a few people: bounds by ε for several groups of people, and beliefs after one answer.
+
+QUERIES = ("mean", "median", "variance", "var_pop", "std", "sum", "count", "p90")
+MOST_UNIVERSES = 4
+_MOST_WORLDS, _MOST_BARS = 20_000, 12
+_LONGEST_OF_STUDY = 20_000
+"""Characters of all values."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The adversary's view and prior: an answer, and a weight for each person who may be missing."""
+
+    epsilon: float
+    answer: float | None
+    prior: Sequence[float] | None
+
+
+def study_of(given: Mapping[str, str]) -> Json:
+    """Return the study of each group of people, with one ε and one axis for all.
+
+    Raises:
+        BadInput: a field makes no sense, or all of them together do not.
+    """
+    requirement, statistic = share(given, "study_risk"), StudiedStatistic.named(one_of(given, "query", QUERIES))
+    missing = whole(given, "missing", 1, 50) if given.get("missing") else 1
+    distance = whole(given, "distance", 1, 50) if given.get("distance") else missing
+    if distance > missing:
+        raise BadField("distance", f"the noise hides at most as many as are missing: 1 to {missing}")
+    chosen = fraction(given, "study_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
+    groups = _universes(given.get("values", ""), missing, distance)
+    results = {name: studies.study_risk(universe, statistic, requirement) for name, universe in groups.items()}
+    marks = [e for study in results.values() for e in (study.epsilon_upper, study.epsilon_tight) if math.isfinite(e)]
+    end = max(1.5 * max(marks, default=1.0), 1.2 * float(chosen))
+    grid = [float(epsilon) for epsilon in np.linspace(0, end, POINTS)]
+    seen = _Seen(float(chosen), _study_answer(given), _prior(given))
+    return {
+        "x": short_curve(grid),
+        "requirement": float(requirement),
+        "epsilon": float(chosen),
+        "universes": [
+            {"name": name, **_bounds(study, grid, float(chosen)), **_beliefs_of_answer(study, seen)}
+            for name, study in results.items()
+        ],
+    }
+
+
+def _universes(text: str, missing: int, distance: int) -> dict[str, Universe]:
+    """Read a group of people a line: `absences: 1, 2, 3, 10`, or without a name."""
+    lines = [line.strip() for line in text[:_LONGEST_OF_STUDY].splitlines() if line.strip()]
+    if not 0 < len(lines) <= MOST_UNIVERSES:
+        raise BadField("values", f"values must be 1 to {MOST_UNIVERSES} lines, each with everybody's value")
+    universes: dict[str, Universe] = {}
+    for place, line in enumerate(lines, 1):
+        name, colon, rest = line.rpartition(":")
+        label = name.strip()[:40] if colon else "people" if len(lines) == 1 else f"group {place}"
+        if label in universes:
+            raise BadField("values", f'values has "{label}" twice: give each line a name of its own')
+        universes[label] = Universe.of(numbers(rest), missing, distance)
+    return universes
+
+
+def _bounds(study: studies.Study, grid: Sequence[float], epsilon: float) -> Json:
+    drawn = studies.risk_curve(study, grid)
+    upper, tight = studies.risks_at(study, epsilon)
+    return {
+        "upper": short_curve(drawn.upper),
+        "tight": short_curve(drawn.tight),
+        "upper_now": upper,
+        "tight_now": tight,
+        "epsilon_upper": _cut(study.epsilon_upper),
+        "epsilon_tight": _cut(study.epsilon_tight),
+        "noise_sensitivity": study.noise_sensitivity,
+        "world_sensitivity": study.world_sensitivity,
+    }
+
+
+def _beliefs_of_answer(study: studies.Study, seen: _Seen) -> Json:
+    """Return each world's answer, prior and posterior after the answer that was seen, the likeliest first."""
+    names, answers = _worlds(study.universe, study.statistic)
+    prior = _weights(seen.prior, study.universe, len(answers))
+    answer = float(answers[0]) if seen.answer is None else seen.answer
+    after = risks_study.posterior(
+        answers, answer, epsilon=seen.epsilon, sensitivity=study.noise_sensitivity, prior=prior
+    )
+    order = np.argsort(-after, kind="stable")[:_MOST_BARS]
+    before = np.full(len(answers), 1 / len(answers)) if prior is None else prior
+    return {
+        "seen": answer,
+        "risk": risks_study.disclosure_risk(after),
+        "confidence": risks_study.confidence(after, prior),
+        "more": len(answers) - len(order),
+        "worlds": [
+            {"missing": names[i], "answer": float(answers[i]), "prior": float(before[i]), "posterior": float(after[i])}
+            for i in order
+        ],
+    }
+
+
+def _worlds(universe: Universe, statistic: StudiedStatistic) -> tuple[list[str], Floats]:
+    """Return who is missing in each world, the last person first, and what the release then says."""
+    if universe.missing == 1:
+        names = [f"{value:g}" for value in universe.values.tolist()][::-1]
+        return names, leave_one_out(universe.values, statistic)[::-1]
+    if universe.worlds > _MOST_WORLDS:
+        raise BadInput(f"{universe.worlds:,} worlds are too many to look at one by one: at most {_MOST_WORLDS:,}")
+    kept = combinations(range(universe.people), universe.released)
+    gone = [sorted(set(range(universe.people)).difference(people)) for people in kept]
+    return [", ".join(f"{universe.values[i]:g}" for i in out) for out in gone], databases_worlds.world_answers(
+        universe, statistic
+    )
+
+
+def _weights(given: Sequence[float] | None, universe: Universe, worlds: int) -> Floats | None:
+    """Return the prior of each world in its order, from a weight for each person in theirs."""
+    if given is None:
+        return None
+    if universe.missing > 1:
+        raise BadField("prior", "a prior of your own is for one missing person: a weight for each of them")
+    if len(given) != worlds or min(given) <= 0:
+        raise BadField("prior", f"the prior must have a weight above 0 for each of the {worlds} people, in their order")
+    return np.array(given[::-1]) / sum(given)
+
+
+def _prior(given: Mapping[str, str]) -> list[float] | None:
+    text = given.get("prior", "").strip()
+    return [float(fraction({"prior": part}, "prior", 0, 10**9)) for part in text.replace(",", " ").split()] or None
+
+
+def _study_answer(given: Mapping[str, str]) -> float | None:
+    return float(fraction(given, "seen", -(10**12), 10**12)) if given.get("seen", "").strip() else None
+
+
+def _cut(epsilon: float) -> float | None:
+    """Return the largest ε, rounded down to six digits so that it still meets the requirement; None if every ε does."""
+    if not math.isfinite(epsilon):
+        return None
+    step = 10.0 ** (math.floor(math.log10(epsilon)) - 5) if epsilon else 1.0
+    return float(f"{math.floor(epsilon / step) * step:.6g}")
+
+
+# The ε that others have published with, as a scale beside one's own: figures of their makers, and where they stand.
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedEpsilon:
+    """One deployment: its ε, for whom and how long that is, and who says so."""
+
+    epsilon: float
+    what: str
+    unit: str
+    source: str
+
+
+PUBLISHED = (
+    PublishedEpsilon(
+        1.0,
+        "Wikipedia: page views by country",
+        "a device and a day (10 views)",
+        "Adeleye et al. 2023, arXiv:2308.16298",
+    ),
+    PublishedEpsilon(
+        2.0, "Apple: types of health data in use", "a device and a day", "Apple, Differential Privacy Overview"
+    ),
+    PublishedEpsilon(
+        2.64, "Google: Community Mobility Reports", "a person and a day", "Aktay et al. 2020, arXiv:2004.04145"
+    ),
+    PublishedEpsilon(4.0, "Apple: popular emoji", "a device and a day", "Apple, Differential Privacy Overview"),
+    PublishedEpsilon(9.98, "Israel: live births of 2014", "a birth, once", "Hod & Canetti 2024, arXiv:2405.00267"),
+    PublishedEpsilon(
+        19.61,
+        "United States: redistricting data of 2020",
+        "a person and a dwelling, once",
+        "Census Bureau, 9 June 2021 (δ = 1e-10)",
+    ),
+)
+"""In the order of ε. Amounts for every day add up for people who are there on many."""

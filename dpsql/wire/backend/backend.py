@@ -5,17 +5,32 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import cast
 
-from dpsql.shadow.contents import signals
+from dpsql.errors import DpsqlError
+from dpsql.question import ColumnDescription
+from dpsql.remembered import Remembered
+from dpsql.shadow.contents import guard
+from dpsql.shadow.contents.guard import REFUSAL
 from dpsql.wire.backend.fair_share import FairShare
-from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message, text, uint32
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.messages import (
+    FLUSH,
+    TERMINATE,
+    error_body,
+    error_fields,
+    join_error_fields,
+    message,
+    text,
+    uint32,
+)
 from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Replies
 
 _PROTOCOL = 0x30000
 _PIECE, _PIECES = 2**16, 64
 """Bytes, and how many times so many: a socket holds no more."""
-_STOP, _END = signals.CODE.encode(), signals.END.encode()
+_STOP, _END = guard.SIGNAL_CODE.encode(), guard.END.encode()
 
 
 class ShadowLostError(ConnectionError):
@@ -114,6 +129,7 @@ class Backend(asyncio.Protocol):
             ShadowRefusedError: when the shadow does not want it.
             ShadowLostError: when it goes.
         """
+        # The password is sent with the start packet: the shadow asks everybody for one, and so a round trip is saved.
         collected: list[Message] = []
         self.replies.owe(PendingReply(MessageKind.STARTUP, collected))
         body = b"".join(text(part) for pair in options.items() for part in pair) + b"\0"
@@ -148,6 +164,7 @@ class Backend(asyncio.Protocol):
         """
         collected: list[Message] = []
         missing = list(messages)
+        # Each message that is answered takes itself from `missing`; what is left at the end got no answer.
         for kind, _ in messages:
             self.replies.owe(PendingReply(kind, collected, confirmed=missing.pop))
         self._write(b"".join(raw for _, raw in messages) + FLUSH)
@@ -250,3 +267,156 @@ def _raise_error(collected: list[Message]) -> None:
     for place, (kind, body) in enumerate(collected):
         if kind == b"E":
             raise ShadowRefusedError(body, tuple(collected[:place]))
+
+
+# PostgreSQL's own spelling of types, asked once for each type and modifier.
+
+_TYPES_STATEMENT = b"_dpsql_types"
+_MOST_NAMES = 10_000  # names that are remembered
+_FIRST_OF_USERS = 16384  # oids from here on belong to things made in the database, and may change
+_MOST_COLUMNS = 2**20
+"""Bytes of the row descriptions that are remembered."""
+_PER_COLUMN = 300
+
+
+class TypeNames:
+    """The spellings known so far, for all sessions of one shadow."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], str] = {}
+        self._columns: Remembered[tuple[ColumnDescription, ...]] = Remembered(_MOST_COLUMNS, _size)
+        """Columns by row description and codec, where none has a type that was made in the database."""
+
+    async def spell(self, backend: Backend, types: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
+        """Return `format_type(oid, typmod)` for each pair, under any search path; ask the shadow for those that are new.
+
+        Raises:
+            ShadowRefusedError: when the shadow can't be asked.
+        """
+        missing = [pair for pair in dict.fromkeys(types) if pair not in self._known]
+        names = {pair: self._known[pair] for pair in types if pair in self._known}
+        fresh = await _ask_types(backend, missing) if missing else {}
+        names |= fresh
+        if len(self._known) > _MOST_NAMES:  # clients choose the modifiers
+            self._known.clear()
+        self._known |= {pair: name for pair, name in fresh.items() if pair[0] < _FIRST_OF_USERS}
+        return tuple(names[pair] for pair in types)
+
+    async def columns(self, backend: Backend, body: bytes, codec: str) -> tuple[ColumnDescription, ...]:
+        """Read a RowDescription, its types spelled.
+
+        Raises:
+            ShadowRefusedError: when the shadow can't be asked.
+        """
+        kept = self._columns.get((body, codec))
+        if kept is not None:
+            return kept
+        fields = messages.row_description(body, codec)
+        names = await self.spell(backend, tuple((field.oid, field.typmod) for field in fields))
+        spelled = tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
+        if all(field.oid < _FIRST_OF_USERS for field in fields):
+            self._columns.keep((body, codec), spelled)
+        return spelled
+
+
+async def _ask_types(backend: Backend, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
+    calls = (f"pg_dpsql.spell_type({oid}, {typmod})" for oid, typmod in pairs)
+    replies = await backend.ask(
+        (MessageKind.CLOSE, messages.close_message(b"S", _TYPES_STATEMENT)),
+        (MessageKind.PARSE, messages.parse_message(_TYPES_STATEMENT, f"SELECT {', '.join(calls)}".encode())),
+        (MessageKind.BIND, messages.bind_message(_TYPES_STATEMENT, _TYPES_STATEMENT, bytes(6))),
+        (MessageKind.EXECUTE, messages.execute_message(_TYPES_STATEMENT)),
+        (MessageKind.CLOSE, messages.close_message(b"P", _TYPES_STATEMENT)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _TYPES_STATEMENT)),
+    )
+    row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
+    return {pair: (name or b"text").decode() for pair, name in zip(pairs, row, strict=True)}
+
+
+def _size(value: object) -> int:
+    """Return the bytes of a row description, with its codec, or of the columns in one."""
+    match value:
+        case (bytes() as body, str()):
+            return len(body)
+        case tuple() as columns:
+            return sum(_PER_COLUMN + 4 * len(column.name) for column in columns)
+        case _:
+            return 0
+
+
+# Messages of our own to the shadow, which a client sees nothing of.
+
+_PROBE_STATEMENT = b"_dpsql_probe"
+_OWN_STATEMENT = b"_dpsql_own"
+Asked = tuple[tuple[MessageKind, bytes], ...]
+
+
+def messages_to_forget() -> Asked:
+    """Close what was described last."""
+    return ((MessageKind.CLOSE, messages.close_message(b"S", _PROBE_STATEMENT)),)
+
+
+def messages_to_describe(text: bytes, oids: tuple[int, ...]) -> Asked:
+    """Close what an earlier error may have left, then parse and describe."""
+    return (
+        (MessageKind.CLOSE, messages.close_message(b"S", _PROBE_STATEMENT)),
+        (MessageKind.PARSE, messages.parse_message(_PROBE_STATEMENT, text, oids)),
+        (MessageKind.DESCRIBE, messages.describe_message(b"S", _PROBE_STATEMENT)),
+    )
+
+
+def messages_to_run(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes(6)) -> Asked:
+    """Parse, bind and execute under a name of our own, and close both."""
+    return (
+        (MessageKind.CLOSE, messages.close_message(b"S", _OWN_STATEMENT)),
+        (MessageKind.PARSE, messages.parse_message(_OWN_STATEMENT, text, oids)),
+        (MessageKind.BIND, messages.bind_message(_OWN_STATEMENT, _OWN_STATEMENT, rest)),
+        (MessageKind.EXECUTE, messages.execute_message(_OWN_STATEMENT)),
+        (MessageKind.CLOSE, messages.close_message(b"P", _OWN_STATEMENT)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _OWN_STATEMENT)),
+    )
+
+
+# Errors of dpsql raised in the shadow, whose transaction fails then and skips to the next Sync; statements left out.
+
+_REFUSAL = b"_dpsql_refusal"
+_NOTICES_WANTED = b"SELECT WHERE pg_catalog.current_setting('client_min_messages') NOT IN ('warning', 'error')"
+_DUPLICATE_OBJECT = "42710"
+
+
+def refuse(backend: Backend, failed: DpsqlError) -> None:
+    """Have the shadow raise the SQLSTATE of `failed`; the client gets our text with it."""
+
+    def in_our_words(body: bytes) -> bytes:
+        # Any other error is the shadow's own, and the client gets that.
+        return error_body(failed) if error_fields(body).get(b"M") == REFUSAL.encode() else body
+
+    select = f"SELECT pg_dpsql.refuse('{failed.sqlstate}')".encode()
+    _run_hidden(backend, select, PendingReply(MessageKind.EXECUTE, hide=b"DC", error=in_our_words))
+
+
+def leave_out(backend: Backend, portal: bytes, tag: bytes, told: str) -> None:
+    """Have the shadow do nothing instead of a portal's work, which is gone then; once it has, the client is told that."""
+    backend.send(messages.close_message(b"P", portal), PendingReply(MessageKind.CLOSE, hide=b"3"))
+    notice = messages.notice(told, _DUPLICATE_OBJECT) if told else b""
+    _run_hidden(backend, _NOTICES_WANTED, PendingReply(MessageKind.EXECUTE, hide=b"D", tag=tag, notice=notice))
+
+
+def _run_hidden(backend: Backend, select: bytes, owed: PendingReply) -> None:
+    backend.send(messages.close_message(b"S", _REFUSAL), PendingReply(MessageKind.CLOSE, hide=b"3"))
+    backend.send(messages.parse_message(_REFUSAL, select), PendingReply(MessageKind.PARSE, hide=b"1"))
+    backend.send(messages.bind_message(_REFUSAL, _REFUSAL, bytes(6)), PendingReply(MessageKind.BIND, hide=b"2"))
+    backend.send(messages.execute_message(_REFUSAL), owed)
+
+
+def moved(body: bytes, characters: int) -> bytes:
+    """Return an error's body with its position moved, for a statement that stood inside a longer text."""
+    fields = error_fields(body)
+    if b"P" in fields:
+        fields[b"P"] = b"%d" % (int(fields[b"P"]) + characters)
+    return join_error_fields(fields)
+
+
+def unplaced(body: bytes) -> bytes:
+    """Return an error's body without positions, for a statement that the client has not written."""
+    return join_error_fields({name: value for name, value in error_fields(body).items() if name not in b"Ppq"})

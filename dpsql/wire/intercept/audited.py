@@ -1,10 +1,10 @@
-"""The lines of the audit trail that a session's statements leave."""
+"""The lines of the audit trail that a log-in and a session's statements leave."""
 
 import asyncio
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dpsql.errors import AuditFailed, DpsqlError
 from dpsql.gateway.request import UNCHARGED, Receipt
@@ -173,3 +173,43 @@ def written_parameters(rest: bytes, codec: str) -> tuple[str | None, ...]:
         shown = f"\\x{value.hex()}" if is_binary else value.decode(codec, "replace")
         values.append(None if size < 0 else shown)
     return tuple(values)
+
+
+# The line that a log-in leaves in the audit trail.
+
+_LONGEST_NAME = 200
+"""Characters of a name that are written down: it may be a stranger's."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogInAudit:
+    """Adds one log-in to the trail."""
+
+    trail: Trail
+    user: str
+    """The name that the client gives."""
+    address: str
+    application: str
+
+    def refused(self, error: DpsqlError) -> None:
+        """Note that it failed."""
+        self.trail.note(replace(self._record(), verdict=AuditVerdict.REFUSED, code=error.sqlstate))
+
+    async def accepted(self, role: str | None) -> None:
+        """Add that it succeeded; the line is on the disk once this returns.
+
+        Raises:
+            AuditFailed: it is not.
+        """
+        self.trail.check()
+        record = replace(self._record(), role=role, verdict=AuditVerdict.ACCEPTED)
+        await asyncio.shield(asyncio.wrap_future(self.trail.write(record)))
+
+    def _record(self) -> AuditRecord:
+        return AuditRecord(
+            self.trail.now(),
+            AuditEvent.LOG_IN,
+            self.user[:_LONGEST_NAME],
+            address=self.address,
+            application=self.application[:_LONGEST_NAME],
+        )

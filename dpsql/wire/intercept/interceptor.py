@@ -1,4 +1,4 @@
-"""From a private statement to the one that the shadow runs in its place: describe, ask the gateway, compare.
+"""From a private statement to the one that the shadow runs in its place: describe, ask the gateway, try, compare.
 
 In a failed transaction it ends with the first message: the shadow answers that with an error.
 """
@@ -7,30 +7,313 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TypeVar
 
-from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
-from dpsql.gateway.request import Answers, Reply, Request
+from dpsql.errors import AccessDenied, DpsqlError, InternalError, QueryCanceled, StatementTimeout, Unsupported
+from dpsql.gateway.rehearsal import Rehearsal
+from dpsql.gateway.request import Answers, Reply, Request, StandIn, Unpaid
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
+from dpsql.rewrite.ir.evaluator import TYPES
+from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.read.parse import Wrap, place
-from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
-from dpsql.wire.backend.type_names import TypeNames
-from dpsql.wire.intercept import own_lists
+from dpsql.shadow.contents.guard import PREPARED
+from dpsql.wire.backend.backend import (
+    Asked,
+    Backend,
+    ShadowLostError,
+    ShadowRefusedError,
+    TypeNames,
+    messages_to_describe,
+    messages_to_forget,
+    messages_to_run,
+    unplaced,
+)
+from dpsql.wire.backend.fair_share import Workers
 from dpsql.wire.intercept.audited import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
-from dpsql.wire.intercept.deadline import kept, seconds
-from dpsql.wire.intercept.own_messages import Asked, described, forget_probe, ran
 from dpsql.wire.intercept.prepared import Execution, Prepared, SearchPath
-from dpsql.wire.intercept.trial import Trial, require_columns, require_writable
-from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
-from dpsql.wire.protocol.messages import describe_message, parameter_oids
+from dpsql.wire.protocol.messages import describe_message, error_fields, join_error_fields, parameter_oids
 from dpsql.wire.protocol.replies import Message, MessageKind
 
+# Tries a statement with made-up answers in its session before it is paid for, and takes it back: see `gateway.stand_ins`.
+#
+# It is refused where it fails in the same way with all of them, in PostgreSQL's words. An answer may pass a CHECK, and be no
+# duplicate, where no number that was made up is; so NULL, of which both hold, has to fail likewise. Not so where an error is
+# about other values: NULL hides a division by 0.
+
 _LOG = logging.getLogger("dpsql.wire")
+_TRIED = PREPARED.encode()
+_SKIPPED = b"CREATE TABLE AS\0"
+"""The command tag where IF NOT EXISTS has left a table alone; one that is made has a number of rows."""
+_TEXTS = 1009
+"""The type text[]."""
+_HIDDEN_BY_NULL = ("22", "23502")
+NOBODYS = ("53", "57", "58")
+"""Classes of errors that no statement causes: too little memory, a cancel, the system."""
+_OF_ROWS = ("23502", "23514")
+"""Errors whose detail is the row that can't be, which has made-up values in it."""
+
+_Said = tuple[str | None, ...]
+"""PostgreSQL's error: SQLSTATE, message, detail, hint; names of schema, table, column, type and constraint."""
+_CODE, _DETAIL, _NAMES = 0, 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The checks of one execution before it is paid for."""
+
+    backend: Backend
+    asked: Execution
+    arguments: tuple[str | None, ...]
+    codec: str
+
+    def is_wanted(self, begun: Unpaid) -> bool:
+        """Return whether anything may be found: what the statement fails with, or a character that the client can't have."""
+        return begun.tried or self.codec != "utf-8"
+
+    async def is_done_already(self, rehearsal: Rehearsal) -> bool:
+        """Rehearse; return whether IF NOT EXISTS finds its table there, so that nothing is left to do.
+
+        Raises:
+            ShadowRefusedError: the statement would fail with any answer.
+        """
+        given = (self.asked.oids, self.asked.values + b"\0\0")
+        texts = (*rehearsal.trials, rehearsal.text)
+        try:
+            replies = await self.backend.ask(
+                *(frame for text in texts for frame in messages_to_run(text.encode(self.codec), *given))
+            )
+        except ShadowRefusedError as refused:
+            raise ShadowRefusedError(unplaced(refused.body), ()) from None
+        if not rehearsal.undone:
+            return False
+        if [body for kind, body in replies if kind == b"C"][-1:] == [_SKIPPED]:
+            return True
+        await self.backend.ask(*messages_to_run(rehearsal.undone.encode(self.codec)))
+        return False
+
+    async def see(self, following: Callable[[], Awaitable[StandIn | None]]) -> None:
+        """See that the statement does not fail in the same way with all stand-ins, which `following` returns one by one.
+
+        Raises:
+            ShadowRefusedError: it does, or PostgreSQL was stopped.
+            Unsupported: client_encoding lacks characters of public keys.
+        """
+        first: _Said | None = None
+        while (made := await following()) is not None:
+            require_writable(made.text, self.codec)
+            if first is not None and made.of_nulls and (first[_CODE] or "").startswith(_HIDDEN_BY_NULL):
+                break
+            said = await self._failed(made.text)
+            if said is None or (first is not None and _kind(said) != _kind(first)):
+                return
+            first = first or said
+        if first is not None:
+            await self._fail(first)
+
+    async def see_described(self, text: str, columns: tuple[ColumnDescription, ...]) -> None:
+        """See that PostgreSQL reads what an answer will look like, and finds the columns of the client's statement in it.
+
+        Raises:
+            InternalError: it does not.
+            ShadowRefusedError: PostgreSQL was stopped.
+        """
+        try:
+            replies = await self.backend.ask(*messages_to_describe(text.encode(self.codec), self.asked.oids))
+        except ShadowRefusedError as refused:
+            if refused.sqlstate.startswith(NOBODYS):
+                raise
+            _LOG.error("the shadow can't parse an answer: %s", refused)
+            raise ShadowRefusedError(messages.error_body(InternalError()), ()) from None
+        require_columns(replies, columns, self.codec)
+
+    async def _failed(self, text: str) -> _Said | None:
+        """Return what a text fails with, None if it does not."""
+        forget = (MessageKind.CLOSE, messages.close_message(b"S", _TRIED))
+        try:
+            replies = await self.backend.ask(
+                forget,
+                (MessageKind.PARSE, messages.parse_message(_TRIED, text.encode(self.codec), self.asked.oids)),
+                *self._called("SELECT pg_catalog.unnest(pg_dpsql.tried($1))", self.arguments),
+                forget,
+            )
+        except ShadowRefusedError as refused:
+            if any(kind == b"1" for kind, _ in refused.replies):
+                raise
+            _LOG.error("the shadow can't parse what stands in for an answer: %s", refused)
+            raise ShadowRefusedError(messages.error_body(InternalError()), refused.replies) from None
+        rows = [messages.data_row(body) for kind, body in replies if kind == b"D"]
+        return tuple(None if cell is None else cell.decode(self.codec) for (cell,) in rows) or None
+
+    async def _fail(self, said: _Said) -> None:
+        """Let the shadow fail with what was said."""
+        shown = [None if place == _DETAIL and said[_CODE] in _OF_ROWS else part for place, part in enumerate(said)]
+        try:
+            await self.backend.ask(*self._called("SELECT pg_dpsql.fail($1)", [part or "" for part in shown]))
+        except ShadowRefusedError as refused:
+            fields = error_fields(refused.body)
+            told = {name: value for name, value in fields.items() if value and name not in b"WPpq"}
+            raise ShadowRefusedError(join_error_fields(told), ()) from None
+
+    def _called(self, call: str, texts: tuple[str | None, ...] | list[str]) -> tuple[tuple[MessageKind, bytes], ...]:
+        return messages_to_run(call.encode(), (_TEXTS,), messages.bind_texts((_array(texts),), self.codec))
+
+
+def require_columns(replies: tuple[Message, ...], columns: tuple[ColumnDescription, ...], codec: str) -> None:
+    """See that PostgreSQL has described these columns: a client that reads binary rows would misread others.
+
+    Raises:
+        InternalError: it has not.
+    """
+    seen = next((messages.row_description(body, codec) for kind, body in replies if kind == b"T"), ())
+    if [(c.name, c.oid) for c in seen] != [(c.name, c.oid) for c in columns]:
+        _LOG.error("the answer has the columns %s instead of %s", seen, columns)
+        raise InternalError
+
+
+def require_writable(text: str, codec: str) -> None:
+    """See that the client's encoding has all characters of an answer.
+
+    Raises:
+        Unsupported: it lacks some.
+    """
+    try:
+        text.encode(codec)
+    except UnicodeEncodeError:
+        raise Unsupported(
+            "the answer has characters that client_encoding lacks",
+            because="answer-not-in-encoding",
+            hint="SET client_encoding = 'UTF8'",
+        ) from None
+
+
+def _kind(said: _Said) -> tuple[str | None, ...]:
+    """Return what errors have in common that are the same."""
+    return said[_CODE], *said[_NAMES:]
+
+
+def _array(texts: tuple[str | None, ...] | list[str]) -> str:
+    """Return texts as PostgreSQL reads an array of them."""
+    return "{" + ",".join(map(_element, texts)) + "}"
+
+
+def _element(text: str | None) -> str:
+    return "NULL" if text is None else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# The rows of a session's own temporary tables, where these are lists: short, and of plain values.
+#
+# A list stands beside private rows as constants do (`rewrite.syntax.whole.own_lists`). What is in it is its client's to know,
+# who has written it, or to whom it was released.
+
+_MOST_LISTS = 10
+"""Of one statement: what they hold is sent, and is a part of what the statement is remembered by."""
+_MOST_COLUMNS = 50
+_MOST_ROWS = 1_000
+_MOST_CHARACTERS = 100_000
+"""Of the rows of one table."""
+
+
+def select_of_lists(tables: Iterable[TemporaryTable]) -> str:
+    """Return the SELECT of the rows of those tables that may be lists, one column each; nothing if there are none."""
+    columns = [f"({_rows_of(table)})" for table in _lists(tables)]
+    return f"SELECT {', '.join(columns)}" if columns else ""
+
+
+def with_rows(tables: Iterable[TemporaryTable], told: Sequence[str | None]) -> tuple[TemporaryTable, ...]:
+    """Return the tables with the rows that `asking` was answered; those that are no lists go without."""
+    tables = tuple(tables)
+    rows = dict(zip((table.name for table in _lists(tables)), told, strict=True))
+    return tuple(replace(table, rows=_rows_read(rows.get(table.name))) for table in tables)
+
+
+def _lists(tables: Iterable[TemporaryTable]) -> Iterator[TemporaryTable]:
+    """Yield those that may be lists: of few tables, that one statement names."""
+    return islice(filter(_may_be_list, tables), _MOST_LISTS)
+
+
+def _may_be_list(table: TemporaryTable) -> bool:
+    short = 0 < len(table.columns) <= _MOST_COLUMNS
+    return table.stores and short and all(_without_length(type_) in TYPES for _, type_ in table.columns)
+
+
+def _without_length(type_: str) -> str:
+    """Return the name of a type without what limits its length: character varying(20)  →  character varying."""
+    before, bracket, behind = type_.partition("(")
+    return f"{before}{behind.partition(')')[2]}" if bracket else type_
+
+
+def _rows_of(table: TemporaryTable) -> str:
+    """Return the SELECT of a table's rows, as lists of texts in JSON; NULL where that is long, which is not even made.
+
+    Times in it are in ISO 8601, whatever the session says.
+    """
+    names = [quoted_name(name) for name, _ in table.columns]
+    rows = f"(SELECT {', '.join(names)} FROM pg_temp.{quoted_name(table.name)} LIMIT {_MOST_ROWS + 1}) AS l"  # noqa: S608  # quoted
+    lengths = " + ".join(f"coalesce(pg_catalog.length({name}::pg_catalog.text), 0)" for name in names)
+    cells = ", ".join(f"pg_catalog.to_jsonb({name}) OPERATOR(pg_catalog.#>>) '{{}}'" for name in names)
+    made = (
+        f"SELECT coalesce(pg_catalog.json_agg(pg_catalog.json_build_array({cells}))::pg_catalog.text, '[]') FROM {rows}"  # noqa: S608  # ours
+    )
+    return f"SELECT CASE WHEN (SELECT pg_catalog.sum({lengths}) FROM {rows}) > {_MOST_CHARACTERS} THEN NULL ELSE ({made}) END"  # noqa: S608  # ours
+
+
+def _rows_read(told: str | None) -> tuple[tuple[str | None, ...], ...] | None:
+    rows = None if told is None else json.loads(told)
+    return None if rows is None or len(rows) > _MOST_ROWS else tuple(map(tuple, rows))
+
+
+# `statement_timeout` while the gateway works on a private statement, of which the shadow knows nothing.
+
+LONGEST_TIMEOUT = 300.0
+"""Seconds that a measurement may take, for any setting of a session; one that takes longer is stored as failed."""
+_TIMEOUT_SHOWN = re.compile(r"(\d+)(ms|s|min|h|d)?")
+_TIMEOUT_UNITS = {None: 0.001, "ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def timeout_seconds(shown: str) -> float | None:
+    """Return how long a statement may take, as PostgreSQL shows the setting; None if it makes no difference."""
+    match = _TIMEOUT_SHOWN.fullmatch(shown)
+    if match is None:
+        return None
+    limit = int(match[1]) * _TIMEOUT_UNITS[match[2]]
+    return limit if 0 < limit < LONGEST_TIMEOUT else None
+
+
+@contextmanager
+def within_timeout(limit: float | None, since: float, cancellation: Cancellation) -> Iterator[None]:
+    """Cancel the work of the block `limit` seconds after `since` on the loop's clock.
+
+    Raises:
+        StatementTimeout: instead of QueryCanceled, when the limit was the cause.
+    """
+    loop = asyncio.get_running_loop()
+
+    def expire() -> None:
+        # To stop an engine may take a moment, which must not hold up the event loop.
+        loop.run_in_executor(None, cancellation.expire)
+
+    timer = None if limit is None else loop.call_at(since + limit, expire)
+    try:
+        yield
+    except QueryCanceled:
+        raise stopped_error(cancellation) from None
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+def stopped_error(cancellation: Cancellation) -> QueryCanceled:
+    """Return the error for a statement that was stopped, by a cancel request or by the time limit."""
+    return StatementTimeout() if cancellation.late else QueryCanceled()
+
+
 _T = TypeVar("_T")
 
 EXPLAIN = "EXPLAIN "
@@ -62,8 +345,8 @@ _FACTS = (
 )
 _PATH = slice(8, 10)
 """Where the search path is in them."""
-_ASK_PATH = ran(f"SELECT {', '.join(_FACTS[_PATH])}".encode())
-_ASK_FACTS = ran(f"SELECT {', '.join(_FACTS)}".encode())
+_ASK_PATH = messages_to_run(f"SELECT {', '.join(_FACTS[_PATH])}".encode())
+_ASK_FACTS = messages_to_run(f"SELECT {', '.join(_FACTS)}".encode())
 _OWN = 7
 """The first of them are settings of dpsql's own, in the order of `Settings`."""
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
@@ -110,12 +393,15 @@ class Interceptor:
     ) -> Answer:
         """Return what the shadow is to run; the price is noted in the statement's `line`.
 
-        Raises: ShadowRefusedError: PostgreSQL's own error for the statement, position included. DpsqlError: what the
-            gateway says instead of an answer.
+        Raises:
+            ShadowRefusedError: PostgreSQL's own error for the statement, position included.
+            DpsqlError: what the gateway says instead of an answer.
         """
         since = asyncio.get_running_loop().time()
         if asked.takes_parameters and asked.prepared.oids is None:
             asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
+        # One round trip to the shadow: the columns that the client was told, or will be, and the settings that the statement
+        # is read by. Whatever PostgreSQL itself would refuse is refused by it here, before anything is planned.
         replies = await self._describe(backend, asked, codec)
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         if asked.path is not None:
@@ -128,7 +414,8 @@ class Interceptor:
         texts = tuple(None if value is None else value.decode(codec) for value in arguments)
         line.parameters = texts
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
-        with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
+        # From here on the gateway works on a thread; the event loop is free for other clients until `_on_worker` comes back.
+        with within_timeout(timeout_seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
             request = Request(asked.question, bound, settings, self._asker, cancellation, line.receipt)
             reply = await self._on_worker(request, Trial(backend, asked, texts, codec), columns)
         if reply is None:
@@ -153,6 +440,8 @@ class Interceptor:
             (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
             (MessageKind.PARSE, messages.parse_message(_ANSWER, text.encode(codec), asked.oids)),
             (MessageKind.DESCRIBE, describe_message(b"S", _ANSWER)),
+            # The client's portal is bound anew, to our statement: a driver that executes it by its name gets the answer's
+            # rows.
             (MessageKind.CLOSE, messages.close_message(b"P", asked.portal)),
             (MessageKind.BIND, messages.bind_message(asked.portal, _ANSWER, asked.rest)),
             (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
@@ -171,10 +460,10 @@ class Interceptor:
         wrap, start, end = place(text)
         if wrap is not Wrap.VIEW:
             return text
-        replies = await backend.ask(*ran(_ROWS_APART))
+        replies = await backend.ask(*messages_to_run(_ROWS_APART))
         (name,) = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         table = f"pg_temp.{(name or b'').decode('ascii')}"
-        await backend.ask(*ran(f"CREATE TABLE {table} AS {text[start:end]}".encode(codec)))
+        await backend.ask(*messages_to_run(f"CREATE TABLE {table} AS {text[start:end]}".encode(codec)))
         return f"{text[:start]} SELECT * FROM {table} OFFSET 0 {text[end:]}"  # noqa: S608 # a name of our own
 
     async def arguments(self, backend: Backend, named: ExecuteNamed, codec: str) -> tuple[str | None, ...]:
@@ -190,7 +479,9 @@ class Interceptor:
         names = ", ".join(f"a{place}" for place, _ in enumerate(types))
         # The arguments are the client's own text, run with the client's own rights.
         select = f"SELECT {calls} FROM (SELECT {named.arguments}\n) AS a ({names})" if types else "SELECT"  # noqa: S608
-        replies = await backend.ask(*ran((EXPLAIN + named.text).encode(codec)), *ran(select.encode(codec)))
+        replies = await backend.ask(
+            *messages_to_run((EXPLAIN + named.text).encode(codec)), *messages_to_run(select.encode(codec))
+        )
         row = [messages.data_row(body) for kind, body in replies if kind == b"D"][-1]
         return tuple(None if value is None else value.decode(codec) for value in row)
 
@@ -209,13 +500,13 @@ class Interceptor:
         Raises:
             ShadowRefusedError: when the shadow says nothing, in a failed transaction.
         """
-        replies = await backend.ask(*ran(_READING))
+        replies = await backend.ask(*messages_to_run(_READING))
         encoding, strings = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
 
     async def _parameter_types(self, backend: Backend, prepared: Prepared, codec: str) -> tuple[int, ...]:
         """Return the types of a statement's parameters, as the shadow infers them."""
-        replies = await backend.ask(*described(prepared.text.encode(codec), prepared.declared))
+        replies = await backend.ask(*messages_to_describe(prepared.text.encode(codec), prepared.declared))
         return next(parameter_oids(body) for kind, body in replies if kind == b"t")
 
     async def _describe(self, backend: Backend, asked: Execution, codec: str) -> tuple[Message, ...]:
@@ -224,22 +515,22 @@ class Interceptor:
         if asked.bound:
             wanted.append((MessageKind.DESCRIBE, describe_message(b"P", asked.portal)))
         else:
-            wanted += described(asked.text.encode(codec), asked.oids)
+            wanted += messages_to_describe(asked.text.encode(codec), asked.oids)
         for probe in asked.question.probes:
-            wanted += described(probe.encode(codec), asked.oids)
-        wanted += forget_probe()
+            wanted += messages_to_describe(probe.encode(codec), asked.oids)
+        wanted += messages_to_forget()
         wanted += _facts_and(asked) if asked.oids else _ASK_FACTS
         return await backend.ask(*wanted)
 
     async def _with_lists(self, backend: Backend, settings: Settings, codec: str) -> Settings:
         """Return the settings with the rows of those temporary tables that are lists."""
-        asks = own_lists.asking(settings.temporary)
+        asks = select_of_lists(settings.temporary)
         if not asks:
             return settings
-        replies = await backend.ask(*ran(asks.encode(codec)))
+        replies = await backend.ask(*messages_to_run(asks.encode(codec)))
         row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         lists = [None if rows is None else rows.decode(codec) for rows in row]
-        return replace(settings, temporary=own_lists.with_rows(settings.temporary, lists))
+        return replace(settings, temporary=with_rows(settings.temporary, lists))
 
     async def _on_worker(self, request: Request, trial: Trial, columns: tuple[ColumnDescription, ...]) -> Reply | None:
         """Let the gateway answer on a thread, and try what will be paid for before it is; None if nothing is left to do.
@@ -248,6 +539,9 @@ class Interceptor:
         """
         user, cancellation = request.asker.user, request.cancellation
         try:
+            # `answer` plans and prices. What it returns is an answer that costs nothing, or an `Unpaid`, which pays when it
+            # is called. Between the two lies all that can fail for free: whoever has paid shall not get an error that could
+            # be known before.
             begun = await self._workers.planning.run(user, partial(self._answers.answer, request), cancellation)
             if isinstance(begun, Reply):
                 return begun
@@ -262,6 +556,7 @@ class Interceptor:
                 made_up = await self._workers.planning.run(user, begun.through, cancellation)
                 if made_up is not None and len(made_up) <= _MOST_DESCRIBED:
                     await trial.see_described(made_up, columns)
+            # The point of no return: the charge is durable before an engine is asked.
             return await self._workers.measuring.run(user, begun, cancellation)
         except (DpsqlError, ShadowRefusedError, ShadowLostError):
             raise
@@ -274,7 +569,7 @@ def _facts_and(asked: Execution) -> Asked:
     """Return what asks for the settings and for the parameters of a statement."""
     parameters = (f"pg_dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
     select = f"SELECT {', '.join((*_FACTS, *parameters))}"
-    return ran(select.encode(), asked.oids, asked.values + b"\0\0")
+    return messages_to_run(select.encode(), asked.oids, asked.values + b"\0\0")
 
 
 def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str) -> Settings:

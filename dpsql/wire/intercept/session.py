@@ -1,6 +1,17 @@
 """A client's session after log-in: each message goes to the shadow, private statements by way of the gateway.
 
 No sockets: frames come in through `Frames`, bytes leave through the context's `Backend` and the function it writes with.
+
+An exchange of the extended protocol, as drivers have it; → goes to the shadow, ← comes back to the client:
+
+    Parse    → Parse                      ← ParseComplete            its class is read here: `classify.read`
+    Bind     → Bind                       ← BindComplete             the portal and its parameters are remembered
+    Describe → Describe                   ← RowDescription           of the client's own statement, which reads empty tables
+    Execute  → Parse, Bind of the answer  ← (nothing)                a private one asks the gateway first: `_answer`
+             → Execute                    ← DataRow …, CommandComplete
+    Sync     → Sync                       ← ReadyForQuery
+
+Between Describe and Execute nothing may change the columns: a client has been told them, and reads rows by them.
 """
 
 import contextlib
@@ -9,12 +20,12 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
 from dpsql.gateway.request import Question
+from dpsql.wire.backend.backend import leave_out, refuse, unplaced
 from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.intercept import simple
 from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Fetch, LeftOut, Prepare, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
 from dpsql.wire.intercept.prepared import Execution, Portal, Prepared
-from dpsql.wire.intercept.refusal import leave_out, refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
@@ -74,6 +85,8 @@ class Session:
     async def _take(self, frame: Frame) -> None:
         """Handle one message, unless the shadow would ignore it."""
         replies = self._backend.replies
+        # After an error PostgreSQL ignores all messages up to the next Sync. We have to do the same, or a reply would be
+        # awaited that never comes.
         if replies.skipping and frame.kind != b"S":
             return
         if frame.kind in (b"H", b"d", b"c", b"f"):
@@ -143,6 +156,7 @@ class Session:
             classified = await self._context.inspect_alone(text)
             self._context.audit.check()
             if isinstance(classified, RefusedStatement):
+                # To see why a statement was refused: DETAIL has the code of its rule, and docs/errors.md the rule.
                 # Not even parsed: EXECUTE would run it under its name.
                 raise classified.refusal.error()
         except DpsqlError as failed:
@@ -222,6 +236,7 @@ class Session:
         await self._context.settle()
         if self._backend.replies.skipping:
             return
+        # A client that fetches a few rows at a time executes one portal again and again (`max_rows` of Execute).
         # Only the first execution is intercepted: afterwards the portal holds the answer.
         portal = self._names.take_portal(name)
         if portal is None:

@@ -3,6 +3,10 @@
 All statements of one message then share one implicit transaction, as PostgreSQL has it, and each private one is asked
 when the statements before it have taken effect. Messages that the client has not asked for (ParseComplete and the
 like) are hidden from it.
+
+    Query "BEGIN; SELECT count(*) FROM trips; COMMIT"
+    → Parse, Bind, Describe, Execute of BEGIN; the answer, which is bound to the portal without a name, and its Execute;
+      Parse, Bind, Describe, Execute of COMMIT; Sync
 """
 
 import contextlib
@@ -13,12 +17,10 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
 from dpsql.gateway.request import Question
-from dpsql.lexer.kinds import kind
-from dpsql.lexer.reader import Reader
-from dpsql.lexer.split import statements
+from dpsql.lexer.reader import Reader, kind, statements
 from dpsql.lexer.tokens import Sort, tokens
 from dpsql.question import Cancellation
-from dpsql.wire.backend.backend import ShadowRefusedError
+from dpsql.wire.backend.backend import ShadowRefusedError, leave_out, moved, refuse, unplaced
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
@@ -32,7 +34,6 @@ from dpsql.wire.intercept.classify import (
 )
 from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
 from dpsql.wire.intercept.prepared import Execution, Prepared
-from dpsql.wire.intercept.refusal import leave_out, moved, refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
@@ -112,11 +113,13 @@ async def run(context: SessionContext, pieces: tuple[Part, ...]) -> None:
             await _run_part(context, part)
         await backend.settle()
         if backend.replies.copying:
+            # Rows for COPY would come between statements that are here already, all in one message.
             backend.replies.copying = False
             backend.send(_NO_COPY)
             await backend.settle()
         if backend.replies.skipping:
             break
+    # One Sync for all statements: it ends their transaction, as the end of a simple query does.
     backend.send(messages.SYNC, PendingReply(MessageKind.SYNC))
     _forget(context)
     backend.send(messages.FLUSH)
@@ -145,6 +148,7 @@ async def _parses(context: SessionContext, pieces: tuple[Part, ...]) -> bool:
         asked = [messages.parse_message(_PROBE, f"{prefix}{part.text}".encode(codec)) for part, prefix in read]
         await context.backend.ask(*((MessageKind.PARSE, ask) for ask in asked))
     except ShadowRefusedError as refused:
+        # So many of them were answered before the one that PostgreSQL does not read.
         part, prefix = read[len(refused.replies)]
         context.audit.note_taken(part.text, refused.sqlstate)
         context.runner.tell(moved(refused.body, part.start - len(prefix)))

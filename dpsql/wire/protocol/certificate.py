@@ -1,4 +1,4 @@
-"""The certificate that clients are shown, and what ties a log-in to it (RFC 5929, `tls-server-end-point`)."""
+"""The certificate that clients are shown, read from its files, and what ties a log-in to it (RFC 5929)."""
 
 import hashlib
 import re
@@ -6,6 +6,9 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from dpsql.errors import ConfigError
+from dpsql.policy.config import Tls
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _PSS = "2a864886f70d01010a"
@@ -89,3 +92,26 @@ def _elements(der: bytes) -> Iterator[tuple[int, bytes]]:
             length, at = int.from_bytes(der[at : at + size]), at + size
         yield tag, der[at : at + length]
         at += length
+
+
+# The certificate that clients are shown, read from its files.
+
+
+def certificate_of(files: Tls | None) -> Certificate | None:
+    """Return what speaks TLS with a certificate; None without one.
+
+    Raises:
+        ConfigError: it can't be used.
+    """
+    if files is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(files.certificate, files.key, password="")  # or the terminal would be asked
+        return Certificate.of(context, files.certificate.read_text(encoding="latin-1"))
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise ConfigError(
+            f"{files.certificate}: can't be used as the server's certificate: {error}",
+            hint=f"It has to be a PEM file with the chain, and {files.key} its private key, without a password.",
+        ) from error

@@ -10,8 +10,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from dpsql.wire.protocol.denied import with_rule
-from dpsql.wire.protocol.messages import HEADER, error_fields, join_error_fields, message, text
+from dpsql.errors import AccessDenied
+from dpsql.wire.protocol.messages import HEADER, error_body, error_fields, join_error_fields, message, text
+
+# PostgreSQL's denials to clients in the shadow: each has a rule, as dpsql's own refusals have, and a next step.
+
+_CODE, _MESSAGE, _HINT, _DETAIL = b"C", b"M", b"H", b"D"
+_TOLD = error_fields(
+    error_body(
+        AccessDenied(
+            "",
+            because="privileges-of-clients",
+            hint="Clients read the tables that their role may use, and write temporary tables of their own.",
+        )
+    )
+)
+
+
+def with_rule(body: bytes) -> bytes:
+    """Return the body of an error; of one that says that a client may not do something, and no more, with its rule."""
+    fields = error_fields(body)
+    if fields.get(_CODE) != _TOLD[_CODE] or _DETAIL in fields:
+        return body
+    return join_error_fields({_HINT: _TOLD[_HINT], **fields, _DETAIL: _TOLD[_DETAIL]})
+
 
 Message = tuple[bytes, bytes]
 """A reply's kind and body."""
@@ -152,6 +174,7 @@ class Replies:
         end = len(data)
         while end - at >= HEADER:
             after = at + 1 + int.from_bytes(data[at + 1 : at + HEADER], "big")
+            # Rows are passed on as they come, also half a one: a row may have a gigabyte, and is kept nowhere.
             if data[at] in _STREAMED and self._owed and self._owed[0].collect is None and not self._hides(data[at]):
                 at = after
                 continue
@@ -212,6 +235,7 @@ class Replies:
         self.copying = False
         if owed is None or owed.kind in (MessageKind.SYNC, MessageKind.QUERY):
             return
+        # The shadow has dropped what was sent behind the message that failed, up to the next Sync: no reply to it will come.
         while self._owed and self._owed[0].kind is not MessageKind.SYNC:
             self._owed.popleft()
         self.skipping = not self._owed and owed.kind is not MessageKind.STARTUP
@@ -241,6 +265,7 @@ class Replies:
             owed.confirmed()
 
     def _begin(self) -> None:
+        # Whoever asks how long the shadow has worked asks about the message that it works on now, not about those behind it.
         self.since = time.monotonic()
         self.passed = 0
 

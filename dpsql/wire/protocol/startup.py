@@ -58,6 +58,9 @@ async def open_with(
             raise ProtocolError("invalid length of startup packet")
         packet = await incoming.take(length - 4)
         (code,) = struct.unpack_from("!I", packet)
+        # A client may ask for TLS, then for GSS, then start: each request is answered by one byte, and the next packet
+        # follows. What decides is where a start packet has its version: 3.0 is 196608, the codes below are higher than any
+        # version.
         match code:
             case StartupCode.TLS if tls is not None and not transport.is_encrypted:
                 # Bytes sent before the handshake would count as encrypted afterwards.
@@ -115,6 +118,8 @@ async def authenticate(
         ProtocolError: when the client sends something else.
         EOFError: when it goes.
     """
+    # AuthenticationSASL → SASLInitialResponse → AuthenticationSASLContinue → SASLResponse → AuthenticationSASLFinal, Ok. The
+    # password itself never comes; the server proves in the last step that it has the verifier.
     offered = [MECHANISM.encode()] if end_point is None else [BOUND.encode(), MECHANISM.encode()]
     transport.write(_authentication(_SASL, b"".join(map(text, offered)) + b"\0"))
     body = await _password_message(incoming, limits)

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.wire.protocol.transport import AcceptedConnection
-from dpsql.wire.server.pending_connections import PendingConnections
+from dpsql.wire.server.limits import PendingConnections
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 _BACKLOG = 1024
@@ -80,7 +80,8 @@ class Acceptor(Generic[_C]):
     def open(self, host: str, port: int) -> int:
         """Listen; return the port.
 
-        Raises: OSError: when the address is not free.
+        Raises:
+            OSError: when the address is not free.
         """
         return self.accept_from(listen(host, port))
 
@@ -115,11 +116,13 @@ class Acceptor(Generic[_C]):
             asyncio.get_running_loop().remove_reader(listening)
 
     def _accept(self, listening: socket.socket) -> None:
+        # Not all who wait: in a storm of connections those who are served already shall have their turn of the loop.
         for _ in range(_AT_ONCE):
             try:
                 connection, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
+            # accept(2) would fail again at once, and the loop would do nothing else.
             except OSError as failed:  # most often: no descriptor is left
                 _RATE_LIMITED.warning("nobody can be let in for a moment: %s", failed.strerror)
                 self._remove_readers()
@@ -159,7 +162,8 @@ class Acceptor(Generic[_C]):
 def listen(host: str, port: int) -> Sockets:
     """Listen on all addresses that a host's name has; on port 0 the first one chooses for all.
 
-    Raises: OSError: when the address is not free.
+    Raises:
+        OSError: when the address is not free.
     """
     addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     opened: list[socket.socket] = []

@@ -4,27 +4,267 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 
-from dpsql.errors import DpsqlError, InternalError, ShuttingDown
+from dpsql.errors import AuthFailed, DpsqlError, InternalError, ProtocolError, ShuttingDown, UnknownDatabase
 from dpsql.question import Cancellation
+from dpsql.rate_limited_log import RateLimitedLog
+from dpsql.shadow.watch.warden import SeenProcess, see
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
-from dpsql.wire.intercept.allowance import Allowance
-from dpsql.wire.intercept.audited import SessionAudit
+from dpsql.wire.intercept.audited import LogInAudit, SessionAudit
 from dpsql.wire.intercept.context import SessionContext
 from dpsql.wire.intercept.interceptor import Interceptor
+from dpsql.wire.intercept.prepared import Allowance
 from dpsql.wire.intercept.session import Session
 from dpsql.wire.intercept.settings import started_with
 from dpsql.wire.protocol import messages, startup
+from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
+from dpsql.wire.protocol.startup import Start
 from dpsql.wire.protocol.transport import ClientTransport
-from dpsql.wire.server import session_ends
-from dpsql.wire.server.half_closed import try_client
-from dpsql.wire.server.known_users import UserEntry
-from dpsql.wire.server.login import log_in, session_options
-from dpsql.wire.server.opening import open_backend
-from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey
-from dpsql.wire.server.unheard import UnheardCancel
+from dpsql.wire.server.directory import Directory
+from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey, UserEntry
+
+# Log-in: the password, the database, and the start options.
+
+_RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
+_OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
+_NO = ("", "false", "off", "no", "0")
+
+
+async def log_in(
+    registry: ConnectionRegistry,
+    transport: ClientTransport,
+    incoming: Frames,
+    start: Start,
+    shown: Certificate | None,
+) -> tuple[str, UserEntry | None]:
+    """Check the password and that the database is our data set; return the user as the policy has it now.
+
+    The log-in may be bound to the certificate that the client was `shown`.
+
+    Raises:
+        AuthFailed: when the password is not the user's, or too many were tried.
+        DirectoryAway: when the directory that knows it can't be asked.
+        UnknownDatabase: when another data set is wanted.
+        ProtocolError: when something else is, or the client sends something else.
+        AuditFailed: when the audit trail can't be written.
+        EOFError: when it goes.
+    """
+    user = start.options.get("user", "")
+    if not user:
+        raise ProtocolError("no user name in the startup packet")
+    transport.write(startup.negotiation(start))
+    _see_that_it_is_not_barred(registry, user, transport.address)
+    audit = LogInAudit(registry.trail, user, transport.address, start.options.get("application_name", ""))
+    try:
+        entry = await _check_password(registry, transport, incoming, user, shown)
+        database = start.options.get("database") or user
+        if database != registry.database:
+            raise UnknownDatabase(f'database "{database}" does not exist')
+        if start.options.get("replication", "").lower() not in _NO:
+            raise ProtocolError("replication is not supported")
+    except DpsqlError as failed:
+        audit.refused(failed)
+        raise
+    await audit.accepted(None if entry is None else entry.role)
+    return user, entry
+
+
+def _see_that_it_is_not_barred(registry: ConnectionRegistry, user: str, address: str) -> None:
+    """Return if a password may be tried; a log-in that is turned away unread has no line, so that nobody fills the disk.
+
+    Raises:
+        AuthFailed: too many failed.
+    """
+    if registry.attempts.barred(user, address):
+        _RATE_LIMITED.warning("too many failed log-ins as %r from %s", user, address)
+        raise AuthFailed
+
+
+async def _check_password(
+    registry: ConnectionRegistry,
+    transport: ClientTransport,
+    incoming: Frames,
+    user: str,
+    shown: Certificate | None,
+) -> UserEntry | None:
+    barred = partial(registry.attempts.barred, user, transport.address)
+    entry = registry.users.get(user)
+    try:
+        if registry.directory is not None and registry.known_users.is_of_directory(user):
+            await _ask_directory(registry, registry.directory, transport, incoming, user)
+            return entry
+        end_point = shown.end_point if shown is not None and transport.is_encrypted else None
+        await startup.authenticate(
+            transport, incoming, registry.known_users.verifier(user), registry.limits, barred, end_point
+        )
+    except AuthFailed:
+        registry.attempts.failed(user, transport.address)
+        raise
+    registry.attempts.succeeded(user, transport.address)
+    return entry
+
+
+async def _ask_directory(
+    registry: ConnectionRegistry, directory: Directory, transport: ClientTransport, incoming: Frames, user: str
+) -> None:
+    password = await startup.password_in_clear(transport, incoming, registry.limits)
+    async with directory.turn(user):  # else many would be tried before the first of them has failed
+        if registry.attempts.barred(user, transport.address):
+            raise AuthFailed
+        if not await directory.is_password(user, password, is_user=user in registry.users):
+            raise AuthFailed
+        registry.attempts.succeeded(user, transport.address)
+    startup.let_in(transport)
+
+
+async def is_password(registry: ConnectionRegistry, user: str, password: str) -> bool:
+    """Return whether a password is a user's, for anybody who knows it.
+
+    Raises:
+        DirectoryAway: the directory that knows it can't be asked.
+    """
+    if registry.directory is not None and registry.known_users.is_of_directory(user):
+        return await registry.directory.is_password(user, password, is_user=user in registry.users)
+    return await asyncio.to_thread(registry.known_users.verifier(user).is_of, password)
+
+
+def session_options(start: Start, user: str, database: str) -> dict[str, str]:
+    """Return the start options for the shadow."""
+    kept = {k: v for k, v in start.options.items() if k not in _OURS and not k.startswith("_pq_.")}
+    return {"user": user, "database": database, **kept}
+
+
+# Why dpsql ends a session: the messages for its client.
+
+_AGAIN = "Connect again."
+
+
+def ended_by_a_user() -> ShuttingDown:
+    """Return the error where another session of the same user has ended this one."""
+    return ShuttingDown("terminating connection due to administrator command")
+
+
+def ended_by_stop() -> ShuttingDown:
+    """Return the error where the server stops."""
+    return ShuttingDown("terminating connection because dpsql stops")
+
+
+def ended_with_the_shadow() -> ShuttingDown:
+    """Return the error where the session in the shadow is gone."""
+    return ShuttingDown("terminating connection because its session in the shadow ended", hint=_AGAIN)
+
+
+def ended_as_deaf() -> ShuttingDown:
+    """Return the error where the shadow works on after a cancel."""
+    return ShuttingDown("terminating connection because what it runs can't be canceled otherwise", hint=_AGAIN)
+
+
+def ended_by_reload() -> ShuttingDown:
+    """Return the error where the declared tables have changed."""
+    return ShuttingDown("terminating connection because the declared tables have changed", hint=_AGAIN)
+
+
+def ended_by_change() -> ShuttingDown:
+    """Return the error where the user was removed, or has another role or password."""
+    return ShuttingDown(
+        "terminating connection because its user was removed or changed",
+        hint="Connect again with the new password or role.",
+    )
+
+
+# Begins a client's session in the shadow, which may be restarting.
+
+_RESTARTING = frozenset({"57P03", "53300"})
+"""PostgreSQL's codes while it starts or recovers, and while sessions that have ended are still counted."""
+_UNTIL_NEXT_ATTEMPT = 0.1  # seconds until the next attempt
+
+
+async def open_backend(
+    registry: ConnectionRegistry, make: Callable[[], Backend], options: Mapping[str, str]
+) -> Backend:
+    """Begin a session in the shadow; again, while that is being restarted.
+
+    Raises:
+        ShadowRefusedError: when the shadow does not want it.
+        ShadowLostError: when it does not come back.
+    """
+    try:
+        async with asyncio.timeout(registry.limits.login_timeout):
+            while True:
+                backend = make()
+                await registry.open_shadow(backend)
+                if await _has_begun(backend, options, registry.shadow_secret):
+                    return backend
+                await asyncio.sleep(_UNTIL_NEXT_ATTEMPT)
+    except OSError as failed:
+        raise ShadowLostError("the shadow can't be reached") from failed
+
+
+async def _has_begun(backend: Backend, options: Mapping[str, str], secret: str) -> bool:
+    """Return whether the shadow took the session; False if it has just gone, or is not ready."""
+    try:
+        await backend.start(dict(options), secret)
+    except ShadowLostError:
+        return False
+    except ShadowRefusedError as refused:
+        if refused.sqlstate not in _RESTARTING:
+            raise
+        return False
+    return True
+
+
+# Clients that have closed their sending side: some still wait for an answer, others are gone, and both look the same.
+
+_FIRST_PROBES = (
+    0.1,
+    0.1,
+)  # seconds between probes: a client that is gone resets the connection at the first, which the second finds out
+_LATER_PROBES = 2.0
+
+
+async def try_client(transport: ClientTransport, harmless: Callable[[], bytes]) -> None:
+    """Send what every client ignores, now and then, until the connection is lost; b"" where nothing may be sent now."""
+    pauses = iter(_FIRST_PROBES)
+    while not transport.is_lost:
+        await asyncio.sleep(next(pauses, _LATER_PROBES))
+        transport.write(harmless())
+
+
+# Whether the shadow heard a cancel: some of PostgreSQL's functions don't look.
+
+_UNHEARD_AFTER = 1.0
+"""Seconds of the processor that the shadow may work on for after a cancel, and after another one."""
+
+
+class UnheardCancel:
+    """The cancels of one statement that were sent to a session: the first, and another."""
+
+    def __init__(self) -> None:
+        self._sent: tuple[float, SeenProcess] | None = None
+        self._again = False
+
+    def note(self, backend: Backend | None) -> None:
+        """Hear that the shadow was asked to cancel what it works on."""
+        if backend is not None and backend.replies.is_working and (seen := see(backend.number)) is not None:
+            same = self._sent is not None and self._sent[0] == backend.replies.since
+            if not (same and self._again):
+                self._sent, self._again = (backend.replies.since, seen), same
+
+    def is_of(self, backend: Backend | None) -> bool:
+        """Return whether the shadow works on, long after it was asked."""
+        if backend is None or self._sent is None or not backend.replies.is_working:
+            return False
+        (since, seen), now = self._sent, see(backend.number)
+        return since == backend.replies.since and now is not None and now.worked > seen.worked + _UNHEARD_AFTER
+
+    @property
+    def is_sure(self) -> bool:
+        """Return whether it was asked more than once: the first may have come before the statement, and so for nothing."""
+        return self._again
+
 
 _LOG = logging.getLogger("dpsql.wire")
 
@@ -129,7 +369,7 @@ class Connection:
 
     def end(self, reason: ShuttingDown | None = None) -> None:
         """End the connection at once, and tell the client why: because its user says so, unless there is another reason."""
-        self._tell(reason or session_ends.by_a_user())
+        self._tell(reason or ended_by_a_user())
         self._transport.close()
 
     def abort(self) -> None:
@@ -162,6 +402,8 @@ class Connection:
             for name, value in started_with(options):
                 self._registry.answers.check_setting(name, value, self._registry.asker(user))
             await self._confirm_login(registered, options)
+            # Many log-ins never ask anything: monitors, and connections of a pool that lie ready. Up to the first message
+            # their session in the shadow may be closed for somebody who needs one (`release_session`).
             if await self._incoming.first() == b"X":
                 return
             session = await self._enter(user, options)
@@ -181,6 +423,8 @@ class Connection:
         if parameters is None or registry.has_room:
             parameters = await self._prepare(registered.user, options)
             registry.keep_startup_parameters(key, parameters)
+        # BackendKeyData has what a cancel request sends back. The number is the session's in the shadow, so that
+        # `pg_backend_pid()` tells the same one; the key is ours, since a cancel has to reach the gateway as well.
         number = 0 if self._backend is None else self._backend.number
         registered.process = number or registry.free_number()
         self._announced = parameters | {"application_name": options.get("application_name", "")}
@@ -200,7 +444,7 @@ class Connection:
             self._backend = backend = await open_backend(registry, make, options)
             registry.priorities.begin(backend.number, user, time.monotonic())
         if self.is_outdated:
-            raise session_ends.user_changed()
+            raise ended_by_change()
         self._allowance = self._allowance or Allowance(registry.kept, user)
         asker = registry.asker(user)
         audit = SessionAudit(registry.trail, asker, self._transport.address, backend.replies.parameters)
@@ -219,7 +463,7 @@ class Connection:
             raise ShadowLostError("the session in the shadow ended when it began")
         self.has_asked = True
         if self.is_outdated:
-            raise session_ends.user_changed()
+            raise ended_by_change()
         self._transport.on_full, self._transport.on_free = backend.pause, backend.resume
         changed = {k: v for k, v in backend.replies.parameters.items() if self._announced.get(k) != v}
         self._transport.write(b"".join(_status(name, value) for name, value in changed.items()))
@@ -284,7 +528,7 @@ class Connection:
             return
         if not self._backend.replies.ended:
             _LOG.warning("a session in the shadow was lost")
-            self._tell(session_ends.shadow_ended())
+            self._tell(ended_with_the_shadow())
         self._transport.close()
 
     def _end_if_idle(self) -> None:

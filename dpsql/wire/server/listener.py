@@ -10,21 +10,18 @@ from datetime import datetime
 from dpsql.errors import AuthFailed, ShuttingDown, TooManyClients
 from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import ShadowAddress
-from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.shadow.watch.warden import ShadowSessions
 from dpsql.trail.trail import Trail
-from dpsql.wire.intercept.workers import Workers
+from dpsql.wire.backend.fair_share import Workers
+from dpsql.wire.intercept.audited import LogInAudit
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.transport import ClientTransport
-from dpsql.wire.server import session_ends
 from dpsql.wire.server.acceptor import Acceptor, Silence
-from dpsql.wire.server.audited_log_in import LogInAudit
-from dpsql.wire.server.connection import Connection
+from dpsql.wire.server.connection import Connection, ended_as_deaf, ended_by_change, ended_by_stop, is_password
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.known_users import UserEntry
-from dpsql.wire.server.login import is_password
-from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor
+from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor, UserEntry
 from dpsql.wire.server.siblings import Post, Siblings
 
 _POOLS = (("plan", 16), ("try", 2), ("measure", 16))
@@ -116,7 +113,8 @@ class Listener:
     async def start(self, post: Post | None = None) -> None:
         """Listen; where several processes serve the address, at this one's `post`, which has what listens on it.
 
-        Raises: OSError: when the address is not free.
+        Raises:
+            OSError: when the address is not free.
         """
         loop = asyncio.get_running_loop()
         if post is None:
@@ -132,7 +130,7 @@ class Listener:
         self._acceptor.close()
         if (siblings := self._registry.siblings) is not None:
             siblings.close()
-        await self._drain(tuple(self._open.values()), session_ends.stopping(), grace)
+        await self._drain(tuple(self._open.values()), ended_by_stop(), grace)
         if self._watch is not None:
             self._watch.cancel()
         await asyncio.sleep(_LAST_TURNS)  # in which closed connections are cleaned up
@@ -170,7 +168,7 @@ class Listener:
     async def drain_outdated(self, grace: float = 10.0) -> None:
         """Let the sessions of users end as `stop` does who were removed, or have another role or password."""
         gone = [connection for connection in self._open.values() if connection.is_outdated]
-        await self._drain(gone, session_ends.user_changed(), grace)
+        await self._drain(gone, ended_by_change(), grace)
 
     async def _drain(self, connections: Collection[Connection], reason: ShuttingDown, grace: float) -> None:
         for connection in connections:
@@ -202,7 +200,7 @@ class Listener:
             await asyncio.sleep(_EVERY)
             for connection in tuple(self._open.values()):
                 if connection.is_deaf and connection.unheard.is_sure:
-                    connection.end(session_ends.deaf())
+                    connection.end(ended_as_deaf())
                 elif connection.is_overdue or connection.is_deaf:
                     await self._registry.interrupt(connection)
 

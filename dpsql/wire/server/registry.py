@@ -13,25 +13,88 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from dpsql.errors import TooManyClients
-from dpsql.gateway.request import Answers
+from dpsql.gateway.request import Answers, Question, Reply, Request, Unpaid
 from dpsql.question import Asker, Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
-from dpsql.shadow.watch.sessions import ShadowSessions
+from dpsql.shadow.watch.warden import ShadowSessions
 from dpsql.trail.trail import Trail
-from dpsql.wire.backend.fair_share import FairShares
-from dpsql.wire.backend.type_names import TypeNames
-from dpsql.wire.intercept.allowance import Kept
-from dpsql.wire.intercept.workers import Workers
+from dpsql.wire.backend.backend import TypeNames
+from dpsql.wire.backend.fair_share import FairShares, Workers
+from dpsql.wire.intercept.prepared import Kept
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.protocol.scram import Verifier
 from dpsql.wire.protocol.transport import ClientTransport
-from dpsql.wire.server.canceller import Canceller
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.gateway_handle import GatewayHandle
-from dpsql.wire.server.known_users import KnownUsers, UserEntry
-from dpsql.wire.server.login_throttle import LoginThrottle
-from dpsql.wire.server.pending_connections import PendingConnections
-from dpsql.wire.server.siblings import Siblings
+from dpsql.wire.server.limits import LoginThrottle, PendingConnections
+from dpsql.wire.server.siblings import Canceller, Siblings
+
+# The current gateway, as sessions hold it: those that began before a reload ask the new one too.
+
+
+class GatewayHandle:
+    """`Answers` of the current gateway."""
+
+    def __init__(self, now: Answers) -> None:
+        self.now = now
+        """May be set at any time; an answer that has begun is finished by the gateway that began it."""
+
+    def recall(self, text: str) -> tuple[Question | None] | None:
+        """Find the question in a statement that was read before; see `Answers`."""
+        return self.now.recall(text)
+
+    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
+        """Find the question in a statement; see `Answers`."""
+        return self.now.examine(text, asker, cancellation)
+
+    def check_setting(self, name: str, value: str, asker: Asker) -> None:
+        """Check a setting of dpsql's own; see `Answers`."""
+        self.now.check_setting(name, value, asker)
+
+    def answer(self, request: Request) -> Reply | Unpaid:
+        """Answer a request, whose question an earlier gateway may have found; see `Answers`."""
+        return self.now.answer(request)
+
+
+# The users who may log in, and how each is asked for the password: an unknown name is asked as a known one would be.
+
+
+@dataclass(frozen=True, slots=True)
+class UserEntry:
+    """A user of the server: the role in the policy, and the verifier of the password."""
+
+    role: str
+    verifier: str = field(repr=False)
+    """As PostgreSQL spells it: `SCRAM-SHA-256$4096:…`; empty where a directory knows the password."""
+
+
+class KnownUsers:
+    """The users of a server, as they are now."""
+
+    def __init__(self, entries: Mapping[str, UserEntry], secret: bytes, *, has_directory: bool) -> None:
+        """`secret` makes what unknown names are asked; were it another after a restart, they could be told from users.
+
+        Raises:
+            ValueError: when a verifier is none.
+        """
+        self.entries = entries
+        self._secret, self._has_directory = secret, has_directory
+        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in entries.items() if entry.verifier}
+
+    def verifier(self, user: str) -> Verifier:
+        """Return the verifier of the user's password; for an unknown name one that no password passes."""
+        return self._verifiers.get(user) or Verifier.of_nobody(user, self._secret, self._verifiers.values())
+
+    def is_of_directory(self, user: str) -> bool:
+        """Return whether the directory is asked about a user; of unknown names about as many as of users."""
+        if not self._has_directory:
+            return False
+        if user in self.entries:
+            return user not in self._verifiers
+        of_directory = len(self.entries) - len(self._verifiers)
+        drawn = int.from_bytes(hmac.digest(self._secret, b"directory:" + user.encode(), "sha256")[:8])
+        return drawn * len(self.entries) < of_directory << 64
+
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 StartupKey = tuple[str, tuple[tuple[str, str], ...]]

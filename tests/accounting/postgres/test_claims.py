@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from dpsql.accounting.postgres import claims
-from dpsql.accounting.postgres.claims import ServerClaims
+from dpsql.accounting.postgres import ledger
+from dpsql.accounting.postgres.ledger import ServerClaims
 from dpsql.errors import LedgerFailed
 from tests.accounting.conftest import Opened
 from tests.support.fix_ledger import account_of, ask, item_of, spent
@@ -47,7 +47,7 @@ def test_they_outlive_the_server(server: PlainServer, monkeypatch: pytest.Monkey
         _until_taken(first, "b")
         assert not two.take(["a"])
         server.kill()
-        monkeypatch.setattr(claims, "_AWAY", 0.0)
+        monkeypatch.setattr(ledger, "_AWAY", 0.0)
         first.give_back(["b"])
         with pytest.raises(LedgerFailed):
             _until_taken(first, "c")

@@ -10,10 +10,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from dpsql.accounting.ledger import DataSet, Way
-from dpsql.accounting.mark import mark_path
-from dpsql.accounting.postgres import store
-from dpsql.accounting.postgres.ledger import PostgresLedger
-from dpsql.accounting.postgres.store import rehearse
+from dpsql.accounting.postgres import ledger as postgres_ledger
+from dpsql.accounting.postgres.ledger import PostgresLedger, rehearse
+from dpsql.accounting.sql.opening import mark_path
 from dpsql.errors import ConfigError, LedgerBusy, LedgerFailed
 from dpsql.policy.model import Period
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
@@ -144,7 +143,7 @@ def test_a_server_that_does_not_sync_is_refused(
     slow = make_conninfo(dsn, options="-csynchronous_commit=off")
     with PostgresLedger(slow, tmp_path / "l", clock) as ledger, ledger._store.read() as connection:
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
-    monkeypatch.setattr(store, "_SYNCS", "SELECT 'off'")
+    monkeypatch.setattr(postgres_ledger, "_SYNCS", "SELECT 'off'")
     with pytest.raises(ConfigError, match="fsync = off"):
         PostgresLedger(dsn, tmp_path / "l", clock)
 
@@ -164,7 +163,7 @@ def test_who_keeps_it_locked_is_waited_for_and_not_for_ever(
     dsn: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is stored is told meanwhile."""
-    monkeypatch.setattr(store, "_PATIENCE", 0.5)
+    monkeypatch.setattr(postgres_ledger, "_PATIENCE", 0.5)
     with PostgresLedger(dsn, tmp_path / "l", clock) as ledger:
         ask(ledger, account_of(), item_of("a"))
         with closing(psycopg.connect(dsn)) as other:

@@ -13,7 +13,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.postgres import session, store, trouble
+from dpsql.accounting.postgres import ledger as postgres_ledger
+from dpsql.accounting.postgres import session
 from dpsql.accounting.postgres.ledger import PostgresLedger
 from dpsql.errors import LedgerBusy, LedgerFailed, LedgerFull
 from tests.support.fix_ledger import Clock, account_of, ask, item_of
@@ -43,9 +44,9 @@ def test_kinds_of_trouble(caplog: pytest.LogCaptureFixture) -> None:
         psycopg.errors.InsufficientPrivilege(): LedgerFailed,
     }
     for error, kind in kinds.items():
-        assert isinstance(trouble.trouble_of(error), kind)
+        assert isinstance(session.trouble_of(error), kind)
     mistake = psycopg.errors.UndefinedColumn()
-    assert trouble.trouble_of(mistake) is mistake
+    assert session.trouble_of(mistake) is mistake
     assert len(caplog.records) == len(kinds)
 
 
@@ -62,7 +63,7 @@ def test_a_restart_is_waited_for_and_an_outage_is_told(
             later.join()
         assert ask(ledger, _rich(), item_of("a")) == {"a": b"noisy"}
         server.kill()
-        monkeypatch.setattr(store, "_AWAY", 0.5)
+        monkeypatch.setattr(postgres_ledger, "_AWAY", 0.5)
         measured: list[object] = []
         with pytest.raises(LedgerFailed), ledger.open_statement(_rich(), "", [item_of("b")], measured.append):
             pass
@@ -76,7 +77,7 @@ def test_a_server_that_answers_nothing_keeps_nobody_for_ever(
 ) -> None:
     """Those who wait hear of it together, nothing is measured, and whatever was charged then is charged once."""
     monkeypatch.setattr(session, "_SILENT", 0.5)
-    monkeypatch.setattr(store, "_AWAY", 0.5)
+    monkeypatch.setattr(postgres_ledger, "_AWAY", 0.5)
     measured, heard = list[object](), Counter[str]()
 
     def wait(name: str) -> None:
@@ -95,7 +96,7 @@ def test_a_server_that_answers_nothing_keeps_nobody_for_ever(
             for asker in askers:
                 asker.join(30)
             assert (len(heard), measured) == (CHARGERS, [])
-        monkeypatch.setattr(store, "_AWAY", 20.0)  # it is tried again soon
+        monkeypatch.setattr(postgres_ledger, "_AWAY", 20.0)  # it is tried again soon
         for number in range(CHARGERS):
             ask(ledger, _rich(), item_of(str(number)))
         assert set(Counter(entry.key for entry in ledger.entries(None, 100)).values()) == {1}

@@ -5,9 +5,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.accounting.mark import Mark, write_mark
-from dpsql.accounting.postgres.ledger import PostgresLedger
-from dpsql.accounting.postgres.upkeep import examine_server, lacking, lines_on_server
+from dpsql.accounting.postgres.ledger import PostgresLedger, examine_server, lacking, lines_on_server
+from dpsql.accounting.sql.opening import Mark, write_mark
 from dpsql.errors import ConfigError
 from tests.support.fix_ledger import Clock, account_of, ask, item_of
 

@@ -1,6 +1,6 @@
 """Numbers for keys."""
 
-from dpsql.accounting.sql.place_of_key import place_of_key
+from dpsql.accounting.sql.store import place_of_key
 
 
 def test_places_are_fixed_and_fit_into_a_lock() -> None:

@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.failures import Failing, Failure
-from dpsql.accounting.ledger import ChargeItem
+from dpsql.accounting.ledger import ChargeItem, Failing, Failure
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import AccountClosed, BudgetExhausted

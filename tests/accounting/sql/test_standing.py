@@ -8,18 +8,19 @@ from fractions import Fraction
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.failures import Failing, Failure
-from dpsql.accounting.ledger import ChargeItem
-from dpsql.accounting.sliding import ReadDays
-from dpsql.accounting.sql.ledger import SqlLedger
-from dpsql.accounting.standing import (
+from dpsql.accounting.ledger import (
+    ChargeItem,
     Denied,
+    Failing,
+    Failure,
     Standing,
     StandingQuestion,
     State,
     Wanted,
     standing_key,
 )
+from dpsql.accounting.sliding import ReadDays
+from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import AccountClosed, BudgetExhausted, InternalError
 from dpsql.policy.model import Period, Privacy, Role
 from tests.accounting.conftest import Opened

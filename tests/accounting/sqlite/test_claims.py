@@ -4,15 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-from dpsql.accounting.sqlite.claims import FileClaims
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sqlite.ledger import FileClaims, SqliteLedger
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 from tests.support.forked import Forked
 
 CHILD = """
 import signal
 from pathlib import Path
-from dpsql.accounting.sqlite.claims import FileClaims
+from dpsql.accounting.sqlite.ledger import FileClaims
 claims = FileClaims(Path({path!r}))
 print(claims.take(["a", "b"]), flush=True)
 signal.pause()
@@ -32,7 +31,7 @@ def test_all_or_none_until_given_back(tmp_path: Path) -> None:
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     """However that ends."""
-    child = Forked([], before=CHILD.format(path=str(tmp_path / "l")), modules=["dpsql.accounting.sqlite.claims"])
+    child = Forked([], before=CHILD.format(path=str(tmp_path / "l")), modules=["dpsql.accounting.sqlite.ledger"])
     assert child.stdout
     assert child.stdout.readline() == "True\n"
     with closing(FileClaims(tmp_path / "l")) as claims:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.sqlite.group_commit import GroupCommit
-from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sqlite.ledger import GroupCommit, SqliteLedger
 from dpsql.errors import LedgerFailed
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 

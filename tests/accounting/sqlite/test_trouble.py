@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-from dpsql.accounting import mark
 from dpsql.accounting.ledger import DataSet, Way
-from dpsql.accounting.sqlite import file
+from dpsql.accounting.sql import opening
+from dpsql.accounting.sqlite import ledger as sqlite_ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import ConfigError, DpsqlError, LedgerBusy, LedgerFailed, LedgerFull
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
@@ -62,7 +62,7 @@ def test_a_disk_that_fills_up_meanwhile(ledger: SqliteLedger) -> None:
 
 def test_a_locked_ledger_is_told(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for another process that does not end hears so; afterwards all is well."""
-    monkeypatch.setattr(file, "_PATIENCE", 0.05)
+    monkeypatch.setattr(sqlite_ledger, "_PATIENCE", 0.05)
     with SqliteLedger(tmp_path / "ledger.db", clock) as ledger:
         other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
@@ -76,7 +76,7 @@ def test_who_waits_for_the_lock_keeps_nobody_waiting(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight who ask while another process holds it hear so after the time that one waits, not eight times of it."""
-    monkeypatch.setattr(file, "_PATIENCE", 1.0)
+    monkeypatch.setattr(sqlite_ledger, "_PATIENCE", 1.0)
     with SqliteLedger(tmp_path / "ledger.db", clock) as ledger, ThreadPoolExecutor(8) as pool:
         with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
@@ -237,9 +237,9 @@ def test_a_damaged_mark_stops_nobody(tmp_path: Path, clock: Clock, damage: bytes
     file = tmp_path / "ledger.db"
     with SqliteLedger(file, clock, DataSet("taxi")) as ledger:
         ask(ledger, account_of(), item_of("a"))
-    mark.mark_path(file).write_bytes(damage)
+    opening.mark_path(file).write_bytes(damage)
     SqliteLedger(file, clock, DataSet("taxi")).close()
-    marked = mark.read_mark(file)
+    marked = opening.read_mark(file)
     assert marked is not None
     assert (marked.dataset, marked.lines) == ("taxi", 1)
 

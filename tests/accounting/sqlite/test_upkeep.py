@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.mark import mark_path
+from dpsql.accounting.sql.opening import mark_path
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, newest_lines, put_back
 from dpsql.errors import ConfigError

@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
-from dpsql.policy.yaml_name import yaml_name
+from dpsql.policy.model import yaml_name
 from tests.clients.installed.slapd import PEOPLE, THEIRS, Slapd, running
 from tests.clients.site import Site, configure, serving, with_shadow
 

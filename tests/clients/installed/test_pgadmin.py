@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
 

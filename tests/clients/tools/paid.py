@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.clients.site import Site
 from tests.clients.tools.catalogue import TOOLS, Tool
 from tests.clients.tools.page import PAGE, read_table, table

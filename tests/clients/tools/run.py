@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsql.scratch import Scratch
+from dpsql.private_files import Scratch
 from tests.clients.site import Site
 from tests.clients.tools.catalogue import PLACE, Tool
 

@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.gateway.reuse import lenses as module
 from dpsql.gateway.reuse.lenses import Lenses
-from dpsql.watchdog import PROCESSOR_SECONDS
+from dpsql.interrupt import PROCESSOR_SECONDS
 
 
 def test_what_takes_too_long_is_not_read_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,7 @@ from dpsql.errors import EngineFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.request import Reply
 from dpsql.gateway.reuse import told_releases
 from dpsql.gateway.written_questions import read_question, written_question
-from dpsql.policy.choices import Reuse
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Policy, Reuse
 from dpsql.privacy.reuse.lens import lens
 from dpsql.question import Argument, Settings
 from tests.gateway.engines import Watched, fail

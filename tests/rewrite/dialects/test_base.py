@@ -25,7 +25,7 @@ NAMED_BY = {
     "engines/duckdb/engine.py",
     "engines/duckdb/heavy_rows.py",
     "engines/postgres/engine.py",
-    "engines/snapshot/columns.py",
+    "engines/snapshot/copying.py",
     "engines/snapshot/keeping.py",
     "engines/spark/engine.py",
 }

@@ -1,7 +1,6 @@
 """Questions to begin with, from what is declared."""
 
-from dpsql.web.asking.listed import ListedColumn, ListedTable
-from dpsql.web.asking.questions import first_questions
+from dpsql.web.asking.page import ListedColumn, ListedTable, first_questions
 
 
 def _column(name: str, kind: str, low: str | None = None, high: str | None = None, *values: str) -> ListedColumn:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from dpsql.web.asking.shelf import _MOST, Shelf
+from dpsql.web.page_context import _MOST_ON_SHELF, Shelf
 from dpsql.web.site import Answer
 from tests.web.conftest import POLICY, Connection, Server
 
@@ -55,6 +55,6 @@ def test_a_name_that_is_none_is_not_looked_up() -> None:
 def test_the_shelf_is_bounded() -> None:
     """The oldest links are forgotten, of all roles together."""
     shelf = Shelf()
-    names = [shelf.put(replace(ANALYST, name=f"r{i % 3}"), f"SELECT {i}") for i in range(_MOST + 5)]
-    assert len(shelf._kept) == _MOST
+    names = [shelf.put(replace(ANALYST, name=f"r{i % 3}"), f"SELECT {i}") for i in range(_MOST_ON_SHELF + 5)]
+    assert len(shelf._kept) == _MOST_ON_SHELF
     assert ("r0", names[0]) not in shelf._kept

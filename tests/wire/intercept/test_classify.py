@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.wire.intercept.allowance import Allowance, Kept
 from dpsql.wire.intercept.classify import ExecuteNamed, LeftOut, Prepare, RefusedStatement, read
-from dpsql.wire.intercept.prepared import Prepared, PreparedStatements
+from dpsql.wire.intercept.prepared import Allowance, Kept, Prepared, PreparedStatements
 from dpsql.wire.protocol.messages import Limits
 
 PREPARES = [

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.errors import QueryCanceled
 from dpsql.question import Cancellation
-from dpsql.wire.intercept.workers import Turns
+from dpsql.wire.backend.fair_share import Turns
 
 _PATIENCE = 20.0
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from dpsql.wire.protocol.encodings import _UNREAD, codec_of, decoded, is_unread, readable
+from dpsql.wire.intercept.settings import _UNREAD, codec_of, decoded, is_unread, readable
 
 _READ = """
 CREATE OR REPLACE FUNCTION read_each(encoding name, candidates bytea[]) RETURNS text[] LANGUAGE plpgsql AS $$

@@ -12,7 +12,7 @@ from dpsql.policy.config import LdapDirectory
 from dpsql.wire.protocol import ldap
 from dpsql.wire.server import directory
 from dpsql.wire.server.directory import Directory
-from dpsql.wire.server.known_users import KnownUsers, UserEntry
+from dpsql.wire.server.registry import KnownUsers, UserEntry
 
 HERE = Path(__file__).parent.parent
 CERTIFICATE = HERE / "localhost.crt"

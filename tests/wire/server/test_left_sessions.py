@@ -9,8 +9,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.shadow.watch.processes import see
+from dpsql.shadow.watch.warden import LeftBehind, see
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from tests.support.spinning import SPINNING

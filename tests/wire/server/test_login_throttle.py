@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.wire.server.login_throttle import LoginThrottle, place_of
+from dpsql.wire.server.limits import LoginThrottle, place_of
 from tests.wire.exact import Exact
 from tests.wire.guess import Guess
 from tests.wire.listening import dsn, listening

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from dpsql.wire.server.pending_connections import PendingConnections
+from dpsql.wire.server.limits import PendingConnections
 
 
 @dataclass(eq=False, slots=True)

@@ -5,7 +5,7 @@ FROM trips JOIN zones ON zone = id WHERE borough = 'Queens' AND fare > 5
 
 A question leaves out each row that lacks a value in a column that it names, unless the column is declared nullable: there
 NULL is a value, and takes what the policy does not know. So of a column that one of the two names and the other does not it
-has to be known that no row lacks a value in it, by its engine, which enforces what is declared (`engines.constraints`).
+has to be known that no row lacks a value in it, by its engine, which enforces what is declared (`engines.tables`).
 Declarations alone say nothing of what rows hold.
 
 Claim: a row of the wanted relation is a row of the other for which all conditions hold that the other does not say,

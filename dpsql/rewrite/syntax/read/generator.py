@@ -7,7 +7,7 @@ from sqlglot import exp
 from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.helper import name_sequence
 
-from dpsql.policy.table_name import PUBLIC, TableName
+from dpsql.policy.model import PUBLIC, TableName
 from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
 
 _BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})

@@ -7,9 +7,8 @@ SELECT id::bigserial FROM "big"                                  →  names the 
 from collections.abc import Collection, Iterable
 
 from dpsql.errors import DpsqlError
-from dpsql.lexer.literals import name
-from dpsql.lexer.tokens import Token, tokens
-from dpsql.policy.table_name import TableName
+from dpsql.lexer.tokens import Token, name, tokens
+from dpsql.policy.model import TableName
 
 _BEFORE_TABLES = frozenset({"from", "join", "only", "table", "."})
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot.tokenizer_core import Token as ParserToken
 from sqlglot.tokenizer_core import TokenType
 
-from dpsql.lexer import literals
+from dpsql.lexer import tokens as lexer_tokens
 from dpsql.lexer.tokens import TEXTS, Sort, Token
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -65,14 +65,14 @@ class Vocabulary:
             case Sort.PUNCTUATION | Sort.OPERATOR:
                 return self._signs.get(text), text
             case Sort.QUOTED:
-                return TokenType.IDENTIFIER, literals.name(token) or ""
+                return TokenType.IDENTIFIER, lexer_tokens.name(token) or ""
             case Sort.NUMBER if _NUMBER.fullmatch(text):
                 return TokenType.NUMBER, text
             case Sort.PARAMETER:
                 return TokenType.PARAMETER, "$"
             case Sort.BITS:
                 return TokenType.BIT_STRING, text[2:-1]
-            case _ if token.sort in TEXTS and (inside := literals.value(token)) is not None:
+            case _ if token.sort in TEXTS and (inside := lexer_tokens.value(token)) is not None:
                 return TokenType.STRING, inside
             case _:
                 return None, text

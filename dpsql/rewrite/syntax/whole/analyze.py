@@ -10,11 +10,9 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, InternalError, Refusal, TooComplex
-from dpsql.lexer.kinds import kind
-from dpsql.lexer.reader import Reader
+from dpsql.lexer.reader import Reader, kind
 from dpsql.lexer.tokens import Token, tokens
-from dpsql.policy.model import Policy
-from dpsql.policy.table_name import bare_names
+from dpsql.policy.model import Policy, bare_names
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.syntax.forms.simplify import simplify
 from dpsql.rewrite.syntax.read.dialect import render

@@ -12,9 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError
-from dpsql.policy.model import Policy, Role
-from dpsql.policy.row_condition import RowCondition
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import Policy, Role, RowCondition, TableName
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.parse import ReadQuery

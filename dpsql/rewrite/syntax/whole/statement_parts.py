@@ -5,9 +5,8 @@ WITH a AS (…) UPDATE kept AS k SET n = (SELECT …)  →  the CTE a, the targe
 
 from dataclasses import dataclass, field
 
-from dpsql.lexer.literals import name
 from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.tokens import name, tokens
 
 _BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
 _BEHIND_TARGET = frozenset({"set", "using", "where", "returning", ";"})

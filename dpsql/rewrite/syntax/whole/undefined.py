@@ -5,7 +5,7 @@
     g::date            →  CAST(pg_dpsql.fits(g, CAST(NULL AS DATE)) AS DATE)
 
 An empty public group divides by 0 and noise takes values below it: a statement that was paid for must not fail for what no
-planning could find out. The functions and operators are the shadow's (`shadow/total.py`).
+planning could find out. The functions and operators are the shadow's (`shadow/contents/guard.py`).
 """
 
 from sqlglot import exp

@@ -13,8 +13,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError, InternalError, Unsupported
-from dpsql.policy.model import Column, Policy, Table
-from dpsql.policy.view import View
+from dpsql.policy.model import Column, Policy, Table, View
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.named.units import output_columns

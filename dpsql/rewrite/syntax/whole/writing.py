@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, DpsqlError, Refusal, Unsupported
 from dpsql.lexer.reader import Reader
-from dpsql.policy.table_name import bare_names
+from dpsql.policy.model import bare_names
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.gaps import not_understood
 from dpsql.rewrite.syntax.read.mentions import named_in

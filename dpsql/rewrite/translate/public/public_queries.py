@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
+from dpsql.interrupt import count_nodes
 from dpsql.policy.model import Policy, SqlType, Value
 from dpsql.rewrite.ir.constant_table import ConstantTable, constant_table
 from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
@@ -17,7 +18,6 @@ from dpsql.rewrite.syntax.named.recursion import names_itself, recursive_names, 
 from dpsql.rewrite.syntax.whole.scopes import declared
 from dpsql.rewrite.translate.public.constants import Constants, evaluated
 from dpsql.rewrite.translate.public.speller import spell
-from dpsql.watchdog import count_nodes
 
 _PLAIN = frozenset({"expressions", "from_", "where"})
 """The clauses of a query that is followed, and not answered: a large public table need not stand in the statement."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import TableName
 from dpsql.rewrite.ir.spelled import UnspeakableError, only, quoted_name
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.view_nodes import ViewRead

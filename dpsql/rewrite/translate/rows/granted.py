@@ -16,8 +16,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from dpsql.errors import AccessDenied, InternalError
-from dpsql.policy.model import Role, Table
-from dpsql.policy.row_condition import RowCondition
+from dpsql.policy.model import Role, RowCondition, Table
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.syntax.named.columns import item_name
 from dpsql.rewrite.syntax.named.identifiers import fold

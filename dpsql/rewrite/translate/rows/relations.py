@@ -11,8 +11,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import Policy, Role, SqlType, Table
-from dpsql.policy.table_name import TableName
+from dpsql.policy.model import Policy, Role, SqlType, Table, TableName
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.join_order import with_joins_moved

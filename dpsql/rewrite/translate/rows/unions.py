@@ -10,8 +10,7 @@ from functools import reduce
 
 from dpsql.errors import Unsupported
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Column, SqlType, Table, UnitBound, Value
-from dpsql.policy.steps import common_step
+from dpsql.policy.model import Column, SqlType, Table, UnitBound, Value, common_step
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import Owners, is_unit, owners

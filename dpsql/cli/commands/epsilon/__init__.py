@@ -1,1 +1,0 @@
-"""`dpsql epsilon`: its commands."""
