@@ -74,7 +74,7 @@ class SparkDialect(PlainForms):
     )
     # A list of more than a few numbers is looked up by their bits, which 0 and −0 have not in common.
     # A text that is not UTF-8 could not be read when it comes back, which would tell that it is there: it is NULL.
-    # Rows are said wherever they are read: Sail 0.7 fails at NULLs of named ones ("physical input schema should be the same").
+    # Rows are said wherever they are read: Sail 0.7 fails at NULLs of named ones ("physical input schema should be …").
     # `floor` and `ceil` give whole numbers of 64 bits; what is beyond them becomes the nearest of them.
     forms = Forms(
         as_text="CAST({0} AS STRING)", widest="CAST({0} AS DECIMAL(38, 0))",
