@@ -5,12 +5,10 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dpsql.rewrite.functions.day_times import DAY_TIMES
 from dpsql.rewrite.functions.function import Function
-from dpsql.rewrite.functions.intervals import SPANS
 from dpsql.rewrite.functions.table import ANY_TEXTS, CONDITIONS, CUTS, NUMBERS
-from dpsql.rewrite.functions.temporal import TIMES
-from dpsql.rewrite.ir.spelled import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
+from dpsql.rewrite.functions.temporal import DAY_TIMES, SPANS, TIMES
+from dpsql.rewrite.ir.evaluator import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
 
 PAGE = Path(__file__).parent / "sql" / "expressions.md"
 

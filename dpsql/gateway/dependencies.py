@@ -12,7 +12,7 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Settings
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.rewrite.bind.binder import PlanningShadow
+from dpsql.rewrite.bind.reading import PlanningShadow
 from dpsql.trail.record import ChainedLine
 from dpsql.trial.trial import StatementTrial
 

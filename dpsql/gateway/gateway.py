@@ -62,7 +62,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     known_text,
     untold,
 )
-from dpsql.rewrite.syntax.whole.found_scopes import Kind
+from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import is_of_rows
 from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
 from dpsql.standing.questions import Ordinary

@@ -26,9 +26,8 @@ from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.possible import possible
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.constant_table import TableRows
-from dpsql.rewrite.ir.evaluator import ConstantEvaluator
+from dpsql.rewrite.ir.evaluator import ConstantEvaluator, Spelled
 from dpsql.rewrite.ir.relation import Relation, awaiting, with_answers
-from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.translate.public.public_queries import answered_table
 from dpsql.shadow.splice import table
 

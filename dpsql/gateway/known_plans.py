@@ -13,9 +13,9 @@ from dpsql.gateway.weight import weight
 from dpsql.privacy.release.profile import Profile
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.bind.counts import counts_of
-from dpsql.rewrite.bind.known_forms import KnownForms
-from dpsql.rewrite.functions.domains import Cell
+from dpsql.rewrite.bind.plain import counts_of
+from dpsql.rewrite.bind.reading import KnownForms
+from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.syntax.read.parse import Statement
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
 

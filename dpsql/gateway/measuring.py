@@ -36,7 +36,7 @@ from dpsql.privacy.release.exact import EngineRow, whole_number
 from dpsql.privacy.release.release import Release
 from dpsql.privacy.release.released import release_of
 from dpsql.question import Asker
-from dpsql.rewrite.analysis.told.same_rows import condition_words
+from dpsql.rewrite.analysis.same_rows import condition_words
 from dpsql.trial.form import form_of
 
 _LOG = logging.getLogger("dpsql.gateway")

@@ -22,10 +22,10 @@ from dpsql.interrupt import ended_when_overdue, undivided
 from dpsql.policy.model import Role, UniqueKey, bare_names
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Argument, Asker, Cancellation, Settings
-from dpsql.rewrite.bind.counts import counts_of
+from dpsql.rewrite.bind.plain import counts_of
 from dpsql.rewrite.bind.reading import BoundReader, is_moving
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.read.mentions import mentions
+from dpsql.rewrite.syntax.read.parse import mentions
 from dpsql.rewrite.syntax.read.trees import take_apart
 from dpsql.rewrite.syntax.whole.analyze import (
     AnalyzedStatement,

@@ -21,7 +21,7 @@ from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, without_rows
 from dpsql.rewrite.syntax.whole.doomed import has_constants, may_fail, trials, trials_around
-from dpsql.rewrite.syntax.whole.found_scopes import Kind
+from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.shadow.splice import shadow_literal
 
 _TRIED = '"_dpsql_tried"'

@@ -33,8 +33,8 @@ from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
-from dpsql.rewrite.functions.domains import Cell
-from dpsql.rewrite.functions.spans import compared, truncated
+from dpsql.rewrite.functions.function import Cell
+from dpsql.rewrite.functions.temporal import compared, truncated
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join
 

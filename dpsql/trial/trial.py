@@ -27,8 +27,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
-from dpsql.rewrite.ir.constant_table import ConstantTable, TableRows
+from dpsql.rewrite.ir.constant_table import AnswerForm, AwaitedTable, ConstantTable, TableRows
 from dpsql.rewrite.ir.relation import awaiting, with_answers
 from dpsql.trial.asking import Outcome, TimeLimit, what_is_wrong
 from dpsql.trial.form import form_of

@@ -13,8 +13,8 @@ import pytest
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.privacy.measurement import engine_sql
-from dpsql.rewrite.analysis.whose import owners as analysed
-from dpsql.rewrite.analysis.whose.equal import EqualColumns
+from dpsql.rewrite.analysis import owners as analysed
+from dpsql.rewrite.analysis.owners import EqualColumns
 from dpsql.rewrite.emit import source
 from tests.support import mutants
 from tests.support.exactness import Measured

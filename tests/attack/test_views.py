@@ -8,8 +8,7 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError
 from dpsql.gateway.plans import planning
-from dpsql.rewrite.syntax.read.dialect import parsed
-from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
+from dpsql.rewrite.syntax.read.dialect import ViewedTable, ViewRead, parsed
 from dpsql.rewrite.translate.rows import relations
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_dirty import NewUser

@@ -10,10 +10,10 @@ import pytest
 
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy, SqlType
-from dpsql.rewrite.functions import analytic, table
+from dpsql.rewrite.functions import arithmetic, table
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.ir.expr import Apply
-from dpsql.rewrite.translate.values import calls
+from dpsql.rewrite.translate.values import translator
 from tests.docs.pages import blocks
 from tests.support.dialects import DUCKDB
 from tests.support.exactness import measurements
@@ -34,10 +34,10 @@ def _shown(kind: str, module: ModuleType, **beside: object) -> dict[str, Any]:
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch) -> Function:
     """Do what the page says."""
-    function: Function = _shown("function", analytic)["LOG_BASE"]
+    function: Function = _shown("function", arithmetic)["LOG_BASE"]
     monkeypatch.setattr(table, "TABLE", {**table.TABLE, function.op: function})
-    handler: Callable[..., object] = _shown("call", calls, TABLE=table.TABLE)["_log"]
-    monkeypatch.setattr(calls, "_CALLS", {**calls._CALLS, "log": handler})
+    handler: Callable[..., object] = _shown("call", translator, TABLE=table.TABLE)["_log"]
+    monkeypatch.setattr(translator, "_CALLS", {**translator._CALLS, "log": handler})
     return function
 
 

@@ -18,8 +18,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.ir.expr import Expr, Ref, refs
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Expr, Facts, Ref, refs
 from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 
 DOUBLES = (

@@ -11,9 +11,8 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import bounded, facts
 from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.fields import FIELDS
 from dpsql.rewrite.functions.function import wide
-from dpsql.rewrite.functions.intervals import AGE_FIELDS
+from dpsql.rewrite.functions.temporal import AGE_FIELDS, FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, IntervalValue, TimeField, Unit, refs
 from tests.engines.nasty import COLUMNS, DECLARED, REF, Engines, check

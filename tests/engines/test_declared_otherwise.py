@@ -18,8 +18,7 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import salt
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.expr import Ref
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Facts, Ref
 from tests.engines.asking import asked
 from tests.support.dialects import DUCKDB, POSTGRES
 

@@ -14,8 +14,7 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Facts, both, refs
 from tests.engines.nasty import DECLARED, REF, Engines, texts_of
 from tests.engines.test_any_expression import EXPRESSIONS
 from tests.support.dialects import DIALECTS, DUCKDB

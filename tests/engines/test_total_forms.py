@@ -10,9 +10,8 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.emit.binning import bucket, stepped
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.fields import FIELDS
-from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
 from dpsql.rewrite.functions.table import TABLE
+from dpsql.rewrite.functions.temporal import AGE_FIELDS, FIELDS, LONGEST_BIN
 from dpsql.rewrite.ir.calendar import MOMENTS, UNITS
 from dpsql.rewrite.ir.expr import (
     TRUE,

@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.ir.awaited_table import AnswerForm, awaited_table
+from dpsql.rewrite.ir.constant_table import AnswerForm, awaited_table
 
 _ROWS = ((Fraction(-400), 7), (Fraction(20), 7), (Fraction(10**9), None), (None, -3))
 

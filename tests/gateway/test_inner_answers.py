@@ -13,7 +13,7 @@ from dpsql.gateway.plans import planning
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
-from dpsql.rewrite.ir.awaited_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import AwaitedTable
 from tests.gateway.engines import Watched
 from tests.gateway.ledgers import with_total
 from tests.support.fix_dirty import Records

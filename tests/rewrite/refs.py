@@ -2,8 +2,7 @@
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Option, Ref
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Option, Ref
 
 BOOL, BIGINT, DOUBLE, NUMERIC = SqlType.BOOLEAN, SqlType.BIGINT, SqlType.DOUBLE, SqlType.NUMERIC
 TEXT, DATE, TIMESTAMP = SqlType.TEXT, SqlType.DATE, SqlType.TIMESTAMP

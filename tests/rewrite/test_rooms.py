@@ -10,9 +10,9 @@ ROOT = TESTS.parents[1]
 ROOM = ROOT / "dpsql" / "rewrite"
 MODULES = {str(f.relative_to(ROOM).with_suffix("")): f for f in sorted(ROOM.rglob("*.py")) if f.stem != "__init__"}
 RULES = [*(name for name in MODULES if name.startswith(("translate/", "emit/"))), "functions/text"]
-RULES += [f"syntax/whole/{name}" for name in ("analyze", "scope_probe", "splice")]
+RULES += [f"syntax/whole/{name}" for name in ("analyze", "splice")]
 RULES += ["syntax/forms/simplify", "syntax/named/grouping"]
-PLAIN = {f"translate/values/{name}" for name in ("context", "scope_names", "translator")}
+PLAIN = {f"translate/values/{name}" for name in ("context", "translator")}
 """They look names up, and change nothing of a statement."""
 
 

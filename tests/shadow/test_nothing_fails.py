@@ -11,8 +11,8 @@ import pytest
 from psycopg.sql import SQL, Literal
 
 from dpsql.rewrite.syntax.read.dialect import parsed, render
-from dpsql.rewrite.syntax.whole.partial import OPERATORS
-from dpsql.rewrite.syntax.whole.undefined import without_failing
+from dpsql.rewrite.syntax.whole.doomed import without_failing
+from dpsql.rewrite.syntax.whole.single_row import OPERATORS
 from dpsql.shadow.server.postgres import Postgres
 
 _NUMBERS = ["0", "1", "-1", "0.5", "1e15", "-1e300", "1e-20", "NaN", "Infinity", "-Infinity", None]

@@ -12,7 +12,7 @@ import pytest
 from dpsql.errors import QueryCanceled, Unsupported
 from dpsql.interrupt import _WATCHDOG, _Call, called_when_overdue, ended_when_overdue
 from dpsql.question import Cancellation, Settings
-from dpsql.rewrite.ir.spelled import Spelled
+from dpsql.rewrite.ir.evaluator import Spelled
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions import oracle_session
 from dpsql.shadow.questions.oracle import ShadowOracle

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier, Literal
 
-from dpsql.rewrite.syntax.whole.partial import PARTIAL
+from dpsql.rewrite.syntax.whole.single_row import PARTIAL
 from dpsql.shadow.server.postgres import Postgres
 
 NUMBERS = ["0", "1", "-1", "2", "0.5", "-7", "1e5", "-1e30", "1e300", "NaN", "Infinity", None]

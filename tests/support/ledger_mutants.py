@@ -26,7 +26,7 @@ from dpsql.gateway import gateway, measuring
 from dpsql.gateway.measuring import Measuring, PaidPlan, ReadyPlan
 from dpsql.policy.model import Privacy
 from dpsql.privacy.measurement.pricing import PricedMeasurement
-from dpsql.rewrite.analysis.told import same_rows
+from dpsql.rewrite.analysis import same_rows
 from dpsql.trial.trial import StatementTrial
 
 

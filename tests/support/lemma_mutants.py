@@ -21,13 +21,12 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact, released
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
-from dpsql.rewrite.analysis import groups, joined
+from dpsql.rewrite.analysis import groups, joined, owners
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.analysis.whose import found_by
-from dpsql.rewrite.analysis.whose.found_by import Finders
+from dpsql.rewrite.analysis.owners import Finders
 from dpsql.rewrite.emit.binning import _Reading
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.domains import Cell, order_of
+from dpsql.rewrite.functions.function import Cell, order_of
 from dpsql.rewrite.ir.relation import Relation
 from tests.gateway.engines import WatchedPrepared
 
@@ -64,7 +63,7 @@ def a_lookup_that_may_miss(patch: pytest.MonkeyPatch) -> None:
 
 def any_comparison_matches_once(patch: pytest.MonkeyPatch) -> None:
     """Trust that a unique key is unique in every comparison."""
-    patch.setattr(found_by, "finders", _found_by_any)
+    patch.setattr(owners, "finders", _found_by_any)
 
 
 def a_threshold_only_for_groups(patch: pytest.MonkeyPatch) -> None:
@@ -186,7 +185,7 @@ def _found_by_any(relation: Any, index: int, _: object) -> Finders:
 
 def any_column_is_a_key(patch: pytest.MonkeyPatch) -> None:
     """Join on whatever is compared, and take it for a key."""
-    patch.setattr(found_by, "finders", _found_by_any)
+    patch.setattr(owners, "finders", _found_by_any)
 
 
 def the_first_row_wins(patch: pytest.MonkeyPatch) -> None:

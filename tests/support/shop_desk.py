@@ -31,7 +31,7 @@ from dpsql.question import Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
-from dpsql.rewrite.syntax.whole.found_scopes import Kind
+from dpsql.rewrite.syntax.whole.scopes import Kind
 from tests.support.exactness import Exact, each_once
 from tests.support.fix_shop import USERS, Shop
 from tests.support.fix_world import Answer, fetched

@@ -9,12 +9,11 @@ import pytest
 
 from dpsql.gateway import inner_answers
 from dpsql.privacy.measurement import engine_sql
-from dpsql.rewrite.analysis.whose import owners
-from dpsql.rewrite.emit import source, windows
+from dpsql.rewrite.analysis import owners
+from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.relation import UnionRows, with_answers
-from dpsql.rewrite.ir.unit_value import Window
+from dpsql.rewrite.ir.relation import UnionRows, Window, with_answers
 
 
 def different_units(patch: pytest.MonkeyPatch) -> None:
@@ -65,7 +64,7 @@ def units_twice(patch: pytest.MonkeyPatch) -> None:
 
 def places_among_all(patch: pytest.MonkeyPatch) -> None:
     """Number everybody's rows together."""
-    right = windows.window_text
+    right = source.window_text
 
     def text(window: Window, *rest: Any) -> str:
         return re.sub(r'PARTITION BY "[^"]*",? ?', "", right(window, *rest), count=1)
@@ -75,7 +74,7 @@ def places_among_all(patch: pytest.MonkeyPatch) -> None:
 
 def ties_as_they_come(patch: pytest.MonkeyPatch) -> None:
     """Leave the order of rows that tie to the engine."""
-    right = windows.window_text
+    right = source.window_text
     patch.setattr(source, "window_text", lambda window, unit, _, emitter: right(window, unit, (), emitter))
 
 

@@ -15,7 +15,7 @@ from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
-from dpsql.rewrite.syntax.whole.found_scopes import Kind
+from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.trial.begun import BegunTrial, Tried
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import Ground

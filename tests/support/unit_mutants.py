@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql.rewrite.analysis import first_rows
-from dpsql.rewrite.analysis.whose import owners
-from dpsql.rewrite.analysis.whose.meanings import Unique
+from dpsql.rewrite.analysis import owners
+from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
@@ -100,15 +99,15 @@ def window_of_all(patch: pytest.MonkeyPatch) -> None:
 def ties_have_places(patch: pytest.MonkeyPatch) -> None:
     """Take a rank for a place: rows that tie have the same."""
     patch.setattr(
-        first_rows, "_counts_all", lambda window: window.function in {"rank", "row_number"} and not window.partition
+        owners, "_counts_all", lambda window: window.function in {"rank", "row_number"} and not window.partition
     )
 
 
 def places_of_parts(patch: pytest.MonkeyPatch) -> None:
     """Take the first row of each part of a unit's rows for the unit's only one."""
-    patch.setattr(first_rows, "_counts_all", lambda window: window.function == "row_number")
+    patch.setattr(owners, "_counts_all", lambda window: window.function == "row_number")
 
 
 def last_place_is_one_row(patch: pytest.MonkeyPatch) -> None:
     """Forget that all rows further behind are read as at the last place."""
-    patch.setattr(first_rows, "_told_apart", lambda last, every: last <= every.high)
+    patch.setattr(owners, "_told_apart", lambda last, every: last <= every.high)

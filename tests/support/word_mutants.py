@@ -7,28 +7,27 @@ import pytest
 from sqlglot import exp
 
 from dpsql.policy.model import Table
-from dpsql.rewrite.analysis.whose import found_by, meanings, owners
-from dpsql.rewrite.analysis.whose.found_by import Finders
-from dpsql.rewrite.analysis.whose.meanings import Meanings, Unique
+from dpsql.rewrite.analysis import owners
+from dpsql.rewrite.analysis.owners import Finders, Meanings, Unique
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation, WindowRows
-from dpsql.rewrite.syntax.forms import laterals, public_left, reworded, set_operations
+from dpsql.rewrite.syntax.forms import decorrelate, outer_joins, reworded, set_operations
 
 
 def constants_found_once(patch: pytest.MonkeyPatch) -> None:
     """Take what is joined without an equation for one row of each row."""
-    right = found_by.finders
+    right = owners.finders
 
     def finders(relation: Relation, index: int, unique: Unique) -> Finders:
         every = frozenset({(frozenset(range(len(relation.sources))) - {index},)})
         return every if relation.sources[index].table.public else right(relation, index, unique)
 
-    patch.setattr(found_by, "finders", finders)
+    patch.setattr(owners, "finders", finders)
 
 
 def joined_rows_once(patch: pytest.MonkeyPatch) -> None:
     """Take a key for unique in rows with windows though a join has each of its rows several times."""
-    right = meanings.with_made
+    right = owners.with_made
 
     def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> Unique:
         below = right(relation, kind, tables, unique)
@@ -48,32 +47,32 @@ def joined_rows_once(patch: pytest.MonkeyPatch) -> None:
 
 def computed_keys_named(patch: pytest.MonkeyPatch) -> None:
     """Take what is computed of a row's key for that key."""
-    right = meanings._as_below
+    right = owners._as_below
 
     def as_below(inner: Relation, columns: Iterable[tuple[str, Expr]], *rest: Any) -> Meanings:
         pairs = [(name, refs(key)) for name, key in columns]
         return right(inner, [(name, exprs[0]) for name, exprs in pairs if len(exprs) == 1], *rest)
 
-    patch.setattr(meanings, "_as_below", as_below)
-    patch.setattr(meanings, "as_stored", lambda *_: True)
+    patch.setattr(owners, "_as_below", as_below)
+    patch.setattr(owners, "as_stored", lambda *_: True)
 
 
 def laterals_untied(patch: pytest.MonkeyPatch) -> None:
     """Join the first rows of LATERAL subqueries to everybody's, and check nothing."""
-    right = laterals._as_rows
+    right = decorrelate._as_rows
 
     def as_rows(select: exp.Select, join: exp.Join, *rest: Any) -> None:
         right(select, join, *rest)
         places = list(join.args["on"].find_all(exp.LTE))
         join.set("on", exp.and_(*(condition.copy() for condition in places), copy=False))
 
-    patch.setattr(laterals, "_as_rows", as_rows)
+    patch.setattr(decorrelate, "_as_rows", as_rows)
     patch.setattr(owners, "_check_one_unit", lambda *_: None)
 
 
 def rows_that_are_empty(patch: pytest.MonkeyPatch) -> None:
     """Take any aggregate for one that leaves out public rows which find no private ones."""
-    patch.setattr(public_left, "_of_missing", lambda *_: "nothing")
+    patch.setattr(outer_joins, "_of_missing", lambda *_: "nothing")
 
 
 def lists_of_rows(patch: pytest.MonkeyPatch) -> None:

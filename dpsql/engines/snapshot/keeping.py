@@ -20,10 +20,9 @@ from dpsql.privacy.measurement.rounding import USUAL_ROWS, least_points
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.binning import bucket, stepped
+from dpsql.rewrite.emit.binning import Grid, bucket, stepped
 from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.halving import Grid
 from dpsql.rewrite.emit.kept import HeavyMark, KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref

@@ -17,8 +17,8 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, Value
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.evaluator import quoted_name
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.shadow.splice import table as from_item
 
 MOST_ROWS = 1_000

@@ -11,7 +11,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Facts
 
 _MOST_ROWS = 1_000_000
 _MOST_VALUES = 100_000

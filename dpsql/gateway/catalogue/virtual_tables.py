@@ -19,12 +19,11 @@ from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Period
 from dpsql.privacy.release.profile import Profile
 from dpsql.question import Cancellation
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.mentions import reads
-from dpsql.rewrite.syntax.read.parse import Query, ReadQuery, parse
+from dpsql.rewrite.syntax.read.parse import Query, ReadQuery, parse, reads
 from dpsql.rewrite.syntax.whole.analyze import asked_statement
-from dpsql.rewrite.syntax.whole.found_scopes import Kind
+from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
 from dpsql.trail.record import ChainedLine

@@ -23,7 +23,7 @@ from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows, too_few
 from dpsql.privacy.release.profile import Profile
 from dpsql.privacy.release.target import is_aimed, is_met, lasting
-from dpsql.rewrite.analysis.whose.unit_numbers import unit_numbers
+from dpsql.rewrite.analysis.owners import unit_numbers
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.expr import Ref, refs
 from dpsql.rewrite.ir.literal import format_value

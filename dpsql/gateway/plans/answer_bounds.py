@@ -18,17 +18,13 @@ from dpsql.policy.model import Column
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.ir.expr import Expr, Ref, refs
-from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.syntax.named.columns import from_items, item_name
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.ir.expr import Expr, Facts, Ref, refs
+from dpsql.rewrite.syntax.named.columns import fold, from_items, item_name, output_name
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.splice import substituted
 from dpsql.rewrite.translate.public.constants import Constants
-from dpsql.rewrite.translate.rows.unit_values import Aggregated, unit_value
-from dpsql.rewrite.translate.values.context import Translator
-from dpsql.rewrite.translate.values.scope_names import Names
+from dpsql.rewrite.translate.rows.per_unit import Aggregated, unit_value
+from dpsql.rewrite.translate.values.context import Names, Translator
 from dpsql.rewrite.translate.values.translator import translator
 
 _PASSING = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "with_", "distinct", "kind"})

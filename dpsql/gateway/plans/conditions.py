@@ -6,11 +6,9 @@ from dataclasses import replace
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.gateway.plans.views import tracked_relations
 from dpsql.policy.model import Policy, Role, TableName
-from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.bounds import assumed, facts
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.predicates import assumed
-from dpsql.rewrite.bind.binder import PlanningShadow
-from dpsql.rewrite.bind.reading import BoundReader, is_moving
+from dpsql.rewrite.bind.reading import BoundReader, PlanningShadow, is_moving
 from dpsql.rewrite.ir.expr import TRUE, conjuncts, refs
 from dpsql.rewrite.syntax.whole.analyze import analyze, tokens_of
 from dpsql.rewrite.syntax.whole.conditions import bound_conditions

@@ -14,11 +14,10 @@ from dpsql.errors import Unsupported
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.named.columns import from_items
+from dpsql.rewrite.syntax.named.columns import fold, from_items
 from dpsql.rewrite.syntax.named.grouping import Grouping
-from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import every, holds
-from dpsql.rewrite.syntax.whole.found_scopes import Scope
+from dpsql.rewrite.syntax.whole.scopes import Scope
 from dpsql.rewrite.syntax.whole.single_row import has_more_rows
 
 _NUMBER = ColumnDescription("a0", 20, -1, "bigint")

@@ -11,8 +11,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.gateway.plans.statement_plan import ScopePlan
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.columns import from_items
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.columns import fold, from_items
 from dpsql.rewrite.syntax.read.trees import every
 
 

@@ -7,9 +7,8 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Column
-from dpsql.rewrite.ir.awaited_table import AwaitedTable, awaited_table
-from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
-from dpsql.rewrite.ir.spelled import Spelled, quoted_name
+from dpsql.rewrite.ir.constant_table import AwaitedTable, awaited_table
+from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer, Spelled, quoted_name
 from dpsql.rewrite.translate.public.constants import Constants, required
 from dpsql.rewrite.translate.public.public_queries import require_names, spelled_public
 

@@ -28,26 +28,22 @@ from dpsql.policy.model import EmptyGroups, Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.analysis.keys import are_not_listed
-from dpsql.rewrite.bind.binder import Binder, PlanningShadow
-from dpsql.rewrite.bind.known_forms import KnownForms
-from dpsql.rewrite.ir.awaited_table import AwaitedTable
+from dpsql.rewrite.bind.reading import Binder, KnownForms, PlanningShadow
+from dpsql.rewrite.ir.constant_table import AwaitedTable
+from dpsql.rewrite.ir.evaluator import Spelled
 from dpsql.rewrite.ir.relation import awaiting
-from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.named.columns import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import copied, every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
-from dpsql.rewrite.syntax.whole.found_scopes import Scope
+from dpsql.rewrite.syntax.whole.doomed import without_failing
 from dpsql.rewrite.syntax.whole.ranked import is_counted, ranked_rows
-from dpsql.rewrite.syntax.whole.scope_probe import probe
-from dpsql.rewrite.syntax.whole.scopes import find
-from dpsql.rewrite.syntax.whole.single_row import several_rows
-from dpsql.rewrite.syntax.whole.single_values import values_of_several_rows
-from dpsql.rewrite.syntax.whole.splice import drop_private_ctes, replace_scope
-from dpsql.rewrite.syntax.whole.undefined import without_failing
+from dpsql.rewrite.syntax.whole.scopes import Scope, find
+from dpsql.rewrite.syntax.whole.single_row import several_rows, values_of_several_rows
+from dpsql.rewrite.syntax.whole.splice import drop_private_ctes, probe, replace_scope
 from dpsql.rewrite.syntax.whole.views import in_words
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.public.public_queries import with_ctes_in_place

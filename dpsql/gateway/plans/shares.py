@@ -23,7 +23,7 @@ from dpsql.rewrite.ir.expr import refs
 from dpsql.rewrite.ir.literal import format_value, simplest
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.found_scopes import Scope
+from dpsql.rewrite.syntax.whole.scopes import Scope
 from dpsql.rewrite.syntax.whole.splice import Match
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, Moment
 

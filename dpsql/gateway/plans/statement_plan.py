@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.syntax.whole.released_rows import ReleasedRows
+from dpsql.rewrite.syntax.whole.single_row import ReleasedRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dpsql.privacy.features.chosen_end import wide_rows
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.syntax.whole.found_scopes import Scope
+from dpsql.rewrite.syntax.whole.scopes import Scope
 from dpsql.rewrite.syntax.whole.splice import Match
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, aggregate
 from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin

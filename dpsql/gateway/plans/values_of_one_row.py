@@ -9,13 +9,14 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.released_rows import Released, ReleasedRows
 from dpsql.rewrite.syntax.whole.scopes import tables_read
-from dpsql.rewrite.syntax.whole.single_row import several_rows
-from dpsql.rewrite.syntax.whole.single_values import (
+from dpsql.rewrite.syntax.whole.single_row import (
+    Released,
+    ReleasedRows,
     depends_on_nothing,
     has_values,
     is_written_value,
+    several_rows,
     values_of_several_rows,
 )
 from dpsql.rewrite.translate.public.public_queries import with_ctes_in_place

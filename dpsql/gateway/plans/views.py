@@ -13,15 +13,13 @@ from dpsql.policy.model import Policy, Role, TableName, View
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.whose.meanings import Unique
-from dpsql.rewrite.analysis.whose.owners import owners
-from dpsql.rewrite.bind.binder import Binder, PlanningShadow
-from dpsql.rewrite.bind.reading import BoundReader
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.analysis.owners import Unique, owners
+from dpsql.rewrite.bind.reading import Binder, BoundReader, PlanningShadow
+from dpsql.rewrite.ir.evaluator import quoted_name
+from dpsql.rewrite.ir.expr import Facts
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, analyze
-from dpsql.rewrite.syntax.whole.found_scopes import Kind
+from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.rewrite.syntax.whole.views import bound_views, columns_of
 
 

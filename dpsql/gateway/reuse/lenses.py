@@ -18,7 +18,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.reuse.lens import Lens, lens
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.told.same_rows import EnforcedColumns
+from dpsql.rewrite.analysis.same_rows import EnforcedColumns
 
 _MOST = 16 * 2**20
 """Bytes of the lenses that are remembered."""

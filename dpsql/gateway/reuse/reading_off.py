@@ -31,7 +31,7 @@ from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, needed_sums
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.told.same_rows import EnforcedColumns, condition_words
+from dpsql.rewrite.analysis.same_rows import EnforcedColumns, condition_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.reuse.lens import ToldNoise
 from dpsql.question import Argument, Settings
-from dpsql.rewrite.analysis.told.same_rows import condition_words
+from dpsql.rewrite.analysis.same_rows import condition_words
 
 _MOST, _MOST_GROUPS = 500, 200_000
 """Releases of a role that are looked at, the newest, and their groups together: plans of many groups are large."""

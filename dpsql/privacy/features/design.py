@@ -23,8 +23,7 @@ from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.features.variance import predicted
 from dpsql.rewrite.analysis.bounds import facts as facts_of
 from dpsql.rewrite.analysis.exclusion import Known, exclusion
-from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import TRUE, Env, Expr, Facts, Ref, both, refs
 from dpsql.rewrite.translate.rows.aggregates import Moment, condition_of
 
 _OF_CELLS = frozenset({Shape.ONE, Shape.VALUE, Shape.SQUARE})

@@ -12,7 +12,7 @@ from dpsql.privacy.features.lattice import MOST_POINTS
 from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.analysis.exclusion import Known
-from dpsql.rewrite.functions.exact import without_addend
+from dpsql.rewrite.functions.arithmetic import without_addend
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr
 from dpsql.rewrite.translate.rows.aggregates import Moment

@@ -38,12 +38,10 @@ from dpsql.privacy.measurement.rounding import least_points
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import bounded as interval_of
 from dpsql.rewrite.analysis.exclusion import Known
-from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.analysis.groups import Groups, is_by_period
 from dpsql.rewrite.analysis.keys import domain, number_of_tuples, number_of_values
-from dpsql.rewrite.analysis.periods import is_by_period
 from dpsql.rewrite.functions.logical import only_branch
-from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Env, Expr, Facts, both, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate

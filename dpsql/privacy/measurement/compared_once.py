@@ -9,7 +9,7 @@ from dpsql.privacy.measurement.plan import AddedUp, ComputedMarginOutput, Measur
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.functions.domains import Cell
+from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, Moment, told_of

@@ -20,13 +20,10 @@ from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.mechanisms import extreme, quantile_width
 from dpsql.privacy.mechanisms.quantile import OUTER, depth
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.emit.binning import bucket, ordering
-from dpsql.rewrite.emit.clamped_once import with_columns_clamped_once
-from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.halving import Grid
-from dpsql.rewrite.emit.outermost import outermost
-from dpsql.rewrite.functions.intervals import is_elapsed
+from dpsql.rewrite.emit.binning import Grid, bucket, ordering, outermost
+from dpsql.rewrite.emit.emitter import Emitter, with_columns_clamped_once
 from dpsql.rewrite.functions.table import integral
+from dpsql.rewrite.functions.temporal import is_elapsed
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 

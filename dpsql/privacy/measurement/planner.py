@@ -24,20 +24,17 @@ from dpsql.privacy.measurement.plan import (
     StatisticOutput,
 )
 from dpsql.privacy.measurement.sums import CountOf, Sums
-from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.bounds import denied, facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, selected_groups
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key, domain
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.predicates import denied
-from dpsql.rewrite.analysis.whose.owners import owners
-from dpsql.rewrite.analysis.whose.unit_numbers import check_numbers, check_numbers_in, unit_numbers
-from dpsql.rewrite.functions.domains import lists_too_many
+from dpsql.rewrite.analysis.owners import check_numbers, check_numbers_in, owners, unit_numbers
+from dpsql.rewrite.functions.function import lists_too_many
 from dpsql.rewrite.functions.logical import negated
-from dpsql.rewrite.ir.expr import Expr, both, refs
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import Env, Expr, Facts, both, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows import aggregates as asked

@@ -14,8 +14,7 @@ from dpsql.errors import MissingBounds, Unsupported
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.rewrite.analysis.keys import listed_values
 from dpsql.rewrite.functions.table import step_of
-from dpsql.rewrite.ir.expr import Expr, Ref
-from dpsql.rewrite.ir.facts import Env
+from dpsql.rewrite.ir.expr import Env, Expr, Ref
 
 _MOST = 2**14
 """How many values are listed, as many as there may be buckets; of more it is only known what they are multiples of."""

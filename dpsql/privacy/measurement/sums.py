@@ -30,8 +30,7 @@ from dpsql.privacy.measurement.lattice_values import LatticeValues
 from dpsql.privacy.mechanisms.block import Block, epsilon_parts
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.emit.clamped_once import with_columns_clamped_once
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, with_columns_clamped_once
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dpsql.policy.model import TYPE_NAMES, SqlType
-from dpsql.rewrite.functions.domains import Cell
+from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value
 

@@ -13,7 +13,7 @@ from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Searched
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.functions.domains import Cell, order_of
+from dpsql.rewrite.functions.function import Cell, order_of
 
 EngineRow = Sequence[int | str | None]
 """One row of the engine: the groups' keys, then whole numbers, most of them as text."""

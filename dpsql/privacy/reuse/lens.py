@@ -33,12 +33,10 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.exclusion import exclusion
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.told.cells import GroupCells
-from dpsql.rewrite.analysis.told.same_rows import AmongRows, EnforcedColumns, ReadRows, among_rows
+from dpsql.rewrite.analysis.same_rows import AmongRows, EnforcedColumns, GroupCells, ReadRows, among_rows
 from dpsql.rewrite.functions.comparisons import number_of
-from dpsql.rewrite.functions.domains import Cell
-from dpsql.rewrite.functions.logical import only_branch
-from dpsql.rewrite.functions.normal_form import normal_form
+from dpsql.rewrite.functions.function import Cell
+from dpsql.rewrite.functions.logical import normal_form, only_branch
 from dpsql.rewrite.ir.expr import TRUE, Expr, both, refs
 from dpsql.rewrite.ir.relation import Join
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from dpsql.errors import InternalError
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.rewrite.ir.expr import Ref
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import Env, Facts, Ref
 
 _MOST = 4096
 """Columns that are remembered: those of policies stay, and those that statements make come and go."""

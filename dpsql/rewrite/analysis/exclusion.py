@@ -14,11 +14,10 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.analysis.bounds import blurred
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
-from dpsql.rewrite.analysis.predicates import blurred
 from dpsql.rewrite.functions.table import function_of
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, walk
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref, walk
 
 _MOST_CASES = 4_096
 _MOST_STEPS = 100_000

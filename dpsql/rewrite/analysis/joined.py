@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dpsql.policy.model import Table, Value
 from dpsql.rewrite.functions.comparisons import equation
-from dpsql.rewrite.ir.awaited_table import AwaitedTable
-from dpsql.rewrite.ir.constant_table import ConstantTable
+from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
 from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join, Relation, naming_units
 

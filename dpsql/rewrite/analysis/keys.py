@@ -1,25 +1,182 @@
 """Group keys whose possible values follow from public facts alone."""
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from dpsql.errors import MissingBounds, Unsupported
+from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.analysis.bounds import countable, facts, too_large
+from dpsql.policy.model import Column, SqlType, Value
+from dpsql.rewrite.analysis.bounds import assumed, countable, facts, too_large
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
-from dpsql.rewrite.analysis.images import decimal_image, image
-from dpsql.rewrite.analysis.peeling import around, core, is_rounded, shown_as, within
-from dpsql.rewrite.analysis.predicates import assumed
-from dpsql.rewrite.functions.domains import Cell, lists_too_many, order_of, too_many
+from dpsql.rewrite.functions.function import Cell, EvaluateRule, lists_too_many, order_of, too_many
 from dpsql.rewrite.functions.logical import within_branches
 from dpsql.rewrite.functions.table import describe, function_of, integral, step_of
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref, Results, refs, walk
+from dpsql.rewrite.ir.literal import simplest
+
+# The images of few values under arithmetic: every key that can occur, and none that cannot, as an engine computes it.
+#
+# abs(floor(fare / 10) * 10)  →  each of floor(fare / 10), which are known, times 10, without its sign
+
+_MOST_CASES = 20_000
+"""Combinations of values that are tried."""
+
+Listed = Callable[[Expr], Sequence[Cell] | None]
+"""Returns all values of an expression where they are few, NULL included; else None."""
+
+
+def image(expr: Apply, listed: Listed) -> Sequence[Cell] | None:
+    """Return all values of an expression, in order, that is computed of others whose values are listed; else None."""
+    rows = _cases(expr, listed)
+    return None if rows is None else sorted({_computed(expr, row) for row in rows}, key=order_of)
+
+
+def decimal_image(expr: Apply, listed: Listed) -> Sequence[tuple[Cell, Cell]] | None:
+    """Return the same of a `numeric`: each value as an engine computes it in double precision, and exactly.
+
+    None also where the two do not go together one to one: what PostgreSQL takes for one group would be two, or two one.
+    """
+    rows = _cases(expr, listed)
+    if rows is None:
+        return None
+    pairs = {(_computed(expr, row), _computed(expr, row, _exactly)) for row in rows}
+    one_to_one = len({a for a, _ in pairs}) == len(pairs) == len({b for _, b in pairs})
+    return sorted(pairs, key=lambda pair: order_of(pair[1])) if one_to_one else None
+
+
+def _cases(expr: Apply, listed: Listed) -> list[Mapping[Expr, Cell]] | None:
+    """Return every combination of the values of what an expression is computed of."""
+    if _rule(expr) is None:
+        return None
+    parts: dict[Expr, Sequence[Cell]] = {}
+    if not all(_collect(arg, listed, parts) for arg in expr.args) or not parts:
+        return None
+    if math.prod(map(len, parts.values())) > _MOST_CASES:
+        return None
+    return [dict(zip(parts, case, strict=True)) for case in itertools.product(*parts.values())]
+
+
+def _rule(expr: Apply) -> EvaluateRule | None:
+    function = function_of(expr)
+    return function.computed or (function.evaluate if expr.type.is_integer else None)
+
+
+def _in_double(value: Cell, expr: Expr) -> Cell:
+    if value is None or isinstance(value, str) or expr.type.is_integer or not expr.type.is_number:
+        return value
+    return simplest(Fraction(float(value)))
+
+
+def _exactly(value: Cell, expr: Expr) -> Cell:
+    return _in_double(value, expr) if expr.type.is_float else value
+
+
+def _collect(expr: Expr, listed: Listed, parts: dict[Expr, Sequence[Cell]]) -> bool:
+    """Add what an expression is computed of, as far inside as values are listed; return whether they all are."""
+    if isinstance(expr, Const):
+        return True
+    if isinstance(expr, Apply) and _rule(expr) is not None:
+        inside = dict(parts)
+        if all(_collect(arg, listed, inside) for arg in expr.args):
+            parts |= inside
+            return True
+    if expr not in parts:
+        values = listed(expr)
+        if values is None:
+            return False
+        parts[expr] = values
+    return True
+
+
+def _computed(expr: Expr, row: Mapping[Expr, Cell], rounded: Callable[[Cell, Expr], Cell] = _in_double) -> Cell:
+    """Return the value of an expression, rounded after each operation, as an engine has it in double precision."""
+    if isinstance(expr, Const):
+        return rounded(expr.value, expr)
+    if expr in row:
+        return rounded(row[expr], expr)
+    assert isinstance(expr, Apply)
+    rule = _rule(expr)
+    assert rule is not None
+    return rounded(rule([_computed(arg, row, rounded) for arg in expr.args], expr), expr)
+
+
+# The innermost expression that decides a key one to one: rows are grouped by it instead of the key.
+#
+# floor(fare / 10) * 10 + 5  →  floor(fare / 10)        price, a numeric(10, 2)  →  price * 100, a whole number
+
+
+def within(expr: Expr) -> Expr | None:
+    """Return what decides `expr` one to one; None if that is nothing but itself."""
+    match expr:
+        case Ref():
+            return _place(expr)
+        case Apply():
+            inverse = function_of(expr).inverse
+            if inverse is None or (inverse.of_whole and not integral(expr.args[0])):
+                return None
+            inner = inverse.inner(expr)
+            return inner if inner is not None and refs(inner) else None
+        case Const():
+            return None
+
+
+def around(expr: Expr, value: Value) -> Cell:
+    """Return the value of `expr` where what is within it has a value."""
+    if isinstance(expr, Ref) and expr.column.step is not None:
+        return simplest(value * expr.column.step)  # type: ignore[operator]  # the place is a number
+    inverse = function_of(expr).inverse if isinstance(expr, Apply) else None
+    if inverse is None or not isinstance(expr, Apply):
+        raise InternalError
+    return inverse.outer(expr, value)
+
+
+def core(expr: Expr) -> Expr:
+    """Return the innermost expression whose values engines tell apart as exact arithmetic does; `expr` if there is none."""
+    return next((layer for layer in _layers(expr) if _exact(layer)), expr)
+
+
+def shown_as(expr: Expr, grouped: Expr, value: Cell) -> Cell:
+    """Return the value of `expr` where `grouped`, which is within it, has a value."""
+    between = []
+    for layer in _layers(expr):
+        if layer == grouped:
+            break
+        between.append(layer)
+    for layer in reversed(between):
+        value = None if value is None else around(layer, value)
+    return value
+
+
+def is_rounded(expr: Expr) -> bool:
+    """Return whether something in it is computed by an engine's own library, which may round otherwise than another."""
+    inverses = (function_of(part).inverse for part in walk(expr) if isinstance(part, Apply))
+    return any(inverse is not None and inverse.rounded for inverse in inverses)
+
+
+def _layers(expr: Expr) -> Iterator[Expr]:
+    inner: Expr | None = expr
+    while inner is not None:
+        yield inner
+        inner = within(inner)
+
+
+def _exact(expr: Expr) -> bool:
+    return not expr.type.is_number or integral(expr)
+
+
+def _place(ref: Ref) -> Expr | None:
+    """Return which multiple of its step a column with digits after the point is: a whole number, rounded to it if need be."""
+    step = ref.column.step
+    if not ref.type.is_number or ref.type.is_integer or not step or ref.column.bounds is None:
+        return None
+    multiple = Apply("mul", (ref, Const(simplest(Fraction(1, step)), SqlType.NUMERIC)), SqlType.NUMERIC)
+    return Apply("to_integer", (multiple,), SqlType.BIGINT)
+
 
 _FEW = 16
 """Up to so many texts are grouped by their numbers; keys of no more values are remembered."""

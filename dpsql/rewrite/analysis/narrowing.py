@@ -7,20 +7,205 @@ least(fare, 30) >= 10 AND fare * 2 BETWEEN 5 AND 60  →  fare from 10 to 30
 """
 
 import math
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dpsql.errors import DpsqlError
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis import predicates
+from dpsql.rewrite.analysis import bounds
+from dpsql.rewrite.analysis.bounds import as_read, assumed, facts, rounded
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.feasible import is_null_without, room
-from dpsql.rewrite.analysis.float_range import as_read
-from dpsql.rewrite.analysis.ordered import first_with_room, last_with_room
-from dpsql.rewrite.functions.comparisons import is_whole
+from dpsql.rewrite.functions.comparisons import is_whole, number_of
+from dpsql.rewrite.functions.function import Condition
+from dpsql.rewrite.functions.logical import branches
 from dpsql.rewrite.functions.table import function_of
-from dpsql.rewrite.ir.expr import Apply, Expr, Ref, conjuncts, refs
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref, conjuncts, refs
+
+# Whether a condition can hold at all where each column is within an interval, and for a column that is NULL.
+#
+# A value that an engine computes lies within `float_range`, for every function. So a value outside of it is impossible.
+
+ANY, NONE = Fraction(10) ** 400, Fraction(-1)
+"""The room of a condition that is not understood, and so may be true; and the room of a false one."""
+
+
+def room(condition: Expr, env: Env, *, ends: bool = False) -> Fraction:
+    """Return the room of a condition: how far values may lie beyond its bound. Below 0 it can't be true.
+
+    With `ends` the bounds that it leaves out count as reached.
+
+    fare >= 100 where fare is from 0 to 150  →  50
+    """
+    return min(_room(conjunct, env, ends=ends) for conjunct in conjuncts(condition))
+
+
+def _room(condition: Expr, env: Env, *, ends: bool) -> Fraction:
+    if isinstance(condition, Const):
+        return ANY if condition.value is True else NONE
+    if not isinstance(condition, Apply):
+        return ANY
+    function = function_of(condition)
+    if function.conditional:
+        rooms = (room(result, within, ends=ends) for result, within in _branches(condition, env))
+        return max(rooms, default=NONE)
+    rule = function.condition
+    if rule is None:
+        return ANY
+    if rule.of_null and not _may_be_null(condition.args[0], env):
+        return NONE
+    alternatives = [room(alternative, env, ends=ends) for alternative in rule.alternatives(condition)]
+    compared = [_of_pair(rule, a, b, env, ends=ends) for a, b in rule.pairs(condition)]
+    return max((*alternatives, *compared), default=ANY)
+
+
+def _of_pair(rule: Condition, a: Expr, b: Expr, env: Env, *, ends: bool) -> Fraction:
+    """Return the room of one comparison; of a CASE, of each of its results where that can be."""
+    if isinstance(a, Apply) and function_of(a).conditional:
+        rooms = (_of_pair(rule, result, b, within, ends=ends) for result, within in _branches(a, env))
+        return max(rooms, default=NONE)
+    if isinstance(b, Apply) and function_of(b).conditional:
+        rooms = (_of_pair(rule, a, result, within, ends=ends) for result, within in _branches(b, env))
+        return max(rooms, default=NONE)
+    interval, other = _range(a, env), _range(b, env)
+    if rule.room is None or interval is None or other is None:
+        return ANY
+    whole = _is_counted(a) and _is_counted(b)
+    left = rule.room(interval, other) if whole else rule.room(rounded(interval), rounded(other))
+    return left - 1 if rule.strict and (whole or not (ends or left)) else left
+
+
+def _branches(case: Apply, env: Env) -> Iterator[tuple[Expr, Env]]:
+    """Yield the results of a CASE that there may be, each with the facts where it is."""
+    possible = True
+    for condition, result in branches(case):
+        within, taken = assumed(condition, env, holds=True, chosen=True)
+        if possible and taken and room(condition, within, ends=True) >= 0:
+            yield result, within
+        env, left = assumed(condition, env, holds=False, chosen=True)
+        possible = possible and left
+    if possible:
+        yield case.args[-1], env
+
+
+def _is_counted(expr: Expr) -> bool:
+    """Return whether engines compare the values as whole numbers, however large they are."""
+    return is_whole(expr) or expr.type.is_span
+
+
+def _range(expr: Expr, env: Env) -> Interval | None:
+    """Return where an engine's values of a number or a time are; None where that is not known."""
+    number = number_of(expr)
+    if number is not None:
+        return Interval(number, number)
+    try:
+        return facts(expr, env).float_range
+    except DpsqlError:
+        return None
+
+
+def _may_be_null(expr: Expr, env: Env) -> bool:
+    try:
+        return facts(expr, env).nullable
+    except DpsqlError:
+        return True
+
+
+def is_null_without(condition: Expr, ref: Ref) -> bool:
+    """Return whether a condition is never true where a column is NULL."""
+    return any(_is_null_without(conjunct, ref) for conjunct in conjuncts(condition))
+
+
+def _is_null_without(expr: Expr, ref: Ref) -> bool:
+    if not isinstance(expr, Apply):
+        return expr == ref
+    function = function_of(expr)
+    rule = function.condition
+    if rule is not None and rule.alternatives(expr):
+        return all(is_null_without(alternative, ref) for alternative in rule.alternatives(expr))
+    if rule is not None and rule.pairs(expr):
+        return all(_is_null_without(a, ref) or _is_null_without(b, ref) for a, b in rule.pairs(expr))
+    chooses = function.null is not any or function.never_null or function.logical or function.conditional
+    if chooses or (function.makes_null and function.evaluate is not None):
+        return False
+    return any(_is_null_without(arg, ref) for arg in expr.args)
+
+
+# Where, among the whole numbers or those of double precision, there begins to be room: found by halving, and by guessing.
+
+_SIGN = 1 << 63
+_STRAIGHT, _COARSE, _FINE = 6, 16, 64
+"""So many steps follow a straight line; then some halve what lies between, before round numbers are tried; near 0 the
+numbers in double precision are so many that in the end their places are halved."""
+_UNITS = (DAY, 3_600_000_000, 60_000_000, 1_000_000, 1000, 100, 10)
+
+Room = Callable[[Fraction], Fraction]
+
+
+def first_with_room(room: Room, within: Interval, *, whole: bool) -> Fraction:
+    """Return the least number of an interval for which there is room, 0 or more, as there is from there to its end."""
+    before, after = room(within.low), room(within.high)
+    if before >= 0 or after < 0:  # where there is none at the end, nothing is known of what lies before
+        return within.low
+    fails, fits = _place(within.low, whole=whole), _place(within.high, whole=whole)
+    step, last = 0, True
+    while fits - fails > 1:
+        below, above = _at(fails, whole=whole), _at(fits, whole=whole)
+        straight = below + (above - below) * before / (before - after)
+        guess = _guess(step, straight, below, above, whole=whole)
+        beside = fits - 1 if last else fails + 1
+        middle = beside if guess is None else min(max(guess, fails + 1), fits - 1)
+        left = room(_at(middle, whole=whole))
+        last = left >= 0
+        if last:
+            fits, after = middle, left
+        else:
+            fails, before = middle, left
+        step += 1
+    return _at(fits, whole=whole)
+
+
+def last_with_room(room: Room, within: Interval, *, whole: bool) -> Fraction:
+    """Return the greatest number of an interval for which there is room, as there is from its beginning to there."""
+    return -first_with_room(lambda number: room(-number), Interval(-within.high, -within.low), whole=whole)
+
+
+def _guess(step: int, straight: Fraction, below: Fraction, above: Fraction, *, whole: bool) -> int | None:
+    """Return the place to try next; None for one beside the last that was tried."""
+    if step < _STRAIGHT:
+        return _place(straight, whole=whole) if step % 2 == 0 else None
+    if step >= _COARSE and step % 4 < 2:
+        return _place(_round_number(below, above, whole=whole), whole=whole) if step % 4 == 0 else None
+    if step < _FINE:
+        return _place((below + above) / 2, whole=whole)
+    return (_place(below, whole=whole) + _place(above, whole=whole)) // 2
+
+
+def _round_number(low: Fraction, high: Fraction, *, whole: bool) -> Fraction:
+    """Return a number above low, and not above high, with the fewest digits after the point; a round one of whole numbers."""
+    units = map(Fraction, _UNITS) if whole else (Fraction(1, 10**digits) for digits in range(18))
+    for unit in units:
+        above = (math.floor(low / unit) + 1) * unit
+        if above <= high:
+            return above
+    return high
+
+
+def _place(number: Fraction, *, whole: bool) -> int:
+    """Return the place of a number, or of the one below it, among all; that of 0 is 0."""
+    if whole:
+        return math.floor(number)
+    (bits,) = struct.unpack("<q", struct.pack("<d", float(number)))
+    return int(bits) if bits >= 0 else -int(bits + _SIGN)
+
+
+def _at(place: int, *, whole: bool) -> Fraction:
+    if whole:
+        return Fraction(place)
+    (number,) = struct.unpack("<d", struct.pack("<q", abs(place)))
+    return Fraction(-number if place < 0 else number)
 
 
 def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
@@ -29,7 +214,7 @@ def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dic
     The condition's facts about an expression are among them, by that expression: its value is the very one that was
     compared.
     """
-    env = predicates.said(columns, condition, declared)
+    env = bounds.said(columns, condition, declared)
     if env is None:
         return None
     for conjunct in conjuncts(condition):
@@ -40,7 +225,7 @@ def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dic
 
 def _is_computed(conjunct: Expr) -> bool:
     """Return whether a condition is about more than a plain column and constants, and all constants are exact."""
-    if not isinstance(conjunct, Apply) or predicates.blurred(conjunct):
+    if not isinstance(conjunct, Apply) or bounds.blurred(conjunct):
         return False
     condition = function_of(conjunct).condition
     return condition is None or not isinstance(condition.compared(conjunct), Ref)

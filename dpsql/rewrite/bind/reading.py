@@ -8,27 +8,173 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Protocol
 
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.lexer import tokens as lexer_tokens
 from dpsql.lexer.tokens import TEXTS, Token, tokens
-from dpsql.rewrite.bind.binder import Binder
-from dpsql.rewrite.bind.counts import Counts, with_counts
-from dpsql.rewrite.bind.ctes_inside import with_ctes_inside
-from dpsql.rewrite.bind.joins_in_line import with_joins_in_line
-from dpsql.rewrite.bind.known_forms import KnownForms
-from dpsql.rewrite.bind.names import with_own_names
-from dpsql.rewrite.bind.negations import with_negations_within
-from dpsql.rewrite.bind.passed_on import with_tables_in_place
-from dpsql.rewrite.bind.plain import in_plain_words
-from dpsql.rewrite.bind.schemas import with_kept_names
-from dpsql.rewrite.bind.using import in_equations
-from dpsql.rewrite.syntax.read.dialect import parsed, render
-from dpsql.rewrite.syntax.read.generator import Prefixed
-from dpsql.rewrite.syntax.read.parser_tokens import PREFIXES
+from dpsql.policy.model import PUBLIC, TableName
+from dpsql.question import ColumnDescription
+from dpsql.remembered import Remembered
+from dpsql.rewrite.bind.plain import (
+    Counts,
+    in_equations,
+    in_plain_words,
+    with_counts,
+    with_ctes_inside,
+    with_joins_in_line,
+    with_negations_within,
+    with_own_names,
+    with_tables_in_place,
+)
+from dpsql.rewrite.ir.evaluator import ConstantEvaluator
+from dpsql.rewrite.syntax.named.columns import fold
+from dpsql.rewrite.syntax.read.dialect import PREFIXES, Prefixed, parsed, render
 from dpsql.rewrite.syntax.read.trees import every, kinds_below
+
+# Forms of texts in PostgreSQL's words: what PostgreSQL said of a text holds of others that differ in plain constants.
+#
+# SELECT count(*) AS count FROM public.trips WHERE (trips.fare > (20)::double precision)
+# →  the form SELECT count(*) AS count FROM public.trips WHERE (trips.fare > (0)::double precision), and the constant 20
+#
+# Claim: whether our reading of a text is PostgreSQL's, and which columns it has, depends on its form alone. Proof: a constant
+# is left out only if it is a number of digits, or a text of letters, digits and a few signs, which are one token to both
+# parsers and decide nothing in them. To PostgreSQL a number is an integer or a numeric by its form, since it writes any other
+# type with a cast; a text is what the cast behind it says, and the numbers of a type stay. A reading keeps the constants in
+# their order, which is looked at each time. Operators of JSON, of which our parser reads the paths, have no form.
+
+_MOST = 2 * 2**20
+"""Bytes of what is remembered of readings, and of columns."""
+_CONSTANT = re.compile(
+    r'"(?:[^"]|"")*"'
+    r"|(?:::|\bAS )[\w. ]+\(\d+(?:, ?\d+)?\)"  # a type, which a column may have: numeric(12,2)
+    r"|E?'(?:[^']|'')*'"
+    r"|(?<![\w.])\d+(?:\.\d+)?(?![\w.])",
+)
+_PLAIN = re.compile(r"'[A-Za-z0-9_ .,:;+/%@-]*'")
+_PATHS = ("->", "#>")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A text without its plain constants, and these."""
+
+    text: str
+    constants: tuple[str, ...]
+
+
+def form_of(text: str) -> Form | None:
+    """Return the form of a text in PostgreSQL's words, None where it has none."""
+    if any(operator in text for operator in _PATHS):
+        return None
+    constants: list[str] = []
+
+    def without(match: re.Match[str]) -> str:
+        token = match[0]
+        if token[0] in '":A' or not (token[0].isdigit() or _PLAIN.fullmatch(token)):
+            return token
+        constants.append(token)
+        return "''" if token[0] == "'" else "0.0" if "." in token else "0"
+
+    return Form(_CONSTANT.sub(without, text), tuple(constants))
+
+
+class KnownForms:
+    """What PostgreSQL said of texts, by their forms; any thread may use it. It is of one database."""
+
+    def __init__(self) -> None:
+        self._read: Remembered[bool] = Remembered(_MOST, _weight)
+        self._columns: Remembered[Sequence[ColumnDescription]] = Remembered(_MOST, _weight)
+
+    def is_read(self, text: str, written: str, types: Hashable) -> bool:
+        """Return whether it is known that a text, which our parser has read and `written`, is read as PostgreSQL does."""
+        key = _pair(text, written)
+        return key is not None and self._read.get((*key, types)) is not None
+
+    def keep_read(self, text: str, written: str, types: Hashable) -> None:
+        """Remember that PostgreSQL says the same words of a text and of what our parser has written of it."""
+        if (key := _pair(text, written)) is not None:
+            self._read.keep((*key, types), value=True)
+
+    def columns(self, query: str, types: Hashable) -> Sequence[ColumnDescription] | None:
+        """Return the columns of a query; None if they are not known."""
+        form = form_of(query)
+        return None if form is None else self._columns.get((form.text, types))
+
+    def keep_columns(self, query: str, types: Hashable, columns: Sequence[ColumnDescription]) -> None:
+        """Remember the columns of a query."""
+        if (form := form_of(query)) is not None:
+            self._columns.keep((form.text, types), columns)
+
+
+def _pair(text: str, written: str) -> tuple[str, str] | None:
+    """Return both forms, if the same constants stand in both in the same order."""
+    one, other = form_of(text), form_of(written)
+    return (one.text, other.text) if one and other and one.constants == other.constants else None
+
+
+def _weight(value: object) -> int:
+    return sum(map(_weight, value)) if isinstance(value, (tuple, list)) else 100 + len(str(value))
+
+
+# One name for each table: that of a schema beside `public` becomes a part of it.
+#
+# FROM clinical.encounters   →  FROM public."clinical.encounters" AS encounters
+#
+# In PostgreSQL's words every table that is not temporary has its schema, whatever a search path, a temporary table or an
+# alias would make of its bare name: this is the one place where a schema is read. From here on a table is known by the text
+# by which the policy keeps it, and `generator` writes that as a schema and a name again.
+#
+# Claim: no two tables get one name, and no CTE or temporary table that of a table. Proof: no declared name has a dot in a
+# part of it, and nothing else is in `public`; and what has no schema in PostgreSQL's words stays without one.
+
+_OWN = frozenset({"", PUBLIC, "dpsql", "information_schema"})
+"""The schemas whose tables stay as they are: `public`, and what is no owner's."""
+
+
+def with_kept_names(tree: exp.Query) -> None:
+    """Change a query in PostgreSQL's words, in place."""
+    for table in every(tree, exp.Table):
+        schema = fold(table.args.get("db"))
+        if schema in _OWN or schema.startswith("pg_") or not isinstance(table.this, exp.Identifier):
+            continue
+        name = fold(table.this)
+        if table.args.get("alias") is None:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        table.set("this", exp.to_identifier(TableName(schema, name).text, quoted=True))
+        table.set("db", exp.to_identifier(PUBLIC, quoted=True))
+
+
+# The questions of binding to the shadow: PostgreSQL's own words for a query, and the columns that queries have.
+#
+#     SELECT d, (SELECT count(*) FROM trips s WHERE s.fare > d) FROM (VALUES (1), (20)) v (d)
+#     →  SELECT v.d, ( SELECT count(*) AS count FROM public.trips s WHERE (s.fare > (v.d)::double precision)) AS count
+#        FROM ( VALUES (1), (20)) v(d)
+#
+# Every name, star, ordinal and type is resolved; nothing is run.
+
+
+class Binder(Protocol):
+    """Sessions in the shadow that read queries as a client's session does."""
+
+    def canonical(self, query: str, types: Sequence[str], *, again: bool = False) -> str:
+        """Return a query as PostgreSQL writes it; `types` are those of its parameters.
+
+        With `again` the query is in such words already, which no setting of the client's changes.
+
+        Raises:
+            DpsqlError: PostgreSQL refuses it, or it is none.
+        """
+
+    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+        """Return the columns of queries in such words."""
+
+
+class PlanningShadow(Binder, ConstantEvaluator, Protocol):
+    """All that planning asks the shadow for one statement."""
+
 
 _DEEP = 5_000
 """Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""

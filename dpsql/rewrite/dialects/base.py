@@ -6,14 +6,89 @@ text is *total*: it can't fail for any rows, since an error that depends on data
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.dialects.forms import FIRST_DAY, LAST_DAY, TINY, Forms, Marks, NotFinite, StoredTypes
 from dpsql.rewrite.ir.expr import IntervalValue
 from dpsql.rewrite.ir.literal import format_value
+
+# The contents of each engine's dialect: the types that it stores, and its forms of single operations.
+
+TINY = Fraction(1, 10**130)
+"""Added and taken away again, it turns what is below 1e-146 into 0, and changes nothing above 1e-114. Then products and
+quotients of numbers that are not too large neither overflow nor underflow, which PostgreSQL reports as errors."""
+FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
+"""The days that Python's calendar has."""
+
+NotFinite = Literal["NaN", "Infinity", "-Infinity"]
+Marks = tuple[str, str]
+"""The rows that mark the heavy units, and the condition that a row's unit is marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTypes:
+    """An engine's own names of the types that a column may be stored in."""
+
+    integers: Mapping[SqlType, frozenset[str]]
+    """By the narrowest declared type that holds all their values, from the narrowest to the widest."""
+    others: Mapping[SqlType, frozenset[str]]
+    """By the declared type, for everything but numbers."""
+    floats: frozenset[str]
+    wide: frozenset[str]
+    """Integers beyond 64 bits, which only a declared type in double precision can read."""
+    json: str
+    """From what JSON is read, as messages say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """How an engine writes what is one operation: `{0}`, `{1}` and `{2}` are the arguments of the method of that name."""
+
+    as_text: str
+    widest: str
+    total: str
+    stored_text: str
+    unpadded: str
+    by_bytes: str
+    not_finite: str
+    is_nan: str
+    one_of_numbers: str
+    integer_quotient: str
+    exclusive_or: str
+    round_to_even: str
+    floor: str
+    ceil: str
+    trunc: str
+    log10: str
+    day_number: str
+    days_between: str
+    epoch_micros: str
+    elapsed_micros: str
+    add_days: str
+    add_micros: str
+    common_table: str
+    named_rows: str
+    as_a_whole: str
+
+
+WHOLE_IN_JSON = "^([+-]?[0-9]{1,18})(?:[.]0{0,9})?$"
+"""Whole numbers in JSON, as numbers or as texts, and what of them is read: of so many digits 64 bits hold all."""
+NUMBER_IN_JSON = "^([+-]?(?:[0-9]{1,100}(?:[.][0-9]{0,100})?|[.][0-9]{1,100})(?:[eE][+-]?[0-9]{1,2})?)$"
+"""Other numbers: below 1e200 and, but for 0, above 1e-200, so that no cast to double precision can fail."""
+_YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
+_DAY = f"{_YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+DATE_IN_JSON = f"^({_DAY})$"
+MOMENT_IN_JSON = f"^({_DAY}(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]{{1,6}})?)?)Z?$"
+"""Of a clock without a zone, or of UTC's: what engines make of another zone is not the same."""
+
+
+def spelled_span(span: IntervalValue) -> str:
+    """Return a span of time as PostgreSQL and DuckDB read it."""
+    seconds, micros = divmod(span.micros, 10**6)
+    return f"{span.months} months {span.days} days {seconds} seconds {micros} microseconds"
 
 
 class Dialect(ABC):
@@ -324,3 +399,80 @@ class Dialect(ABC):
         """Return a timestamp as microseconds since 1970, NULL beyond the years 1 to 9999."""
         ends = f"TIMESTAMP '{FIRST_DAY} 00:00:00' AND TIMESTAMP '{LAST_DAY} 23:59:59.999999'"
         return f"(CASE WHEN {timestamp} BETWEEN {ends} THEN {self.epoch_micros(timestamp)} END)"
+
+
+# Forms that two engines spell in the same way.
+
+_MANY, _FEW = 100, 4
+"""Keys from which on they are looked up by their results, and up to how many results."""
+
+
+class PostgresFunctions(Dialect):
+    """An engine that has PostgreSQL's functions of times and of divisors, with their names."""
+
+    def nearest(self, text: str, type_: SqlType, *, most: int) -> str:
+        """Return a cast, which rounds so."""
+        del most
+        return self.cast(text, type_)
+
+    def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
+        """Return the call."""
+        return f"{name}({a}, {b})"
+
+    def field(self, name: str, timestamp: str) -> str:
+        """Return `extract(field FROM t)`."""
+        return f"extract({name} FROM {timestamp})"
+
+    def age_field(self, name: str, later: str, earlier: str) -> str:
+        """Return `extract(field FROM age(t, u))`."""
+        return f"extract({name} FROM age({later}, {earlier}))"
+
+    def shifted(self, timestamp: str, span: IntervalValue) -> str:
+        """Return `t + INTERVAL '…'`."""
+        return f"({timestamp} + INTERVAL '{spelled_span(span)}')"
+
+
+class PlainForms(Dialect):
+    """An engine for which the plain form of each of these is the fastest."""
+
+    def is_one_of(self, text: str, texts: Sequence[str]) -> str:
+        """Return `x IN (…)`."""
+        return f"{text} IN ({', '.join(texts)})"
+
+    def if_one_of(self, text: str, texts: Sequence[str]) -> str:
+        """Return `CASE WHEN x IN (…) THEN x END`."""
+        return f"(CASE WHEN {self.is_one_of(text, texts)} THEN {text} END)"
+
+    def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
+        """Return `CASE x WHEN key THEN result … END`; of many keys `CASE WHEN x IN (key, …) THEN result … END`.
+
+        Where there are few results that is shorter, and engines look a value up in a list by its hash.
+        """
+        if len(keys) > _MANY and len(set(results)) <= _FEW:
+            by_result: dict[str, list[str]] = {}
+            for key, result in zip(keys, results, strict=True):
+                by_result.setdefault(result, []).append(key)
+            lists = (f"WHEN {self.is_one_of(text, some)} THEN {result}" for result, some in by_result.items())
+            return f"(CASE {' '.join(lists)} END)"
+        pairs = " ".join(f"WHEN {key} THEN {result}" for key, result in zip(keys, results, strict=True))
+        return f"(CASE {text} {pairs} END)"
+
+    def weight_type(self, heaviest: int) -> str:
+        """Return 64 bits."""
+        del heaviest
+        return "BIGINT"
+
+    def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
+        """Return nothing: a cast that is too large fails, or wraps around."""
+        del text, scaled, low, steps, nan
+        return None
+
+    def narrowed(self, text: str, low: int, high: int) -> str:
+        """Return the number unchanged: it groups by any type in the same way."""
+        del low, high
+        return text
+
+    def without_range(self, unit: str, type_: SqlType) -> str:
+        """Return the unit: it groups in the same way without a range."""
+        del type_
+        return unit

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import (
+from dpsql.rewrite.dialects.base import (
     DATE_IN_JSON,
     MOMENT_IN_JSON,
     NUMBER_IN_JSON,
     WHOLE_IN_JSON,
+    Dialect,
     Forms,
+    PostgresFunctions,
     StoredTypes,
 )
-from dpsql.rewrite.dialects.shared import PostgresFunctions
 from dpsql.rewrite.ir.calendar import ERAS
 
 _FEW_TEXTS = 16

@@ -9,16 +9,17 @@ from fractions import Fraction
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import (
+from dpsql.rewrite.dialects.base import (
     DATE_IN_JSON,
     MOMENT_IN_JSON,
     NUMBER_IN_JSON,
     WHOLE_IN_JSON,
+    Dialect,
     Forms,
+    PlainForms,
+    PostgresFunctions,
     StoredTypes,
 )
-from dpsql.rewrite.dialects.shared import PlainForms, PostgresFunctions
 from dpsql.rewrite.ir.calendar import to_datetime
 
 _TYPES: Mapping[SqlType, str] = {

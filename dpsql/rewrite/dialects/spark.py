@@ -10,9 +10,7 @@ from typing import Literal
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import Forms, StoredTypes
-from dpsql.rewrite.dialects.shared import PlainForms
+from dpsql.rewrite.dialects.base import Dialect, Forms, PlainForms, StoredTypes
 from dpsql.rewrite.ir.calendar import DAY, ERAS
 from dpsql.rewrite.ir.expr import IntervalValue
 

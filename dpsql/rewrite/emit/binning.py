@@ -14,6 +14,7 @@ from functools import partial
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Expr, Ref
 
@@ -190,3 +191,180 @@ def _clamps(emitter: Emitter, ref: Ref, interval: Interval) -> bool:
     ref_facts = emitter.declared.facts_of(ref)
     within = ref_facts.interval is not None and ref_facts.interval.meet(interval) == interval
     return within and ref_facts.values is None and not ref.public
+
+
+# Buckets that are the finer the nearer they are to the lower end of an interval: a half is halved again, and so on.
+#
+# Each part has equally many buckets. The last is the upper half, the one before it the quarter below, and the first two are
+# the least part in halves. So buckets are about as wide as values are large: of [0, 10⁶] in 16,384 each is below a thousandth
+# of what is in it, from 31 on. They are put together of equal ones, of which there are `fine`. A value's bucket follows from
+# which of these it is in, by whole numbers, on every engine in the same way:
+#
+# j < 2·e  →  j,    j < 4·e  →  j / 2 + e,    j < 8·e  →  j / 4 + 2·e, …, where e is how many buckets a part has
+#
+# Of an interval on both sides of 0 the parts begin at 0 and go both ways: the time between two others is mostly far shorter
+# than what bounds of both allow.
+
+_MANY, _FEW = (2048, 16), (1024, 8)
+"""From how many buckets on there are how many parts: each has 128 at least."""
+_NEAR_NOTHING = 16
+"""An interval whose ends are nearer to each other, by this factor, has equal buckets: its values are of one size."""
+_TWO_WAYS, _COARSE, _PART = 16, 32, 128
+"""How many parts go either way from 0, and how many buckets each has at least: of the time between two others fewer do."""
+_FINE_ENOUGH = Fraction(1, 4)
+"""So have those whose equal buckets are no wider: finer ones take an engine twice as long, and would hardly be nearer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Parts that go both ways from 0."""
+
+    each: int
+    """How many buckets a part has."""
+    fine: int
+    zero: int
+    """How many of the equal buckets lie below the one in which 0 is."""
+    below: int
+    """How many buckets these are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The buckets of an interval, in one part or in several."""
+
+    interval: Interval
+    number: int
+    parts: int = 1
+    """A power of two; with more than one, and all on one side, `number` is one, too."""
+    sides: "Sides | None" = None
+    """Where the parts begin, if they go both ways."""
+
+    @classmethod
+    def of(cls, interval: Interval, number: int) -> "Grid":
+        """Return the usual grid of so many buckets: with parts where values may be of many sizes."""
+        of_one_size = interval.low < 0 or interval.low * _NEAR_NOTHING > interval.high
+        if of_one_size or number & (number - 1) or interval.width <= number * _FINE_ENOUGH:
+            return cls(interval, number)
+        return cls(interval, number, next((parts for least, parts in (_MANY, _FEW) if number >= least), 1))
+
+    @classmethod
+    def around_zero(cls, interval: Interval, most: int, *, coarse: bool) -> "Grid":
+        """Return a grid of so many buckets at most whose parts go both ways from 0, where that lies inside.
+
+        A `coarse` one has 32 buckets a part, another 128: of values near the ends of their bounds they are wider than
+        equal ones.
+        """
+        if not interval.low < 0 < interval.high or interval.width <= most * _FINE_ENOUGH:
+            return cls(interval, most)
+        each = most // (2 * _TWO_WAYS)
+        if each < (_COARSE if coarse else _PART):
+            return cls(interval, most)
+        longer = max(-interval.low, interval.high)
+        fine = int(((each << (_TWO_WAYS - 1)) - 1) * interval.width / longer)
+        zero = int(-interval.low * fine / interval.width)
+        below, above = (_place(cells - 1, each) + 1 if cells else 0 for cells in (zero, fine - zero))
+        return cls(interval, below + above, _TWO_WAYS, Sides(each, fine, zero, below))
+
+    @property
+    def each(self) -> int:
+        """Return how many buckets a part has."""
+        return self.number // self.parts if self.sides is None else self.sides.each
+
+    @property
+    def fine(self) -> int:
+        """Return of how many equal buckets these are parts."""
+        return self.each << (self.parts - 1) if self.sides is None else self.sides.fine
+
+    def end(self, index: int) -> Fraction:
+        """Return the lower end of a bucket, of the index after the last the interval's upper end."""
+        if self.sides is None:
+            steps = self._steps(index)
+        else:
+            further = index - self.sides.below
+            steps = self.sides.zero + (self._steps(further) if further >= 0 else -self._steps(-further))
+        return self.interval.low + self.interval.width * min(max(steps, 0), self.fine) / self.fine
+
+    def _steps(self, index: int) -> int:
+        """Return how many of the equal buckets so many are, from where parts begin."""
+        part, place = divmod(index, self.each)
+        return index if part < 2 else (self.each + place) << (part - 1)  # the first two are equal
+
+    def middle(self, index: int) -> Fraction:
+        """Return the middle of a bucket."""
+        return (self.end(index) + self.end(index + 1)) / 2
+
+    def half_width(self, buckets: int, at: int) -> Fraction:
+        """Return how far the middle of a bucket may be from a value that is so many buckets away at most."""
+        if self.parts == 1:
+            return self.interval.width * (2 * buckets + 1) / (2 * self.number)
+        if buckets >= self.number - 1:
+            return self.interval.width
+        low, high = self.end(max(at - buckets, 0)), self.end(min(at + buckets + 1, self.number))
+        return max(self.middle(at) - low, high - self.middle(at))
+
+    def index(self, emitter: Emitter, fine: str) -> str:
+        """Return the text of the bucket in which the equal one is that a text tells; NULL of NULL."""
+        if self.sides is None:
+            return self._index(emitter, fine, 0, self.parts)
+        zero, below = self.sides.zero, self.sides.below
+        above = self._index(emitter, f"({fine} - {zero})", 0, self.parts)
+        beneath = self._index(emitter, f"({zero - 1} - {fine})", 0, self.parts)
+        return f"CASE WHEN {fine} >= {zero} THEN {below} + ({above}) ELSE {below - 1} - ({beneath}) END"
+
+    def _index(self, emitter: Emitter, fine: str, first: int, last: int) -> str:
+        """Return the bucket for what is in some parts: `first`, and those before `last`."""
+        if last <= max(first + 1, 2):
+            shift = max(first - 1, 0)
+            quotient = emitter.dialect.integer_quotient(fine, str(1 << shift)) if shift else fine
+            return f"{quotient} + {shift * self.each}" if shift else fine
+        middle = (first + last) // 2
+        below, above = self._index(emitter, fine, first, middle), self._index(emitter, fine, middle, last)
+        return f"CASE WHEN {fine} < {self.each << (middle - 1)} THEN {below} ELSE {above} END"
+
+
+def _place(cell: int, each: int) -> int:
+    """Return the bucket of one of the equal ones, counted from where parts begin."""
+    part = max((cell // each).bit_length() - 1, 0)
+    return (cell >> part) + part * each
+
+
+# The rows with the largest values or the smallest: all beyond some value, which is found in a few of the rows.
+#
+# Claim: of rows that have a unit `u`, a bucket `b` and a value `x`, of which b is a function that never falls, those
+# that are returned have for every bucket as many units with a row above it as all rows have, both cut off at `most`.
+# Proof, for the largest: `s` are any of the rows. If fewer than `most` units have one in it there is no `c`, and all
+# rows are returned. Else c is a value that `most` of them reach, and what is returned are the rows with x > c, and those
+# of `s`. Let a row be above a bucket i. If i is at least c's bucket the row's x is above c, for b never falls: all such
+# rows are returned. If i is less, `most` units have rows in `s` that are above it, for these reach c: both numbers are
+# cut off. Of what all units are, i is below all buckets. So it makes no difference which rows are in `s`: an engine may
+# take those that it comes upon first. A unit adds 0 or 1 to such a number, cut off or not, for all other units,
+# and for any c with it and without it.
+#
+# Where `s` may be computed anew wherever it is read, rows that are equal to c come from all rows as well.
+#
+# SELECT … AS u, … AS b, fare AS x FROM trips  →  … WHERE x > (SELECT x FROM c) UNION ALL SELECT u, b FROM s WHERE x <= …
+
+_ONCE = " MATERIALIZED "
+"""It says that a member of WITH is computed once."""
+
+
+def outermost(rows: str, dialect: Dialect, *, largest: bool, most: int, some: int) -> str:
+    """Return the SELECT of `u` and `b` of the outermost among rows `u`, `b`, `x`, none twice; `some` rows are in `s`."""
+    best, beyond, within, order = ("max", ">", "<=", "DESC") if largest else ("min", "<", ">=", "ASC")
+    every, first = f"SELECT u, b FROM ({rows}) AS a", f"FROM ({rows}) AS a WHERE b IS NOT NULL LIMIT {some}"
+    kept = dialect.common_table("s", f"SELECT u, b, x {first}")
+    if _ONCE not in kept:
+        return f"{every} WHERE (x {beyond}= ({_reached(f'(SELECT u, x {first})', best, order, most)})) IS NOT FALSE"
+    cut = dialect.common_table("c", _reached("s", best, order, most))
+    parts = (
+        f"{every} WHERE x {beyond} (SELECT x FROM c)",
+        f"SELECT u, b FROM s WHERE x {within} (SELECT x FROM c)",
+        f"({every} LIMIT (SELECT CASE WHEN count(*) > 0 THEN 0 END FROM c))",  # NULL is no limit
+    )
+    return f"WITH {kept}, {cut} {' UNION ALL '.join(parts)}"
+
+
+def _reached(rows: str, best: str, order: str, most: int) -> str:
+    """Return the SELECT of the value that `most` units have a row at or beyond; of nothing where they are fewer."""
+    units = f"SELECT {best}(x) AS x FROM {rows} AS s GROUP BY u"
+    return f"SELECT x FROM ({units}) AS e ORDER BY x {order} LIMIT 1 OFFSET {most - 1}"

@@ -6,30 +6,169 @@ EXISTS (SELECT … FROM rides …)  →  … AND EXISTS (SELECT 1 FROM "rides" A
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 from types import MappingProxyType
+from typing import assert_never
 
 from dpsql.errors import MissingBounds
+from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.columns import identity, quoted
-from dpsql.rewrite.emit.constant_rows import constant_rows
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.unit_values import unit_text
-from dpsql.rewrite.emit.windows import window_text
-from dpsql.rewrite.ir.awaited_table import AwaitedTable
-from dpsql.rewrite.ir.constant_table import ConstantTable
+from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import (
     Join,
     Relation,
+    RowsAround,
     Source,
     UnionPart,
     UnionRows,
     UnitRows,
+    UnitValue,
+    Window,
     WindowRows,
     columns_read,
     leaves_out,
 )
+
+# Constants in FROM: rows that stand in the engine's statement, every column of the type that it is read as.
+#
+# (1, 'a'), (2, 'b')  →  (SELECT c0 AS "id", … FROM (VALUES (0, NULL, NULL), (1, 1, 'a'), (2, 2, 'b')) AS v … WHERE r > 0)
+
+
+def constant_rows(table: ConstantTable, emitter: Emitter) -> str:
+    """Return the rows of constants as a subquery."""
+    columns = list(table.columns.values())
+    own = [f"c{place}" for place, _ in enumerate(columns)]
+    outputs = ", ".join(f"{text} AS {quoted(column.name)}" for text, column in zip(own, columns, strict=True))
+    # The first row, of NULLs that have types and left out, gives the others theirs.
+    rows = [[None for _ in columns], *table.rows]
+    texts = (", ".join(emitter.literal(v, c.type) for v, c in zip(row, columns, strict=True)) for row in rows)
+    values = ", ".join(f"({number}, {text})" for number, text in enumerate(texts))
+    return f"(SELECT {outputs} FROM (VALUES {values}) AS v ({', '.join(['r', *own])}) WHERE r > 0)"
+
+
+# The text of an aggregate of one unit's rows: total, and the same in all orders in which an engine reads them.
+#
+# sum(fare) of fares in [0, 150]  →  0 + 150/2^30 · sum(CASE … round(fare · 2^30/150) … END)
+
+
+def unit_text(value: UnitValue, emitter: Emitter, over: str = "") -> str:
+    """Return the aggregate, of all rows of a group or of those that ` OVER (…)` says."""
+    where = over if value.where == TRUE else f" FILTER (WHERE {emitter.sql(value.where)}){over}"
+    if value.arg is None and over and value.where != TRUE:  # Spark filters no windows
+        return f"count(CASE WHEN {emitter.sql(value.where)} THEN 1 END){over}"
+    if value.arg is None:
+        return f"count(*){where}"
+    match value.function:
+        case "count" | "count_distinct":
+            return f"count(DISTINCT {emitter.one_text(emitter.sql(value.arg), value.arg.type)}){where}"
+        case "min" | "max":
+            # Of 0 and −0, which are equal, either may come out.
+            return emitter.one_text(f"{value.function}({emitter.sql(value.arg)}){where}", value.arg.type)
+        case "bool_and" | "bool_or":
+            return f"{value.function}({emitter.sql(value.arg)}){where}"
+        case "sum" | "avg":
+            return _of_steps(value, value.arg, where, emitter)
+        case "percentile_cont" | "percentile_disc":
+            return _percentile(value, value.arg, where, emitter)
+        case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+            return _spread(value, value.arg, where, emitter)
+        case _:
+            assert_never(value.function)
+
+
+def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
+    interval = value.interval or Interval.of(0, 0)
+    if value.steps:
+        text = stepped(emitter, arg, interval, value.steps)
+        low, step = interval.low, interval.width / value.steps
+    else:
+        text, low, step = emitter.cast(emitter.sql(arg, computed=True), SqlType.BIGINT), Fraction(0), Fraction(1)
+    total, number = f"{emitter.dialect.total(text)}{where}", f"count({text}){where}"
+    if value.column.type.is_integer:
+        return emitter.cast(_within(total, value), SqlType.BIGINT)
+    total, number = (emitter.cast(part, SqlType.DOUBLE) for part in (total, number))
+    if value.function == "avg":
+        return f"({emitter.double(low)} + {total} / nullif({number}, 0) * {emitter.double(step)})"
+    return f"({emitter.double(low)} * {number} + {total} * {emitter.double(step)})"
+
+
+def _within(total: str, value: UnitValue) -> str:
+    """Return a sum of whole numbers in 64 bits: what is beyond its column's bounds counts as the nearest of them anyway."""
+    bounds = value.column.bounds or Interval.of(0, 0)
+    low, high = int(bounds.low), int(bounds.high)
+    return f"(CASE WHEN {total} > {high} THEN {high} WHEN {total} < ({low}) THEN ({low}) ELSE {total} END)"
+
+
+def _percentile(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
+    text, type_ = emitter.sql(arg), arg.type
+    if value.function == "percentile_cont":
+        text, type_ = emitter.cast(emitter.sql(arg, computed=True), SqlType.DOUBLE), SqlType.DOUBLE
+    point = emitter.double(value.point)
+    return emitter.one_text(f"{value.function}({point}) WITHIN GROUP (ORDER BY {text}){where}", type_)
+
+
+def _spread(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
+    """Return a function of three whole numbers: of rows, of the sum of their steps, and of that of the squares."""
+    interval = value.interval or Interval.of(0, 0)
+    text = emitter.cast(stepped(emitter, arg, interval, value.steps), SqlType.BIGINT)
+    sums = (emitter.dialect.total(term) for term in (text, f"{text} * {text}"))
+    parts = (f"count({text}){where}", *(f"{summed}{where}" for summed in sums))
+    rows, total, squares = (emitter.cast(part, SqlType.DOUBLE) for part in parts)
+    others = f"({rows} - {emitter.double(Fraction(1))})" if value.function.endswith("samp") else rows
+    zero = emitter.double(Fraction(0))
+    over = f"({rows} * {squares} - {total} * {total})"
+    mean = f"((CASE WHEN {over} > {zero} THEN {over} ELSE {zero} END) / nullif({rows} * {others}, {zero}))"
+    step = interval.width / value.steps
+    if value.function.startswith("stddev"):
+        return emitter.dialect.product(f"sqrt({mean})", emitter.double(step))
+    return emitter.dialect.product(mean, emitter.double(step**2))
+
+
+# The text of a value that a row has among the rows of its unit.
+#
+# lag(fare) OVER (PARTITION BY rider ORDER BY day)
+# →  lag("fare", 1) OVER (PARTITION BY "rider" ORDER BY "day" ASC NULLS LAST, "fare", "day")
+
+_BY_PEERS = frozenset({"rank", "dense_rank", "aggregate"})
+"""Functions for which rows that tie are the same, unless a frame counts single rows."""
+_ALL = RowsAround(None, None)
+
+
+def window_text(window: Window, unit: str, every: Sequence[str], emitter: Emitter) -> str:
+    """Return the call over the named columns; `every` are all that make the order of a unit's rows total."""
+    keys, frame = [unit, *window.partition], window.frame
+    if window.function == "last_value" and frame is None:
+        # The last of the rows that tie is the same for all of them: they are a partition of their own.
+        keys, frame = [*keys, *(name for name, _ in window.order)], _ALL
+    order = [f"{quoted(name)} {how}" for name, how in window.order]
+    if window.function not in _BY_PEERS or frame not in {None, _ALL}:
+        order += map(quoted, every)
+    ordered = f" ORDER BY {', '.join(order)}" if order else ""
+    rows = (
+        "" if frame is None else f" ROWS BETWEEN {_end(frame.before, 'PRECEDING')} AND {_end(frame.after, 'FOLLOWING')}"
+    )
+    over = f" OVER (PARTITION BY {', '.join(map(quoted, keys))}{ordered}{rows})"
+    return f"{_call(window)}{over}" if window.value is None else unit_text(window.value, emitter, over)
+
+
+def _end(rows: int | None, side: str) -> str:
+    if rows is None:
+        return f"UNBOUNDED {side}"
+    return f"{rows} {side}" if rows else "CURRENT ROW"
+
+
+def _call(window: Window) -> str:
+    arguments = [
+        *([] if window.arg is None else [quoted(window.arg)]),
+        *([] if window.number is None else [str(window.number)]),
+    ]
+    return f"{window.function}({', '.join(arguments)})"
+
 
 _MANY = 100
 """Operations from which on an engine is kept from looking for a better order of them."""

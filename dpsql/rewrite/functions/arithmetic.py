@@ -8,24 +8,155 @@ from fractions import Fraction
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.exact import greatest_of, least_of, of_numbers, of_some, ratio, rest, sign_of
 from dpsql.rewrite.functions.function import (
     LARGEST,
     Call,
+    Cell,
+    EmitRule,
+    EvaluateRule,
     FloatRange,
     Function,
+    IntervalRule,
     Inverse,
     PresentRule,
+    all_digits,
     cast_to,
     first_argument,
     infix,
+    most_digits,
+    no_digits,
+    rounded_digits,
     template,
 )
-from dpsql.rewrite.functions.ranges import all_given, corners, hull, monotone, same
-from dpsql.rewrite.functions.steps import of_all, of_first, of_product, of_quotient
-from dpsql.rewrite.functions.written import all_digits, most_digits, no_digits
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Whole
+from dpsql.rewrite.functions.steps import of_all, of_digits, of_first, of_product, of_quotient
+from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, Whole, option
 from dpsql.rewrite.ir.literal import simplest
+
+# Rules that intervals of many functions follow.
+
+_SLACK = Fraction(1, 2**40)
+"""More than several operations in double precision are off, relative to their result."""
+
+
+def widened(interval: Interval) -> Interval:
+    """Return the interval a little wider, by what rounding in double precision can be off."""
+    return Interval(interval.low - abs(interval.low) * _SLACK, interval.high + abs(interval.high) * _SLACK)
+
+
+def all_given(intervals: Sequence[Interval | None]) -> tuple[Interval, ...] | None:
+    """Return the intervals if there is one for every argument."""
+    present = tuple(i for i in intervals if i is not None)
+    return present if len(present) == len(intervals) else None
+
+
+def corners(combine: Callable[[Fraction, Fraction], Fraction]) -> IntervalRule:
+    """Apply to two intervals a function that is monotone in each argument separately."""
+
+    def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+        given = all_given(intervals)
+        if given is None:
+            return None
+        a, b = given
+        ends = [combine(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        return Interval(min(ends), max(ends))
+
+    return rule
+
+
+def monotone(f: Callable[[Fraction], Fraction]) -> IntervalRule:
+    """Apply to an interval a function that never falls."""
+
+    def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+        given = all_given(intervals)
+        return Interval(f(given[0].low), f(given[0].high)) if given else None
+
+    return rule
+
+
+def same(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+    """Keep the first argument's interval."""
+    return intervals[0]
+
+
+def hull(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+    """Enclose all arguments: one of them is the result."""
+    result = intervals[0]
+    for other in intervals[1:]:
+        result = result.hull(other) if result and other else None
+    return result
+
+
+# Exact results of arithmetic, before an engine rounds them: for group keys and for intervals.
+
+
+def greatest_of(intervals: Sequence[Interval | None], nullable: Sequence[bool]) -> Interval | None:
+    """Enclose the greatest argument that is not NULL: it is at least what is never NULL."""
+    given = all_given(intervals)
+    if given is None:
+        return None
+    least = [i.low for i, may_be_null in zip(given, nullable, strict=True) if not may_be_null]
+    return Interval(max(least, default=min(i.low for i in given)), max(i.high for i in given))
+
+
+def least_of(intervals: Sequence[Interval | None], nullable: Sequence[bool]) -> Interval | None:
+    """Enclose the least argument that is not NULL: it is at most what is never NULL."""
+    given = all_given(intervals)
+    if given is None:
+        return None
+    most = [i.high for i, may_be_null in zip(given, nullable, strict=True) if not may_be_null]
+    return Interval(min(i.low for i in given), min(most, default=max(i.high for i in given)))
+
+
+def sign_of(x: Fraction) -> Fraction:
+    """Return −1, 0 or 1."""
+    return Fraction((x > 0) - (x < 0))
+
+
+def of_numbers(f: Callable[..., Fraction | int]) -> EvaluateRule:
+    """Apply to numbers a function that is NULL where one of them is."""
+
+    def computed(args: Sequence[Value | None], _: Apply) -> Value | None:
+        numbers = [Fraction(arg) for arg in args if arg is not None]
+        return simplest(Fraction(f(*numbers))) if len(numbers) == len(args) else None
+
+    return computed
+
+
+def rest(args: Sequence[Value | None], _: Apply) -> Value | None:
+    """Return what a division leaves, with the dividend's sign."""
+    a, b = (None if arg is None else Fraction(arg) for arg in args)
+    return simplest(a - math.trunc(a / b) * b) if a is not None and b else None
+
+
+def of_some(choose: Callable[[Sequence[Fraction]], Fraction]) -> EvaluateRule:
+    """Choose among the numbers that are not NULL."""
+
+    def computed(args: Sequence[Value | None], _: Apply) -> Value | None:
+        numbers = [Fraction(arg) for arg in args if arg is not None]
+        return simplest(choose(numbers)) if numbers else None
+
+    return computed
+
+
+def ratio(args: Sequence[Value | None], apply: Apply) -> Value | None:
+    """Divide; NULL by 0, and of whole numbers cut off."""
+    a, b = (None if arg is None else Fraction(arg) for arg in args)
+    if a is None or not b:
+        return None
+    return math.trunc(a / b) if apply.type.is_integer else a / b
+
+
+def without_addend(expr: Expr) -> tuple[Expr, Fraction] | None:
+    """Return a number and the constant that is added to it, or taken away."""
+    if not (isinstance(expr, Apply) and expr.op in {"add", "sub"} and expr.type.is_number):
+        return None
+    term, other = expr.args
+    if isinstance(term, Const) and expr.op == "add":
+        term, other = other, term
+    if not isinstance(other, Const) or isinstance(other.value, str) or other.value is None or not term.type.is_number:
+        return None
+    return term, Fraction(other.value) * (-1 if expr.op == "sub" else 1)
+
 
 _LEAST_EXACT = 2**52
 """From here on numbers in double precision have no digits after the point."""
@@ -290,5 +421,271 @@ ARITHMETIC: tuple[Function, ...] = (
         computed=of_numbers(lambda x: x),
         digits=most_digits,
         describe=first_argument,
+    ),
+)
+
+
+# Rounding to whole numbers, to digits and into buckets.
+
+_BESIDE, _MOST_BESIDE = Fraction(1, 2**50), Fraction(1, 100)
+"""The parts, of one plus the number and at most, by which a number counts as a half though it is less."""
+
+
+def _round_to(x: Fraction, apply: Apply) -> Fraction:
+    """Round as the function does: to even in floating point, half away from zero as `numeric`."""
+    if apply.args[0].type.is_float:
+        return Fraction(round(x))
+    scale = Fraction(10) ** _digits(apply)
+    away = math.floor(abs(x) * scale + Fraction(1, 2))
+    return (away if x >= 0 else -away) / scale
+
+
+def _rounded_value(args: Sequence[Value | None], apply: Apply) -> Value | None:
+    (x,) = args
+    return None if x is None else simplest(_round_to(Fraction(x), apply))
+
+
+def _digits(apply: Apply) -> int:
+    return apply.option.number if isinstance(apply.option, Digits) else 0
+
+
+def _rounding(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    given = all_given(intervals)
+    return Interval(_round_to(given[0].low, apply), _round_to(given[0].high, apply)) if given else None
+
+
+def _buckets(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    x, low, high = intervals
+    if low is None or high is None or max(low.magnitude, high.magnitude, 1 / (high.low - low.low)) > LARGEST:
+        raise OverflowError
+    if x is None:
+        return Interval(Fraction(0), Fraction(option(apply, Buckets).number + 1))
+    start, end = (Fraction(arg.value or 0) for arg in apply.args[1:] if isinstance(arg, Const))
+    ends = sorted(_bucket_of(x_end, start, end, option(apply, Buckets).number) for x_end in (x.low, x.high))
+    return Interval(Fraction(ends[0]), Fraction(ends[1]))
+
+
+def _bucket_of(x: Fraction, low: Fraction, high: Fraction, count: int) -> int:
+    """Return the bucket that an engine computes, in double precision as `_bucket` has it."""
+    number, start, end = float(x), float(low), float(high)
+    if number < start:
+        return 0
+    if number >= end:
+        return count + 1
+    if number <= float(low + (high - low) / (16 * count)):
+        return 1
+    return min(math.floor((number - start) * float(count / (high - low))), count - 1) + 1
+
+
+def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    (a,) = args
+    if apply.args[0].type.is_float:
+        return dialect.round_to_even(a)
+    digits = _digits(apply)
+    if not digits:
+        return _away(a, 0, dialect)
+    back = f"/ 1e{digits}" if digits > 0 else f"* 1e{-digits}"
+    return f"({_away(a, digits, dialect)} {back})"
+
+
+def _away(text: str, digits: int, dialect: Dialect) -> str:
+    """Return a number times 10^digits, rounded half away from zero.
+
+    PostgreSQL rounds the decimal digits of a number, of which 2.675 has a half, and its double is a little less.
+    """
+    half, scale = dialect.double(Fraction(1, 2)), dialect.double(Fraction(10 ** abs(digits)))
+    scaled = f"{text} * {scale}" if digits > 0 else f"{dialect.flush_tiny(text)} / {scale}" if digits else text
+    beside = f"least((abs({scaled}) + 1) * {dialect.double(_BESIDE)}, {dialect.double(_MOST_BESIDE)})"
+    return dialect.trunc(f"{scaled} + sign({text}) * ({half} + {beside})")
+
+
+def _to_integer(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    if apply.args[0].type.is_float:
+        return dialect.nearest(args[0], SqlType.BIGINT, most=2**63)
+    return f"CAST({_away(args[0], 0, dialect)} AS BIGINT)"
+
+
+def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    x, count = args[0], option(apply, Buckets).number
+    low, high = (Fraction(end.value or 0) for end in apply.args[1:] if isinstance(end, Const))
+    start, near, end = (dialect.double(e) for e in (low, low + (high - low) / (16 * count), high))
+    step = dialect.double(count / (high - low))
+    x = dialect.cast(x, SqlType.DOUBLE)
+    inside = f"least(CAST(floor(({x} - {start}) * {step}) AS BIGINT), {count - 1}) + 1"
+    outside = f"WHEN {x} < {start} THEN 0 WHEN {x} >= {end} THEN {count + 1} WHEN {x} <= {near} THEN 1"
+    return f"(CASE {outside} WHEN {x} IS NOT NULL THEN {inside} END)"
+
+
+def _scaled(apply: Apply) -> Expr | None:
+    """Return the whole number that decides ROUND(x, n): x times 10^n, rounded."""
+    digits = _digits(apply)
+    if not isinstance(apply.option, Digits):
+        return None
+    scale = Const(10 ** abs(digits), apply.type)
+    scaled = Apply("mul" if digits > 0 else "div", (apply.args[0], scale), apply.type)
+    return Apply("to_integer", (scaled,), SqlType.BIGINT)
+
+
+def _scaled_back(apply: Apply, value: Value) -> Value:
+    return simplest(Fraction(value) / Fraction(10) ** _digits(apply))
+
+
+def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int], emit: EmitRule) -> Function:
+    """Return the function of these names that takes a number to a whole one near it."""
+    return Function(
+        names[0],
+        ", ".join(f"{name}(a)" for name in names),
+        emit,
+        monotone(lambda x: Fraction(rounded(x))),
+        computed=of_numbers(rounded),
+        whole=whole_always,
+        digits=no_digits,
+        call=Call(names, keeps_whole=True),
+    )
+
+
+ROUNDING: tuple[Function, ...] = (
+    _to_whole(("floor",), math.floor, lambda args, _, dialect: dialect.floor(*args)),
+    _to_whole(("ceil", "ceiling"), math.ceil, lambda args, _, dialect: dialect.ceil(*args)),
+    _to_whole(("trunc",), math.trunc, lambda args, _, dialect: dialect.trunc(*args)),
+    Function(
+        "round",
+        "round(a), round(a, n)",
+        _rounded,
+        _rounding,
+        inverse=Inverse(_scaled, _scaled_back),
+        computed=_rounded_value,
+        whole=lambda apply, _: _digits(apply) <= 0,
+        step=of_digits,
+        digits=rounded_digits,
+        float_range=FloatRange(jumps=True, several=True),
+    ),
+    Function(
+        "to_integer",
+        "a::integer, a::bigint",
+        _to_integer,
+        _rounding,
+        computed=_rounded_value,
+        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(Fraction(value)), of_whole=True),
+        float_range=FloatRange(jumps=True),
+        describe=first_argument,
+    ),
+    Function("width_bucket", "width_bucket(a, low, high, n)", _bucket, _buckets, whole=whole_always),
+)
+
+
+# Roots, logarithms and powers: in double precision, NULL where they are not defined.
+
+_BASE = "1e-17"
+"""The 16th power of anything that is not smaller does not underflow."""
+_LEAST_BASE = Fraction(1, 10**16)
+"""Below it a power may come out as 0."""
+
+
+def _analytic(f: Callable[[float], float], domain: Callable[[Fraction], bool]) -> IntervalRule:
+    """Enclose a monotone real function, a little widened for its rounding; unknown outside its domain."""
+
+    def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+        given = all_given(intervals)
+        if given is None or not domain(given[0].low):
+            return None
+        try:
+            low, high = Fraction(f(float(given[0].low))), Fraction(f(float(given[0].high)))
+        except (OverflowError, ValueError):
+            return None
+        return widened(Interval(low, high))
+
+    return rule
+
+
+def _power(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+    given = all_given(intervals)
+    if given is None or given[1].width != 0 or given[1].low.denominator != 1:
+        return None
+    base, n = given[0], int(given[1].low)
+    if not 0 <= n <= 16:
+        return None
+    ends = [base.low**n, base.high**n] + ([Fraction(0)] if 0 in base and n > 0 else [])
+    return Interval(min(ends), max(ends))
+
+
+def _beside_power(interval: Interval, args: Sequence[Interval | None]) -> Interval:
+    base = args[0]
+    least = Fraction(0) if base is None or 0 in base else min(abs(base.low), abs(base.high))
+    return interval.hull(Interval.of(0, 0)) if base is not None and least < _LEAST_BASE else interval
+
+
+def _of_one(f: Callable[[float], float]) -> Inverse:
+    """Return that a function which never is the same for two numbers is decided by its argument; NULL outside its domain."""
+
+    def outer(_: Apply, value: Value) -> Cell:
+        try:
+            return simplest(Fraction(f(float(value))))
+        except (OverflowError, ValueError):
+            return None
+
+    return Inverse(_whole_argument, outer, rounded=True)
+
+
+def _whole_argument(apply: Apply) -> Expr | None:
+    (arg,) = apply.args
+    inner = arg.args[0] if isinstance(arg, Apply) and arg.op == "to_double" else arg
+    return inner if inner.type.is_integer else None
+
+
+def _guarded(condition: str, call: str) -> EmitRule:
+    """Return NULL where the function is not defined, instead of an error."""
+    return lambda args, _, __: f"(CASE WHEN {condition.format(*args)} THEN {call.format(*args)} END)"
+
+
+ANALYTIC: tuple[Function, ...] = (
+    Function(
+        "sqrt",
+        "sqrt(a)",
+        _guarded("{0} >= 0", "sqrt({0})"),
+        _analytic(math.sqrt, lambda low: low >= 0),
+        makes_null=True,
+        inverse=_of_one(math.sqrt),
+        call=Call(("sqrt",), double=True),
+        note="NULL where a is negative",
+    ),
+    Function(
+        "ln",
+        "ln(a)",
+        _guarded("{0} > 0", "ln({0})"),
+        _analytic(math.log, lambda low: low > 0),
+        makes_null=True,
+        inverse=_of_one(math.log),
+        call=Call(("ln",), double=True),
+        note="NULL where a is not positive",
+    ),
+    Function(
+        "log10",
+        "log(a), log10(a)",
+        lambda args, _, dialect: f"(CASE WHEN {args[0]} > 0 THEN {dialect.log10(args[0])} END)",
+        _analytic(math.log10, lambda low: low > 0),
+        makes_null=True,
+        inverse=_of_one(math.log10),
+        call=Call(("log", "log10"), double=True),
+        note="NULL where a is not positive",
+    ),
+    Function(
+        "exp",
+        "exp(a)",
+        _guarded("{0} BETWEEN -300 AND 300", "exp({0})"),
+        _analytic(math.exp, lambda low: low >= -300),
+        makes_null=True,
+        inverse=_of_one(math.exp),
+        call=Call(("exp",), double=True),
+        note="NULL outside [-300, 300]",
+    ),
+    Function(
+        "power",
+        "power(a, n), a ^ n",
+        template(f"(CASE WHEN abs({{0}}) < {_BASE} AND {{1}} > 0 THEN 0 * {{0}} ELSE power({{0}}, {{1}}) END)"),
+        _power,
+        float_range=FloatRange(several=True, beside=_beside_power),
+        describe=infix("^"),
+        note="n a whole number from 0 to 16",
     ),
 )

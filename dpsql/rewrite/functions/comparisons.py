@@ -9,8 +9,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import Condition, EvaluateRule, Function, infix, template
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref
 
 _FAR = Fraction(10) ** 400
 _EVERYWHERE = Interval(-_FAR, _FAR)

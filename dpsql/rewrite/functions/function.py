@@ -9,14 +9,108 @@ never privacy. Nobody outside this room asks which function it is: what they nee
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol, Self
 
+from dpsql.errors import Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.domains import Cell, Domains
-from dpsql.rewrite.functions.written import unknown_digits
-from dpsql.rewrite.ir.expr import Apply, Expr
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Apply, Digits, Expr, Facts, TimeField
+
+# With how many digits after the point PostgreSQL writes a `numeric`, by how many its arguments have.
+#
+# round(fare::numeric, 2) || ' dollars', where it is 1.5  →  '1.50 dollars'
+
+DigitsOf = Callable[[Expr], int | None]
+_OF_FIELDS = {"epoch": 6, "second": 6, "milliseconds": 3, "julian": None}
+
+
+def no_digits(_: Apply, __: DigitsOf) -> int | None:
+    """Return none: a whole number is left."""
+    return 0
+
+
+def unknown_digits(_: Apply, __: DigitsOf) -> int | None:
+    """Tell nothing about the digits."""
+    return None
+
+
+def most_digits(apply: Apply, digits: DigitsOf) -> int | None:
+    """Return the digits of a sum."""
+    counts = _of_arguments(apply, digits)
+    return max(counts) if counts else None
+
+
+def all_digits(apply: Apply, digits: DigitsOf) -> int | None:
+    """Return the digits of a product."""
+    counts = _of_arguments(apply, digits)
+    return sum(counts) if counts else None
+
+
+def rounded_digits(apply: Apply, _: DigitsOf) -> int | None:
+    """Return what ROUND leaves."""
+    return max(apply.option.number, 0) if isinstance(apply.option, Digits) else 0
+
+
+def field_digits(apply: Apply, _: DigitsOf) -> int | None:
+    """Return the digits of a field of a time."""
+    return _OF_FIELDS.get(apply.option.name, 0) if isinstance(apply.option, TimeField) else None
+
+
+def _of_arguments(apply: Apply, digits: DigitsOf) -> Sequence[int]:
+    counts = [n for n in map(digits, apply.args) if n is not None]
+    return counts if len(counts) == len(apply.args) else ()
+
+
+# The possible values of an expression, as group keys need them, and the refusal of too many.
+
+Cell = Value | None
+
+
+class Domains(Protocol):
+    """The facts about expressions where the values of one are listed."""
+
+    @property
+    def limit(self) -> int:
+        """Return the most values that may be listed."""
+
+    def interval(self, expr: Expr) -> Interval | None:
+        """Return the interval of an expression."""
+
+    def of(self, expr: Expr) -> Sequence[Cell]:
+        """Return every value that an expression can have, NULL included where it can occur."""
+
+    def where(self, condition: Expr, *, holds: bool) -> Self:
+        """Return the facts where a condition holds, or where it does not: false, or NULL."""
+
+
+def order_of(cell: Cell) -> tuple[bool, Value]:
+    """Return by what the values of one type are ordered: exactly, so that no two tie, and NULL last as PostgreSQL does."""
+    return (cell is None, 0 if cell is None else cell)
+
+
+def too_many(groups: int, limit: int) -> Unsupported:
+    """Return the error for more groups than the role may ask for."""
+    return Unsupported(
+        f"the statement has {groups:,} groups, the limit is {limit:,}",
+        because="too-many-groups",
+        hint="Group more coarsely, or restrict the keys in WHERE.",
+    )
+
+
+def too_many_units(unit: str, limit: int) -> Unsupported:
+    """Return the error for more units of time than the role may ask for."""
+    return Unsupported(
+        f"date_trunc('{unit}', …) has more than {limit:,} groups, which is the limit",
+        because="too-many-groups",
+        hint="Truncate to a longer unit, or restrict the time in WHERE.",
+    )
+
+
+def lists_too_many(refusal: Unsupported) -> bool:
+    """Return whether what was refused has values that are known, and more than may be listed."""
+    return refusal.because == too_many(0, 0).because
+
 
 LARGEST = Fraction(10) ** 140
 """Numbers in double precision are kept below this, so that no product or quotient of two can overflow."""

@@ -6,15 +6,11 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.analytic import ANALYTIC
-from dpsql.rewrite.functions.arithmetic import ARITHMETIC
+from dpsql.rewrite.functions.arithmetic import ANALYTIC, ARITHMETIC, ROUNDING
 from dpsql.rewrite.functions.comparisons import COMPARISONS
-from dpsql.rewrite.functions.day_times import DAY_TIMES
 from dpsql.rewrite.functions.function import Function
-from dpsql.rewrite.functions.intervals import SPANS
 from dpsql.rewrite.functions.logical import LOGIC
-from dpsql.rewrite.functions.rounding import ROUNDING
-from dpsql.rewrite.functions.temporal import TIMES
+from dpsql.rewrite.functions.temporal import DAY_TIMES, SPANS, TIMES
 from dpsql.rewrite.functions.text import ANY_TEXTS, CUTS, MAPS, PATTERNS
 from dpsql.rewrite.functions.whole import WHOLE
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref

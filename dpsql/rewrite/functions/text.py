@@ -13,8 +13,7 @@ from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, unchanged
 from dpsql.rewrite.functions.steps import of_map
-from dpsql.rewrite.ir.expr import Apply, Const, Digits, Results, option
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Facts, Results, option
 
 _BACKSLASH = "\\"
 _MANY = 100

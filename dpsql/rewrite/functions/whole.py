@@ -10,11 +10,13 @@ from fractions import Fraction
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.arithmetic import all_given, corners
 from dpsql.rewrite.functions.comparisons import number_of
-from dpsql.rewrite.functions.domains import Cell, Domains
 from dpsql.rewrite.functions.function import (
     Call,
+    Cell,
     DomainRule,
+    Domains,
     EmitRule,
     EvaluateRule,
     Function,
@@ -23,7 +25,6 @@ from dpsql.rewrite.functions.function import (
     infix,
     template,
 )
-from dpsql.rewrite.functions.ranges import all_given, corners
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref
 
 

@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from dpsql.policy.model import Policy
 from dpsql.question import OWN_SETTINGS, PREFIX
-from dpsql.rewrite.syntax.whole.partial import CASTS, OPERATORS, PARTIAL, SETS
+from dpsql.rewrite.syntax.whole.single_row import CASTS, OPERATORS, PARTIAL, SETS
 
 REFUSAL = "refused by dpsql"
 """The message that `pg_dpsql.refuse` raises; the wire replaces it by its own."""

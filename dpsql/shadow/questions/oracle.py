@@ -10,9 +10,8 @@ from dpsql.errors import DpsqlError, InternalError, SyntaxFailed, TooComplex, Un
 from dpsql.lexer.tokens import name, tokens
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import USUAL_STYLE, ColumnDescription, Settings
-from dpsql.rewrite.ir.evaluator import PublicAnswer
+from dpsql.rewrite.ir.evaluator import PublicAnswer, Spelled, literal, quoted_name
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.rewrite.ir.spelled import Spelled, literal, quoted_name
 from dpsql.shadow.questions.oracle_session import ConstantQuestion, OracleConnection, OracleSession
 
 # Has PostgreSQL bind a query, and say it in its own words: as the body of a function that is never called.

@@ -18,8 +18,7 @@ from dpsql.errors import AccessDenied, DpsqlError, InternalError, QueryCanceled,
 from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.gateway.request import Answers, Reply, Request, StandIn, Unpaid
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
-from dpsql.rewrite.ir.evaluator import TYPES
-from dpsql.rewrite.ir.spelled import quoted_name
+from dpsql.rewrite.ir.evaluator import TYPES, quoted_name
 from dpsql.rewrite.syntax.read.parse import Wrap, place
 from dpsql.shadow.contents.guard import PREPARED
 from dpsql.wire.backend.backend import (
@@ -209,7 +208,7 @@ def _element(text: str | None) -> str:
 
 # The rows of a session's own temporary tables, where these are lists: short, and of plain values.
 #
-# A list stands beside private rows as constants do (`rewrite.syntax.whole.own_lists`). What is in it is its client's to know,
+# A list stands beside private rows as constants do (`rewrite.syntax.whole.scopes`). What is in it is its client's to know,
 # who has written it, or to whom it was released.
 
 _MOST_LISTS = 10

@@ -17,8 +17,7 @@ from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import CubeLaw
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.ir.expr import Expr, Ref
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Expr, Facts, Ref
 from dpsql.rewrite.translate.rows.aggregates import Moment
 from tests.support.exactness import measurements
 from tests.support.fix_policy import of_unknown_size

@@ -12,8 +12,7 @@ from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.possible import Possible
 from dpsql.rewrite.analysis.keys import listed_values
-from dpsql.rewrite.ir.expr import Ref
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import Env, Facts, Ref
 
 _MOST = 2**12
 NARROWED = [(0, 1), (Fraction(1, 3), 1), (0, Fraction(5, 7)), (Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**6))]

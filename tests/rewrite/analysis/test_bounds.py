@@ -8,8 +8,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.bounds import bounded, countable, facts
-from dpsql.rewrite.ir.expr import Apply, Const, IntervalValue
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import Apply, Const, Env, Facts, IntervalValue
 from tests.rewrite.refs import BOOL, DOUBLE, ENV, FARE, PICKED, SEATS, TIMESTAMP, apply, column, number
 from tests.support.exactness import plans
 from tests.support.fix_world import World

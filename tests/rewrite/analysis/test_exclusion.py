@@ -14,8 +14,7 @@ from dpsql.rewrite.analysis import exclusion as module
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluate
 from dpsql.rewrite.analysis.exclusion import Exclusion, exclusion
-from dpsql.rewrite.ir.expr import FALSE, Apply, Const, Expr, Ref, both
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import FALSE, Apply, Const, Env, Expr, Facts, Ref, both
 
 BOOL = SqlType.BOOLEAN
 

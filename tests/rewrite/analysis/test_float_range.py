@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.float_range import as_read, computed_range
+from dpsql.rewrite.analysis.bounds import as_read, computed_range
 from dpsql.rewrite.ir.expr import Apply
 from tests.rewrite.refs import BIGINT, DOUBLE, FARE, NUMERIC, SEATS, apply, number
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from dpsql.policy.model import Column
+from dpsql.rewrite.analysis import same_rows
 from dpsql.rewrite.analysis.evaluate import evaluate
-from dpsql.rewrite.analysis.told import lookups
-from dpsql.rewrite.analysis.told.lookups import FoundRow, Lookup
+from dpsql.rewrite.analysis.same_rows import FoundRow, Lookup
 from dpsql.rewrite.ir.expr import Expr, Ref
 from dpsql.rewrite.ir.relation import Join
 from tests.rewrite.refs import BIGINT, BOOL, DAY_OF, SEATS, apply
@@ -38,7 +38,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counted[0] += 1
         return evaluate(expr, row)
 
-    monkeypatch.setattr(lookups, "evaluate", counting)
+    monkeypatch.setattr(same_rows, "evaluate", counting)
     return counted
 
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import Column, SqlType, Value
-from dpsql.rewrite.analysis.partners import most_partners
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Ref
+from dpsql.rewrite.translate.rows.relations import most_partners
 
 
 def _ref(source: int, name: str, type_: SqlType) -> Ref:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.rewrite.analysis.peeling import core, is_rounded, shown_as
+from dpsql.rewrite.analysis.keys import core, is_rounded, shown_as
 from dpsql.rewrite.translate.values.context import Translator
 from tests.rewrite.translate.shown import shown, tree
 

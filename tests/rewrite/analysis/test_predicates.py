@@ -3,9 +3,9 @@
 import pytest
 
 from dpsql.policy.interval import Interval
+from dpsql.rewrite.analysis.bounds import blurred, where
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.predicates import blurred, where
 from dpsql.rewrite.ir.expr import FALSE, Const, Expr, Ref, both
 from tests.rewrite.refs import BOOL, DOUBLE, ENV, FARE, NUMERIC, PAID, SEATS, TEXT, apply, number
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.bind.ctes_inside import with_ctes_inside
+from dpsql.rewrite.bind.plain import with_ctes_inside
 from dpsql.rewrite.syntax.read.dialect import parsed, render
 
 INSIDE = {

@@ -8,10 +8,8 @@ import pytest
 
 from dpsql.errors import DpsqlError
 from dpsql.question import Settings
-from dpsql.rewrite.bind.binder import Binder
-from dpsql.rewrite.bind.known_forms import KnownForms, form_of
 from dpsql.rewrite.bind.plain import in_plain_words
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.reading import Binder, BoundReader, KnownForms, form_of
 from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.syntax.read.parse import query_place
 from tests.support.fix_world import World

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.bind.names import with_own_names
+from dpsql.rewrite.bind.plain import with_own_names
 from dpsql.rewrite.syntax.read.dialect import parsed, render
 
 NAMED = {

@@ -10,8 +10,7 @@ import pytest
 from dpsql.question import Settings, TemporaryTable
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.gaps import not_understood
-from dpsql.rewrite.syntax.read.parse import parse
+from dpsql.rewrite.syntax.read.parse import not_understood, parse
 from tests.support.fix_world import World
 
 _TABLES = """

@@ -13,8 +13,7 @@ import psycopg
 import pytest
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import TINY, Forms
+from dpsql.rewrite.dialects.base import TINY, Dialect, Forms
 from dpsql.shadow.contents.role import ORACLE
 from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES, SPARK
 from tests.support.fix_world import World

@@ -10,8 +10,7 @@ import pytest
 from dpsql.policy.model import Policy
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.clamped_once import with_columns_clamped_once
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, with_columns_clamped_once
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import Relation, ref, scan
 from tests.support.fix_world import World

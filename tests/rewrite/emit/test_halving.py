@@ -8,8 +8,8 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.emit.binning import Grid
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.halving import Grid
 from tests.support.dialects import DUCKDB
 
 GRIDS = [

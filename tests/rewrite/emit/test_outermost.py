@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.outermost import outermost
+from dpsql.rewrite.emit.binning import outermost
 from tests.support.dialects import DUCKDB, SPARK
 from tests.support.samples import examples
 

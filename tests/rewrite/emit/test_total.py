@@ -7,12 +7,10 @@ import pytest
 from dpsql.errors import DpsqlError, MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType
-from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.bounds import facts, where
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.predicates import where
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
-from dpsql.rewrite.ir.facts import Env, Facts
+from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory

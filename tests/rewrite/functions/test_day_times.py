@@ -7,9 +7,8 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.keys import domain
-from dpsql.rewrite.functions.day_times import moment_of
-from dpsql.rewrite.ir.expr import Expr, Unit
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.functions.temporal import moment_of
+from dpsql.rewrite.ir.expr import Expr, Facts, Unit
 from tests.rewrite.refs import DAY, ENV, HOUR, PICKED, TIMESTAMP, apply
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.keys import domain
-from dpsql.rewrite.functions.intervals import bin_start, whole_months
+from dpsql.rewrite.functions.temporal import bin_start, whole_months
 from dpsql.rewrite.ir.calendar import from_datetime
 from dpsql.rewrite.ir.expr import Bins, TimeField
 from tests.rewrite.refs import DAY, DROPPED, ENV, HOUR, NUMERIC, PICKED, TIMESTAMP, apply

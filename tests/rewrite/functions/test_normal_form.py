@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.evaluate import evaluate
-from dpsql.rewrite.functions.normal_form import normal_form
+from dpsql.rewrite.functions.logical import normal_form
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref
 
 X = Ref(0, "t", "x", Column("x", SqlType.INTEGER, "integer"))

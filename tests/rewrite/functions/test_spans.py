@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.functions.spans import compared, truncated
+from dpsql.rewrite.functions.temporal import compared, truncated
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Unit
 
 AT = Ref(0, "t", "at", Column("at", SqlType.TIMESTAMP, "timestamp"))

@@ -14,8 +14,8 @@ from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
 from dpsql.rewrite.syntax.read.dialect import parsed
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.translate.public.speller import SPOKEN
-from dpsql.rewrite.translate.values.calls import _CALLS as CALLS
 from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.translator import _CALLS as CALLS
 from dpsql.rewrite.translate.values.translator import HANDLERS
 from tests.support.exactness import measurements
 from tests.support.fix_world import World

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.named.columns import Ctes, tables_in_from
+from dpsql.rewrite.syntax.named.columns import Ctes, fold, tables_in_from
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
-from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.trees import every
 
 

@@ -11,36 +11,273 @@ A group is there once at most, so no row is multiplied or lost. Claim: the state
 and their claims are where joins are followed: a joined row is one individual's, or its other part is not private.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Correlated, reads_rows, taken_apart
-from dpsql.rewrite.syntax.forms.group_values import (
-    STRICT,
-    Joined,
-    has_columns_outside,
-    is_null_of_nothing,
-    present,
-    value_of,
-    with_values,
-)
+from dpsql.rewrite.syntax.forms.correlation import Correlated, Offered, reads_rows, taken_apart
 from dpsql.rewrite.syntax.forms.inner import with_all_public
-from dpsql.rewrite.syntax.forms.laterals import first_beside
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, keys_with_queries, queries_below
 from dpsql.rewrite.syntax.forms.set_operations import put_lists_below
 from dpsql.rewrite.syntax.named.aggregate_names import is_count, top_aggregates
-from dpsql.rewrite.syntax.named.columns import Ctes, from_items, tables_in_from
+from dpsql.rewrite.syntax.named.columns import (
+    Ctes,
+    column_of_subquery,
+    columns_of_subquery,
+    fold,
+    fresh,
+    from_items,
+    output_name,
+    tables_in_from,
+)
 from dpsql.rewrite.syntax.named.existence import as_list, conjuncts_of, existences
 from dpsql.rewrite.syntax.named.grouping import grouping_in
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.made_names import fresh
-from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
+
+# LATERAL subqueries over private rows, as the subqueries and joins that they are.
+#
+# FROM riders r, LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider) AS l … l.n → FROM riders r … (SELECT
+# count(*) AS n FROM rides s WHERE s.rider = r.rider) FROM riders r JOIN LATERAL (SELECT fare FROM rides s WHERE s.rider =
+# r.rider ORDER BY picked LIMIT 1) AS l ON TRUE → FROM riders r JOIN (SELECT s.rider AS k, fare, row_number() OVER (PARTITION
+# BY s.rider ORDER BY picked) AS n FROM rides s) AS l ON l.k = r.rider AND l.n <= 1 FROM zones z, LATERAL (SELECT paid,
+# count(*) AS n FROM rides s WHERE s.zone = z.id GROUP BY paid ORDER BY 2 DESC LIMIT 1) AS l → FROM zones z JOIN (SELECT paid,
+# count(*) AS n, s.zone AS k, row_number() OVER (PARTITION BY s.zone ORDER BY count(*) DESC) AS p FROM rides s GROUP BY paid,
+# s.zone) AS l ON l.k = z.id AND l.p <= 1
+#
+# An aggregate without GROUP BY has one row in any case, so that each of its columns is one value of the row beside it.
+# Claim: PostgreSQL means the same by both, but for the order of rows that tie. The measurement is that of the longer
+# words, and their rules decide: a window is of one unit's rows, and so is a joined row.
+
+_VALUE = frozenset({"expressions", "from_", "joins", "where"})
+_ROWS = _VALUE | {"group", "order", "limit"}
+_PLACES = ("where", "group", "having", "order")
+
+
+def without_laterals(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
+    """Change the LATERAL subqueries of a SELECT that are known to mean something else; others stay."""
+    for join in list(select.args.get("joins") or ()):
+        inner = _inner(join)
+        if inner is None or not reads_rows(inner, ctes, policy):
+            continue
+        if aggregates_of(inner) and not inner.args.get("group"):
+            _as_values(select, join, inner)
+        else:
+            _as_rows(select, join, inner, ctes, policy)
+
+
+def _inner(join: exp.Join) -> exp.Select | None:
+    item = join.this
+    alias = item.args.get("alias")
+    if not isinstance(item, exp.Lateral) or not isinstance(alias, exp.TableAlias) or alias.args.get("columns"):
+        return None
+    if join.args.get("using") or str(join.args.get("side") or "").upper() not in {"", "LEFT"}:
+        return None
+    inner = item.this
+    while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
+        inner = inner.this
+    names = [output_name(output) for output in inner.expressions] if isinstance(inner, exp.Select) else []
+    return inner if isinstance(inner, exp.Select) and len({*names}) == len(names) else None
+
+
+def _is_free(join: exp.Join) -> bool:
+    on = join.args.get("on")
+    return on is None or (isinstance(on, exp.Boolean) and bool(on.this))
+
+
+def _as_values(select: exp.Select, join: exp.Join, inner: exp.Select) -> None:
+    """Put a subquery for one value instead of each column of a LATERAL subquery that has one row."""
+    if not _is_free(join) or any(value for key, value in inner.args.items() if key not in _VALUE):
+        return
+    values = {output_name(output): output.unalias() for output in inner.expressions}
+    columns = _columns(select, join)
+    if columns is None:
+        return
+    inner.set("expressions", [])
+    for column in columns:
+        query = inner.copy()
+        query.set("expressions", [exp.alias_(values[fold(column.this)].copy(), fold(column.this), quoted=True)])
+        made: exp.Expr = exp.Subquery(this=query)
+        if isinstance(column.parent, exp.Select):
+            made = exp.Alias(this=made, alias=exp.to_identifier(fold(column.this), quoted=True))
+        column.replace(made)
+    join.pop()
+
+
+def _columns(select: exp.Select, join: exp.Join) -> list[exp.Column] | None:
+    """Return the columns of a LATERAL subquery that a SELECT names; None where some are within others' queries or joins."""
+    alias = fold(join.this.args["alias"].this)
+    clauses = [select.args[key] for key in _PLACES if select.args.get(key)]
+    further = [other.args["on"] for other in select.args["joins"] if other.args.get("on") is not None]
+    beside = [other.this for other in select.args["joins"] if other is not join]
+    columns = list[exp.Column]()
+    for part in (*select.expressions, *clauses, *further, *beside):
+        nested = {id(each) for query in every(part, exp.Query) for each in every(query, exp.Column)}
+        for column in every(part, exp.Column):
+            if fold(column.args.get("table")) == alias:
+                if id(column) in nested or part in (*further, *beside):
+                    return None
+                columns.append(column)
+    return columns
+
+
+def first_beside(select: exp.Select, inner: exp.Select, alias: str, ctes: Ctes, policy: Policy) -> exp.Expr | None:
+    """Join the first of a row's own rows or groups, of which a subquery has one value; return what has come into FROM.
+
+    (SELECT fare FROM rides s WHERE s.rider = r.rider ORDER BY picked LIMIT 1)
+    →  l.fare of LEFT JOIN LATERAL (SELECT fare … LIMIT 1) AS l ON true
+    """
+    limit = inner.args["limit"].expression
+    if (
+        not (isinstance(limit, exp.Literal) and limit.name == "1")
+        or len(inner.expressions) != 1
+        or (aggregates_of(inner) and not inner.args.get("group"))
+    ):
+        return None
+    named = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+    item = exp.Lateral(this=exp.Subquery(this=inner.copy()), alias=named)
+    join = exp.Join(this=item, side="LEFT", on=exp.true())
+    _as_rows(select, join, inner, ctes, policy)
+    if join.this is item:
+        return None
+    select.append("joins", join)
+    made: exp.Expr = join.this
+    return made
+
+
+def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, policy: Policy) -> None:
+    """Join the rows of a LATERAL subquery by what ties them to the row beside, the first of them numbered."""
+    if any(value for key, value in inner.args.items() if key not in _ROWS) or inner.find(exp.Window):
+        return
+    limit, order = inner.args.get("limit"), inner.args.get("order")
+    most = limit.expression if limit is not None else None
+    numbered = isinstance(most, exp.Literal) and not most.is_string
+    if limit is not None and (not numbered or order is None):
+        return
+    parts = taken_apart(inner, select, ctes, policy)
+    if parts is None or not parts.pairs or (order is not None and Offered.of(inner).outer(order)):
+        return
+    keys = [inside for inside, _ in parts.pairs]
+    names = _own_names([*inner.expressions, *keys])[len(inner.expressions) :]
+    made: list[exp.Expr] = [exp.alias_(key.copy(), name, quoted=True) for key, name in zip(keys, names, strict=True)]
+    alias = fold(join.this.args["alias"].this)
+    columns = [exp.column(name, alias, quoted=True) for name in names]
+    conditions: list[exp.Expr] = [
+        exp.EQ(this=column, expression=outside.copy())
+        for column, (_, outside) in zip(columns, parts.pairs, strict=True)
+    ]
+    if limit is not None and order is not None:
+        place = fresh("place in the subquery", {*names, *(output_name(output) for output in inner.expressions)})
+        made.append(exp.alias_(_place(keys, order), place, quoted=True))
+        conditions.append(exp.LTE(this=exp.column(place, alias, quoted=True), expression=limit.expression.copy()))
+    if not _is_free(join):
+        conditions.append(join.args["on"])
+    join.set("this", exp.Subquery(this=_alone(inner, parts, made), alias=join.this.args["alias"].copy()))
+    join.set("kind", None)
+    join.set("on", exp.and_(*conditions, copy=False))
+
+
+def _place(keys: Sequence[exp.Expr], order: exp.Expr) -> exp.Window:
+    first = exp.Anonymous(this="row_number", expressions=[])
+    return exp.Window(this=first, partition_by=[key.copy() for key in keys], order=order.copy(), over="OVER")
+
+
+def _alone(inner: exp.Select, parts: Correlated, made: Sequence[exp.Expr]) -> exp.Select:
+    """Return a subquery without what ties it to a row: that is put out beside what it puts out, and its groups' keys."""
+    table = inner.copy()
+    named = [exp.alias_(output.unalias().copy(), output_name(output), quoted=True) for output in inner.expressions]
+    table.set("expressions", [*named, *made])
+    table.set("where", parts.where())
+    table.set("order", None)
+    table.set("limit", None)
+    if inner.args.get("group"):
+        keys = [inside.copy() for inside, _ in parts.pairs]
+        table.args["group"].set("expressions", [*inner.args["group"].expressions, *keys])
+    return table
+
+
+def _own_names(nodes: Sequence[exp.Expr]) -> list[str]:
+    """Return a name for each that no other has."""
+    return [fresh(name, {output_name(node) for node in nodes}) for name in columns_of_subquery(nodes)]
+
+
+# The substitute for an aggregate of a subquery where its groups are joined: the column of a group, and of none.
+#
+# (SELECT count(*) FROM trips s WHERE s.rider = t.rider) + 1  →  coalesce(c.v, 0) + 1
+
+STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
+"""Expressions that are NULL if a part of them is."""
+
+
+def is_null_of_nothing(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
+    """Return whether an output is NULL where its aggregates are of no rows, of which none is a count."""
+    texts = {render(call) for call in calls if not is_count(call)}
+    pending = [output]
+    while pending:
+        node = pending.pop()
+        if render(node) in texts or isinstance(node, exp.Literal):
+            continue
+        if not isinstance(node, STRICT):
+            return False
+        pending += [child for child in (node.this, node.args.get("expression")) if isinstance(child, exp.Expr)]
+    return True
+
+
+def has_columns_outside(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
+    """Return whether an output has columns beside its aggregates."""
+    inside = {id(column) for call in calls for column in every(call, exp.Column)}
+    texts = {render(call) for call in calls}
+    left = [column for column in every(output, exp.Column) if id(column) not in inside]
+    return any(not any(render(above) in texts for above in _above(column, output)) for column in left)
+
+
+def _above(node: exp.Expr, root: exp.Expr) -> Iterator[exp.Expr]:
+    here: exp.Expr | None = node
+    while here is not None:
+        yield here
+        here = None if here is root else here.parent
+
+
+def value_of(column: exp.Expr, call: exp.Expr) -> exp.Expr:
+    """Return an aggregate of a group, which is not there where no row is: a count is then 0."""
+    return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)]) if is_count(call) else column
+
+
+def with_values(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    """Change a tree so that other nodes stand in it for those with these texts."""
+    if (value := values.get(render(node))) is not None:
+        return value.copy()
+    for child in list(node.iter_expressions()):
+        child.replace(with_values(child, values))
+    return node
+
+
+def present(column: exp.Expr) -> exp.Expr:
+    """Return the condition that a column has a value: where groups are joined, that there is one."""
+    return exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A subquery in FROM, and the names of its columns by their text."""
+
+    item: exp.Expr
+    names: dict[str, str] = field(default_factory=dict)
+
+    def column(self, node: exp.Expr) -> exp.Column:
+        """Return the column that has an expression, which the subquery puts out from now on.
+
+        (SELECT rider AS k FROM trips GROUP BY rider) AS c   →  c.v of (SELECT rider AS k, avg(fare) AS v FROM …) AS c
+        """
+        text = render(node)
+        if text not in self.names:
+            self.names[text] = column_of_subquery(text, self.names.values())
+            self.item.this.append("expressions", exp.alias_(node.copy(), self.names[text], quoted=True))
+        return exp.column(self.names[text], self.item.alias, quoted=True)
+
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
 """The parts that a subquery may have."""

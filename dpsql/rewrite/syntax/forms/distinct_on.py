@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.named.made_names import fresh
+from dpsql.rewrite.syntax.named.columns import fresh
 from dpsql.rewrite.syntax.named.units import groups_by_unit, output_columns
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "with_", "distinct", "order", "windows"})

@@ -12,9 +12,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.named.columns import Ctes, from_items, item_name
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.named.columns import Ctes, fold, from_items, item_name, output_name
 from dpsql.rewrite.syntax.read.trees import every
 
 _CALL = "gen_random_uuid"

@@ -9,18 +9,16 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.any_rows import ask_for_any
-from dpsql.rewrite.syntax.forms.compared import tie_compared
-from dpsql.rewrite.syntax.forms.extremes import compare_extremes
-from dpsql.rewrite.syntax.forms.flat_left_joins import flatten_left_joins
-from dpsql.rewrite.syntax.forms.group_windows import ask_for_groups
-from dpsql.rewrite.syntax.forms.laterals import without_laterals
-from dpsql.rewrite.syntax.forms.levels import put_levels_apart
+from dpsql.rewrite.syntax.forms.decorrelate import without_laterals
+from dpsql.rewrite.syntax.forms.group_windows import ask_for_groups, put_levels_apart, say_by_other_windows
 from dpsql.rewrite.syntax.forms.listed_values import list_values
-from dpsql.rewrite.syntax.forms.other_windows import say_by_other_windows
-from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows, require_partners
-from dpsql.rewrite.syntax.forms.public_left import as_answers
-from dpsql.rewrite.syntax.forms.quantified import exist_instead
+from dpsql.rewrite.syntax.forms.outer_joins import (
+    as_answers,
+    flatten_left_joins,
+    lead_with_private_rows,
+    require_partners,
+)
+from dpsql.rewrite.syntax.forms.quantified import ask_for_any, compare_extremes, exist_instead, tie_compared
 from dpsql.rewrite.syntax.forms.random_keys import number_by_key
 from dpsql.rewrite.syntax.forms.running_totals import add_periods_up
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct

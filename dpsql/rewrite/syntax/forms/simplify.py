@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggregates
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.columns import fold
 
 
 def simplify(nodes: Sequence[exp.Expr]) -> None:

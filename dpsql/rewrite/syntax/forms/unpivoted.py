@@ -15,10 +15,7 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
-from dpsql.rewrite.syntax.named.columns import Ctes, columns_read_of
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.made_names import fresh
-from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.named.columns import Ctes, columns_read_of, fold, fresh, output_name
 from dpsql.rewrite.syntax.read.trees import holds
 
 _Row = Sequence[exp.Expr]

@@ -4,12 +4,24 @@ PostgreSQL has written the name of its table before every column, and no name st
 within the other: so a column's table is what has that name.
 """
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.lexer.tokens import folded
+from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
+
+# Names as PostgreSQL reads them.
+
+
+def fold(identifier: exp.Expr | None) -> str:
+    """Return a name as PostgreSQL folds it: lower case unless quoted."""
+    if not isinstance(identifier, exp.Identifier):
+        return ""
+    return str(identifier.this) if identifier.args.get("quoted") else folded(str(identifier.this))
+
 
 Ctes = Mapping[str, exp.CTE]
 _ITEMS = (exp.Table, exp.Subquery, exp.Values, exp.Lateral)
@@ -64,3 +76,46 @@ def outer_columns(query: exp.Expr) -> list[exp.Column]:
     inside = {item_name(item) for item in every(query, exp.Expr) if isinstance(item, _ITEMS)}
     columns = every(query, exp.Column)
     return [column for column in columns if column.args.get("table") and fold(column.args["table"]) not in inside]
+
+
+# The names of output columns: PostgreSQL has written one for each that is no column of that name.
+
+UNNAMED = "?column?"
+
+
+def output_name(node: exp.Expr) -> str:
+    """Return the name of an output column."""
+    if isinstance(node, exp.Alias):
+        return fold(node.args["alias"])
+    return fold(node.this) if isinstance(node, exp.Column) else UNNAMED
+
+
+# Names for what a statement did not name itself: messages show them, so they tell what they are, and no table has them.
+
+_LONGEST = 36
+"""Bytes of an expression in a name, of which PostgreSQL keeps 63."""
+
+
+def fresh(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken, in capitals or not: DuckDB takes these for the same."""
+    lower = {name_taken.lower() for name_taken in taken}
+    names = itertools.chain([name], (f"{name} {n}" for n in itertools.count(2)))
+    return next(free for free in names if free.lower() not in lower)
+
+
+def columns_of_subquery(nodes: Iterable[exp.Expr]) -> list[str]:
+    """Return a name for each of the outputs of a subquery, such as `avg(fare) of the subquery`."""
+    names: list[str] = []
+    for node in nodes:
+        names.append(column_of_subquery(render(node), names))
+    return names
+
+
+def column_of_subquery(text: str, taken: Collection[str]) -> str:
+    """Return a name for an output that is written so, and that is not taken."""
+    return fresh(f"{first_bytes(text)} of the subquery", taken)
+
+
+def first_bytes(text: str, longest: int = _LONGEST) -> str:
+    """Return the first bytes of a text that is longer, with an ellipsis; any other is returned unchanged."""
+    return text if len(text.encode()) <= longest else f"{text.encode()[:longest].decode(errors='ignore')}…"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.trees import every
 
 

@@ -9,9 +9,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.policy.model import Policy, Table
-from dpsql.rewrite.syntax.named.columns import from_items, item_name
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.named.columns import fold, from_items, item_name, output_name
 
 _Columns = Sequence[tuple[str, Callable[[], bool]]]
 """Names, each with what says whether it is a unit: of a chain of queries that is looked up for the one that is wanted."""

@@ -8,7 +8,7 @@ what is private is looked up by name in `functions.py`.
 import platform
 import re
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.abc import SourceLoader
 from typing import ClassVar
 
@@ -16,13 +16,242 @@ import sqlglot.generator
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, UnsupportedError
+from sqlglot.generators.postgres import PostgresGenerator
+from sqlglot.helper import name_sequence
 from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import Token as ParserToken
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import ConfigError, DpsqlError, Unsupported
-from dpsql.lexer.tokens import tokens
-from dpsql.rewrite.syntax.read.generator import JOINED_AS, ClientGenerator, Prefixed
-from dpsql.rewrite.syntax.read.parser_tokens import Vocabulary
+from dpsql.lexer import tokens as lexer_tokens
+from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
+from dpsql.policy.model import PUBLIC, TableName
+
+# Views in the tree of a statement: a subquery where the view is read, written by its name where PostgreSQL reads it.
+#
+#     FROM card_trips AS c   →  ViewRead: (SELECT … FROM trips WHERE …) AS c, which is rendered as public.card_trips AS c
+#
+# No text of a client's becomes one of these nodes, so they say what a role was granted: the view, and what is read in it.
+
+
+class ViewRead(exp.Subquery):
+    """Where a statement reads a view: its query, its name, and whether it has public rows only."""
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.Subquery.arg_types, "view": True, "public": True}
+
+    @property
+    def view(self) -> str:
+        """Return the view's name."""
+        return str(self.args["view"])
+
+
+class ViewedTable(exp.Table):
+    """A protected table in the query of a view; a role that may use the view need not be granted it.
+
+    PostgreSQL is asked for the types of what is computed from it, and sees a row of NULLs of the declared types in its place.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.Table.arg_types, "typed": True}
+
+
+# Trees written as PostgreSQL's SQL, with every operator and function as it was.
+
+_BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})
+"""Parts that few columns have."""
+_NEGATED = {exp.Is: "IS NOT", exp.RegexpLike: "!~", exp.RegexpILike: "!~*"}
+"""Comparisons that are negated by another word, and not by NOT before them."""
+_OF_VALUES = "_values"
+"""The parser's name for VALUES that stand for a query."""
+JOINED_AS = "joined_as"
+"""The part of a join in which the name stands that USING gives to its columns."""
+_STAND_IN = re.compile(r"\binterval_(\d+)_(?=\W|$)")
+
+
+class Prefixed(exp.Unary):
+    """What an operator without a left side is before: |/ fare."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "operator": True}
+
+
+class ClientGenerator(PostgresGenerator):
+    """A generator that writes operators as they were."""
+
+    MULTI_ARG_DISTINCT = True
+    TRANSFORMS: ClassVar = {
+        **PostgresGenerator.TRANSFORMS,
+        exp.Array: lambda self, node: f"ARRAY[{self.expressions(node, flat=True)}]",
+        exp.CurrentTime: lambda self, node: self.sql(node, "this") or "CURRENT_TIME",
+        exp.Pow: lambda self, node: self.binary(node, "^"),
+        exp.StrPosition: lambda self, node: PostgresGenerator.TRANSFORMS[exp.StrPosition](self, node.copy()),
+        exp.StartsWith: lambda self, node: self.binary(node, "^@"),
+        Prefixed: lambda self, node: f"({node.args['operator']} {self.sql(node, 'this')})",
+        ViewRead: lambda self, node: f"{TableName.of(node.view).quoted} AS {self.sql(node, 'alias')}",
+        ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
+    }
+
+    def generate(self, expression: exp.Expr, copy: bool = True) -> str:
+        """Write a tree as if it were the first one."""
+        self._next_name = name_sequence("_t")
+        return super().generate(expression, copy)
+
+    def identifier_sql(self, expression: exp.Identifier) -> str:
+        """Write a name; most are plain, and need no look at what has to be quoted."""
+        name = str(expression.this)
+        if not (name.isascii() and name.isidentifier()):
+            return super().identifier_sql(expression)
+        return f'"{name}"' if expression.args.get("quoted") else name
+
+    def table_parts(self, expression: exp.Table) -> str:
+        """Write a table's name; one that has its schema in it (`bind.schemas`) as a schema and a name."""
+        name, schema = expression.this, expression.args.get("db")
+        if isinstance(name, exp.Identifier) and schema is not None and schema.name == PUBLIC and "." in name.name:
+            return TableName.of(name.name).quoted
+        return super().table_parts(expression)
+
+    def column_sql(self, expression: exp.Column) -> str:
+        """Write a column; most are a name alone, or behind their table's."""
+        table, more = expression.args.get("table"), _BEYOND_TABLES & expression.args.keys()
+        if more and any(expression.args[key] for key in more):
+            return super().column_sql(expression)
+        name = self.sql(expression.this)
+        return f"{self.sql(table)}.{name}" if table else name
+
+    def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+        """Write a join, and the name that USING gives to its columns."""
+        named = expression.args.get(JOINED_AS)
+        return super().join_sql(expression, join_op) + (f" AS {self.sql(named)}" if named is not None else "")
+
+    def lateral_sql(self, expression: exp.Lateral) -> str:
+        """Write LATERAL, and what is joined to it in brackets."""
+        joins = expression.args.get("joins") or ()
+        return super().lateral_sql(expression) + "".join(f" {self.sql(join).lstrip()}" for join in joins)
+
+    def not_sql(self, expression: exp.Not) -> str:
+        """Write a negation; where the operator has a word of its own for it, by that."""
+        inside, word = expression.this, _NEGATED.get(type(expression.this))
+        if isinstance(inside, exp.In):
+            return f"{self.sql(inside, 'this')} NOT {self.sql(inside)[len(self.sql(inside, 'this')) + 1 :]}"
+        if word is None:
+            return super().not_sql(expression)
+        what = "UNKNOWN" if inside.args.get("unknown") else self.sql(inside, "expression")
+        return f"{self.sql(inside, 'this')} {word} {what}"
+
+    def is_sql(self, expression: exp.Is) -> str:
+        """Write IS, and UNKNOWN where that was written."""
+        if expression.args.get("unknown"):
+            return f"{self.sql(expression, 'this')} IS {'NOT ' * bool(expression.args.get('negate'))}UNKNOWN"
+        return super().is_sql(expression)
+
+    def if_sql(self, expression: exp.If) -> str:
+        """Write a branch; sqlglot would take it out of its CASE to do so."""
+        return super().if_sql(expression.copy())
+
+    def windowspec_sql(self, expression: exp.WindowSpec) -> str:
+        """Write a frame; one without an end goes to the current row."""
+        if expression.args.get("end") or expression.args.get("exclude"):
+            return super().windowspec_sql(expression)
+        start = f"{self.sql(expression, 'start')} {self.sql(expression, 'start_side')}".strip()
+        return f"{self.sql(expression, 'kind')} {start}"
+
+    def trim_sql(self, expression: exp.Trim) -> str:
+        """Write TRIM with the side that was written; what is trimmed stands in calls of other names."""
+        return f"TRIM({expression.args.get('position') or 'BOTH'} FROM {self.sql(expression, 'this')})"
+
+    def select_sql(self, expression: exp.Select) -> str:
+        """Write a query; of VALUES, which may stand in its place, the parser makes a query over them."""
+        rows = expression.args["from_"].this if expression.args.get("from_") else None
+        if isinstance(rows, exp.Values) and _is_made(expression, rows):
+            rows = rows.copy()
+            rows.set("alias", None)
+            return self.sql(rows)
+        return super().select_sql(expression)
+
+    def datatype_sql(self, expression: exp.DataType) -> str:
+        """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
+        return _STAND_IN.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
+
+
+def _is_made(query: exp.Select, rows: exp.Values) -> bool:
+    """Return whether a query over VALUES is the parser's: PostgreSQL writes no star."""
+    written = {key for key, value in query.args.items() if value and key != "with_"}
+    stars = [type(output) for output in query.expressions] == [exp.Star]
+    return stars and written == {"expressions", "from_"} and rows.alias == _OF_VALUES and not rows.alias_column_names
+
+
+# PostgreSQL's tokens as the parser's own, so that a text need not be read twice: the two then can't read it differently.
+#
+# SELECT count(*) …  →  SELECT, VAR count, L_PAREN, STAR, R_PAREN …
+
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_OF_OTHERS = frozenset(
+    """ANTI APPLY ASOF AUTOINCREMENT AUTO_INCREMENT DESCRIBE EXEC FILE GLOB KEEP KILL NAMESPACE OPTIMIZE OVERWRITE
+    PARTITIONED_BY PERCENT PIVOT PRAGMA QUALIFY REGEXP RLIKE SEMI SETTINGS STRAIGHT_JOIN UNCACHE UNNEST UNPIVOT USE
+    XOR""".split()
+)
+"""Words that the parser knows from other systems: PostgreSQL does not quote what is called so."""
+
+
+PREFIXES: Mapping[str, str] = {"@": "abs", "|/": "sqrt", "||/": "cbrt"}
+"""Operators before what they take, and the functions that they are."""
+
+
+class Vocabulary:
+    """The words and signs that the parser knows."""
+
+    def __init__(self, keywords: Mapping[str, TokenType], signs: Mapping[str, TokenType]) -> None:
+        """Take keywords, and signs of one character."""
+        self._words = {word: kind for word, kind in keywords.items() if word not in _OF_OTHERS}
+        self._pairs = {pair: kind for pair, kind in keywords.items() if pair.count(" ") == 1}
+        self._begins = frozenset(pair.split(" ")[0] for pair in self._pairs)
+        self._signs = {**signs, **{sign: kind for sign, kind in keywords.items() if not sign[0].isalpha()}}
+
+    def told(self, tokens: Sequence[Token]) -> list[ParserToken] | None:
+        """Return the parser's tokens; None where there is one that the parser does not know."""
+        told: list[ParserToken] = []
+        pending = list(tokens)[::-1]
+        while pending:
+            sort, text, start, end = token = pending.pop()
+            kind, inside = self._known(token)
+            if kind is None and sort is Sort.OPERATOR and len(text) > 1:  # !~~ is NOT and ~~
+                pending += [Token(sort, text[1:], start + 1, end), Token(sort, text[0], start, start + 1)]
+                continue
+            if kind is None:
+                return None
+            if sort is Sort.NAME and pending and (pair := self._pair(text, pending[-1])) in self._pairs:
+                kind, inside, end = self._pairs[pair], pair, pending.pop().end
+            told.append(ParserToken(kind, inside, start=start, end=end - 1))
+            if kind is TokenType.PARAMETER:
+                told.append(ParserToken(TokenType.NUMBER, text[1:], start=start + 1, end=end - 1))
+        return told
+
+    def _known(self, token: Token) -> tuple[TokenType | None, str]:
+        """Return what a token is to the parser, None if it is nothing, and its text."""
+        text = token.text
+        match token.sort:
+            case Sort.NAME:
+                return self._words.get(text.upper(), TokenType.VAR), text
+            case Sort.OPERATOR if text in PREFIXES:
+                return TokenType.PIPE_SLASH, text
+            case Sort.PUNCTUATION | Sort.OPERATOR:
+                return self._signs.get(text), text
+            case Sort.QUOTED:
+                return TokenType.IDENTIFIER, lexer_tokens.name(token) or ""
+            case Sort.NUMBER if _NUMBER.fullmatch(text):
+                return TokenType.NUMBER, text
+            case Sort.PARAMETER:
+                return TokenType.PARAMETER, "$"
+            case Sort.BITS:
+                return TokenType.BIT_STRING, text[2:-1]
+            case _ if token.sort in TEXTS and (inside := lexer_tokens.value(token)) is not None:
+                return TokenType.STRING, inside
+            case _:
+                return None, text
+
+    def _pair(self, name: str, following: Token) -> str:
+        """Return two words as they would be one keyword."""
+        word = name.upper()
+        return f"{word} {following.text.upper()}" if word in self._begins else ""
+
 
 if not isinstance(sqlglot.generator.__spec__.loader, SourceLoader):  # classes of ours can't extend compiled ones
     raise ConfigError(
@@ -210,3 +439,21 @@ def render(node: exp.Expr) -> str:
         raise Unsupported(
             "this statement can't be written again as PostgreSQL reads it", because="not-written"
         ) from None
+
+
+# Literals with the types that PostgreSQL says they are of: 'cash'::text, (5)::double precision.
+
+
+def literal_text(node: exp.Expr) -> str | None:
+    """Return a text that is written as one, for any type of text that it is said to be of; None of anything else."""
+    while isinstance(node, exp.Paren) or (isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.TEXT_TYPES)):
+        node = node.this
+    return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def untyped(node: exp.Expr) -> exp.Expr:
+    """Return a literal without the types that it is said to be of; anything else unchanged."""
+    inside = node
+    while isinstance(inside, (exp.Paren, exp.Cast)):
+        inside = inside.this
+    return inside if isinstance(inside, exp.Literal) else node

@@ -5,15 +5,17 @@ VIEW, EXPLAIN); those that write are taken apart in `writing.py`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice, pairwise
 
 from sqlglot import exp
 
-from dpsql.errors import DpsqlError
+from dpsql.errors import DpsqlError, Unsupported
 from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.tokens import Token, name, tokens
+from dpsql.policy.model import TableName
 from dpsql.rewrite.syntax.read.dialect import parsed
 
 
@@ -212,3 +214,88 @@ def _before_tail(text: str, start: int) -> int:
     if [token.word for token in words[-3:]] == ["with", "no", "data"]:
         return start + words[-4].end if len(words) > 3 else len(text)
     return len(text)
+
+
+# The gaps of the parser: PostgreSQL's words that it can't read, each with a name and a way around it.
+
+_LOOKED_AT = 10_000
+"""Tokens of a text that is refused anyway."""
+_OBJECT = "JSON_OBJECT", "json_build_object('a', x) or json_object_agg(a, x)"
+_ARRAY = "JSON_ARRAY", "json_build_array(x) or json_agg(x)"
+_READER = "this function of JSON", "->, ->> or #>"
+_CALLED: Mapping[str, tuple[str, str]] = {
+    "json_object": _OBJECT, "json_objectagg": _OBJECT, "json_array": _ARRAY, "json_arrayagg": _ARRAY,
+    **dict.fromkeys(("json_value", "json_query", "json_exists", "json_table"), _READER),
+}  # fmt: skip
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "normalized": ("IS NORMALIZED", "x = normalize(x)"),
+    "similar": ("SIMILAR in substring", "substring(x FROM 'a regular expression')"),
+    "variadic": ("VARIADIC", "the elements one by one"),
+}
+"""Functions of JSON, and other words, with what to call them and what to write instead."""
+
+
+def not_understood(text: str) -> Unsupported:
+    """Return the error for a text that PostgreSQL understands, and whose words the parser can't read.
+
+    Raises:
+        SyntaxFailed: PostgreSQL would not read it.
+    """
+    for token, following in pairwise(islice(tokens(text), _LOOKED_AT)):
+        gap = _CALLED.get(token.word) if following.word == "(" else None
+        if gap := gap or _WORDS.get(token.word):
+            name, instead = gap
+            return Unsupported(
+                f"{name} is not understood in a statement over a protected table",
+                because="construct-not-understood",
+                hint=f"Write {instead}, or aggregate in a subquery and write it around that.",
+            )
+    return Unsupported(
+        "this statement over a protected table is not understood, or too long",
+        because="statement-not-understood",
+        hint="docs/sql.md says which SQL is answered. Aggregate in a subquery: any SQL may stand around it.",
+    )
+
+
+# Whether a statement names certain tables, by its tokens: what stands in literals, comments and longer words does not.
+#
+# SELECT '{int}'::regtype[] FROM pg_class WHERE relname = 'trips'  →  names no table trips
+# SELECT id::bigserial FROM "big"                                  →  names the table big, once
+
+_BEFORE_TABLES = frozenset({"from", "join", "only", "table", "."})
+
+
+def mentions(text: str, names: Collection[str], read: Iterable[Token] | None = None) -> bool:
+    """Return whether a name of `names` is a name in `text`; True for a text that can't be read.
+
+    `read` are its tokens, if they are known.
+    """
+    try:
+        return any(name(token) in names for token in (tokens(text) if read is None else read))
+    except DpsqlError:
+        return True
+
+
+def named_in(text: str, tables: Collection[str]) -> list[str]:
+    """Return those of the tables that a text names, sorted: of several with one name those whose schema it names, too."""
+    try:
+        words = {name(token) for token in tokens(text)}
+    except DpsqlError:
+        return sorted(tables)
+    found = [table for table in sorted(tables) if TableName.of(table).name in words]
+    exact = [table for table in found if TableName.of(table).schema in words]
+    others = {TableName.of(table).name for table in exact}
+    return [table for table in found if table in exact or TableName.of(table).name not in others]
+
+
+def reads(text: str, names: Collection[str]) -> bool:
+    """Return whether a name of `names` stands where a table is read; True for a text that can't be read."""
+    before = ""
+    try:
+        for token in tokens(text):
+            if before in _BEFORE_TABLES and name(token) in names:
+                return True
+            before = token.word
+    except DpsqlError:
+        return True
+    return False

@@ -16,16 +16,12 @@ from dpsql.policy.model import Policy, bare_names
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.syntax.forms.simplify import simplify
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.gaps import not_understood
-from dpsql.rewrite.syntax.read.mentions import reads
-from dpsql.rewrite.syntax.read.parse import ReadQuery, Statement, Wrap, parse, query_place
+from dpsql.rewrite.syntax.read.parse import ReadQuery, Statement, Wrap, not_understood, parse, query_place, reads
 from dpsql.rewrite.syntax.read.trees import every as every_node
 from dpsql.rewrite.syntax.read.trees import take_apart
-from dpsql.rewrite.syntax.whole.column_probes import is_column_probe, is_empty, limit_of
-from dpsql.rewrite.syntax.whole.found_scopes import FoundScopes, Kind
 from dpsql.rewrite.syntax.whole.known_rows import put_known_rows
-from dpsql.rewrite.syntax.whole.previews import TablePreview, preview_of
-from dpsql.rewrite.syntax.whole.scopes import find
+from dpsql.rewrite.syntax.whole.previews import TablePreview, is_column_probe, is_empty, limit_of, preview_of
+from dpsql.rewrite.syntax.whole.scopes import FoundScopes, Kind, find
 from dpsql.rewrite.syntax.whole.views import expand_views
 from dpsql.rewrite.syntax.whole.writing import rows_refused, written
 

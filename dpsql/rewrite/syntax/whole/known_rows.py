@@ -18,9 +18,9 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.column_probes import limit_of
+from dpsql.rewrite.syntax.whole.previews import limit_of
 from dpsql.rewrite.syntax.whole.scopes import declared
 
 _LOOK = {"expressions", "from_", "limit", "kind"}

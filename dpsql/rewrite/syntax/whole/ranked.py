@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggregates
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.trees import holds
 
 _PLACES = frozenset(

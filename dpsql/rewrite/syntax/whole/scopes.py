@@ -4,38 +4,302 @@ Bottom-up, each query is of one kind: ROWS (its rows are private rows), ANSWER (
 A construct that would let private rows pass in a way not known here is refused.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 
 from sqlglot import exp
 
-from dpsql.errors import AccessDenied, Unsupported
+from dpsql.errors import AccessDenied, InternalError, Unsupported
+from dpsql.frozen import quickly_made
 from dpsql.policy.model import Policy, Table
 from dpsql.question import TemporaryTable
-from dpsql.rewrite.syntax.forms.any_rows import asks_for_one
+from dpsql.rewrite.ir.evaluator import literal, quoted_name
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
-from dpsql.rewrite.syntax.forms.determined import determined
 from dpsql.rewrite.syntax.forms.distinct_on import put_places_below
-from dpsql.rewrite.syntax.forms.full_joins import as_two_parts, is_full_join
 from dpsql.rewrite.syntax.forms.group_windows import put_groups_below, put_groups_in_place
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
+from dpsql.rewrite.syntax.forms.outer_joins import as_two_parts, determined, is_full_join
+from dpsql.rewrite.syntax.forms.quantified import asks_for_one
 from dpsql.rewrite.syntax.forms.reworded import reword
 from dpsql.rewrite.syntax.forms.set_operations import rows_of_units
-from dpsql.rewrite.syntax.named.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE_CLAUSES, UNIT_CLAUSES, refuse_clauses
-from dpsql.rewrite.syntax.named.columns import from_items, outer_columns
+from dpsql.rewrite.syntax.named.aggregate_names import function_name, put_windows_in_place
+from dpsql.rewrite.syntax.named.columns import fold, fresh, from_items, outer_columns, tables_in_from
 from dpsql.rewrite.syntax.named.existence import calls_listed, queried
-from dpsql.rewrite.syntax.named.grouping import grouping_in
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
+from dpsql.rewrite.syntax.named.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import groups_by_unit
-from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.found_scopes import FoundScopes, Kind, Scope
-from dpsql.rewrite.syntax.whole.own_lists import put_lists
-from dpsql.rewrite.syntax.whole.quantile_groups import cut_at_quantiles
+from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.syntax.read.trees import every, holds
+
+# The contents of a query's tree: the SELECTs that aggregate private rows, and the rows of the query itself.
+
+Copies = Mapping[int, exp.Expr]
+"""The copies of a tree's nodes, by the `id` of each."""
+
+
+class Kind(Enum):
+    """The kind of a query's rows."""
+
+    PUBLIC = "public"
+    ROWS = "rows"
+    ANSWER = "answer"
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One SELECT over private rows that aggregates: its group keys and its aggregate calls, as nodes of the tree."""
+
+    select: exp.Select
+    grouping: Grouping
+    aggregates: tuple[exp.Expr, ...]
+    ctes: Mapping[str, exp.CTE]
+    """The CTEs that it can see."""
+    alone: bool = False
+    """Whether it is known that no other query stands in it."""
+
+    @property
+    def keys(self) -> tuple[exp.Expr, ...]:
+        """Return the group keys."""
+        return self.grouping.keys
+
+    def among(self, copies: Copies) -> "Scope":
+        """Return the same scope of a copy.
+
+        Raises:
+            KeyError: not all of it stands in the tree.
+        """
+        keys, calls = ([copies[id(node)] for node in part] for part in (self.keys, self.aggregates))
+        select = copies[id(self.select)]
+        assert isinstance(select, exp.Select)
+        return Scope(
+            select, Grouping(tuple(keys), self.grouping.sets), tuple(calls), _among(self.ctes, copies), self.alone
+        )
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class FoundScopes:
+    """All scopes of a query, and what the whole query is."""
+
+    kind: Kind
+    scopes: tuple[Scope, ...]
+    inner: tuple[InnerAnswer, ...] = ()
+    """The inner queries that are answered before its rows are measured, but for those within one another."""
+    alone: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
+    """The nodes of a query with no other in it, where they are known."""
+
+    @property
+    def own(self) -> tuple[Scope, ...]:
+        """Return the scopes that stand in none of the inner queries."""
+        if not self.inner:
+            return self.scopes
+        within = {id(node) for answer in self.inner for node in answer.node.walk()}
+        return tuple(scope for scope in self.scopes if id(scope.select) not in within)
+
+    def among(self, copies: Copies) -> "FoundScopes | None":
+        """Return the same of a copy of the query; None where it is to be looked for again."""
+        try:
+            scopes = tuple(scope.among(copies) for scope in self.scopes)
+            inner = tuple(InnerAnswer(copies[id(answer.node)], _among(answer.ctes, copies)) for answer in self.inner)
+        except KeyError:
+            return None
+        return FoundScopes(self.kind, scopes, inner)
+
+
+def _among(ctes: Mapping[str, exp.CTE], copies: Copies) -> Mapping[str, exp.CTE]:
+    copied = {name: copies[id(cte)] for name, cte in ctes.items()}
+    return {name: cte for name, cte in copied.items() if isinstance(cte, exp.CTE)}
+
+
+# A session's own temporary tables among private rows, as the constants that they are at that moment.
+#
+# FROM trips t JOIN mine m ON m.zone = t.zone  →  FROM trips t JOIN (VALUES (7, 'north'), (8, 'south')) AS m (zone, part) ON …
+#
+# Claim: these are the rows that the session sees in the table, which it has written itself or was answered: nothing comes to
+# planning that its client does not know. A statement is planned anew when they change, for they are part of it.
+
+_TEMPORARY = "pg_temp"
+
+
+def put_lists(nodes: Iterable[exp.Expr], tables: Sequence[TemporaryTable], ctes: frozenset[str]) -> None:
+    """Put those of a session's tables whose rows are known into the places of their names, in some parts of a statement.
+
+    A table whose columns of PostgreSQL's own are read stays. `ctes` are names that stand for something else.
+    """
+    lists = {table.name: table for table in tables if table.rows is not None}
+    for node in nodes:
+        for table in tuple(every(node, exp.Table)):
+            own = lists.get(fold(table.this)) if isinstance(table.this, exp.Identifier) else None
+            if own is not None and _is_temporary(table, ctes) and _are_its_own(table, own):
+                table.replace(_as_constants(table, own))
+
+
+def _is_temporary(table: exp.Table, ctes: frozenset[str]) -> bool:
+    schema = fold(table.args.get("db"))
+    return schema == _TEMPORARY or (not schema and fold(table.this) not in ctes)
+
+
+def _are_its_own(table: exp.Table, own: TemporaryTable) -> bool:
+    """Return whether all that is read of a table are columns that were made with it, by their own names."""
+    select, alias = table.find_ancestor(exp.Select), table.args.get("alias")
+    name = fold(table.this if alias is None else alias.this)
+    columns = {column for column, _ in own.columns}
+    read = (column for column in every(select, exp.Column) if fold(column.args.get("table")) == name) if select else ()
+    renamed = alias is not None and alias.args.get("columns")
+    return not renamed and all(isinstance(c.this, exp.Star) or fold(c.this) in columns for c in read)
+
+
+def _as_constants(table: exp.Table, own: TemporaryTable) -> exp.Expr:
+    """Return the rows of a table under its name in the statement."""
+    names = ", ".join(quoted_name(column) for column, _ in own.columns)
+    types = [type_ for _, type_ in own.columns]
+    if own.rows:
+        rows = ", ".join(f"({', '.join(map(_cell, row, types))})" for row in own.rows)
+        text = f"SELECT * FROM (VALUES {rows}) AS t ({names})"
+    else:
+        none = ", ".join(f"{_cell(None, type_)} AS {quoted_name(column)}" for column, type_ in own.columns)
+        text = f"SELECT * FROM (SELECT {none} WHERE FALSE) AS t ({names})"
+    tree = parsed(text)
+    if tree is None:
+        raise InternalError
+    made: exp.Expr = tree.args["from_"].this.pop()
+    made.args["alias"].set("this", (table.args["alias"].this if table.args.get("alias") else table.this).copy())
+    return made
+
+
+def _cell(text: str | None, type_: str) -> str:
+    return f"CAST({'NULL' if text is None else literal(text)} AS {type_})"
+
+
+# Groups of as many rows each, over everybody: cut at quantiles that are released first.
+#
+# SELECT fare, ntile(4) OVER (ORDER BY fare) AS q FROM trips
+# →  SELECT fare, CASE WHEN fare <= cuts."1" THEN 1 WHEN fare <= cuts."2" THEN 2 WHEN fare <= cuts."3" THEN 3 ELSE 4 END AS q
+#    FROM trips CROSS JOIN (
+#      SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY fare) AS "1", percentile_disc(0.5) …, … FROM trips) AS cuts
+#
+# It does not mean quite the same: rows with one value are in one group, where PostgreSQL puts some of them into the next one,
+# and quantiles have noise. A place among everybody's rows is anybody's; whether a value is above a released one is its own.
+
+_ROWS = ("from_", "joins", "where")
+_CLAUSES = frozenset({*_ROWS, "expressions", "with_", "windows", "kind", "distinct"})
+_MOST = 100
+"""Groups that one statement is cut into."""
+
+
+def cut_at_quantiles(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
+    """Change the `ntile(n) OVER (ORDER BY x)` of a SELECT of private rows; any other SELECT stays."""
+    if any(value and key not in _CLAUSES for key, value in select.args.items()) or aggregates_of(select):
+        return
+    if not any(holds(output, exp.Window) for output in select.expressions) or not reads_rows(select, ctes, policy):
+        return
+    put_windows_in_place(select)
+    windows = [window for output in select.expressions for window in every(output, exp.Window)]
+    rows = exp.Select(**{key: select.args.get(key) for key in _ROWS}).copy()
+    for window in windows:
+        number, term = _groups(window), _ordered(window)
+        if number is None or term is None or holds(term, exp.Query):
+            continue
+        alias = fresh(f"quantiles of {render(term.this)}"[:50], tables_in_from(select))
+        cuts = _cuts(rows, term.this, number)
+        name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+        select.append("joins", exp.Join(this=exp.Subquery(this=cuts, alias=name), kind="CROSS"))
+        window.replace(_group(term, number, alias))
+
+
+def _groups(window: exp.Window) -> int | None:
+    """Return into how many groups everybody's rows are cut; None where they are not, or it is another window."""
+    args = getattr(window.this, "expressions", [])
+    others = any(window.args.get(key) for key in ("partition_by", "spec", "alias", "first"))
+    if function_name(window.this) != "ntile" or others or len(args) != 1 or not isinstance(args[0], exp.Literal):
+        return None
+    number = int(args[0].name) if args[0].name.isdecimal() else 0
+    return number if 1 < number <= _MOST else None
+
+
+def _ordered(window: exp.Window) -> exp.Ordered | None:
+    """Return the one key by which the rows are ordered, with NULL where PostgreSQL has it by itself."""
+    order = window.args.get("order")
+    terms = order.expressions if order is not None else []
+    if len(terms) != 1 or not isinstance(terms[0], exp.Ordered):
+        return None
+    first = bool(terms[0].args.get("nulls_first"))
+    return terms[0] if first == bool(terms[0].args.get("desc")) else None
+
+
+def _cuts(rows: exp.Select, by: exp.Expr, number: int) -> exp.Select:
+    """Return the query for the values at which the groups of rows end."""
+    query, outputs = rows.copy(), []
+    for place in range(1, number):
+        share = exp.Div(this=exp.cast(exp.Literal.number(place), "double"), expression=exp.Literal.number(number))
+        call = exp.Anonymous(this="percentile_disc", expressions=[share])
+        within = exp.WithinGroup(this=call, expression=exp.Order(expressions=[exp.Ordered(this=by.copy())]))
+        outputs.append(exp.alias_(within, f"{place}", quoted=True))
+    query.set("expressions", outputs)
+    return query
+
+
+def _group(term: exp.Ordered, number: int, cuts: str) -> exp.Expr:
+    """Return in which group a row is; one without a value is in the last one, or in the first where order falls."""
+    case, down = exp.Case(), bool(term.args.get("desc"))
+    for place in range(1, number):
+        cut = exp.column(f"{place}", cuts, quoted=True)
+        within = (exp.LT if down else exp.LTE)(this=term.this.copy(), expression=cut)
+        case = case.when(within, exp.Literal.number(number + 1 - place if down else place), copy=False)
+    return exp.Paren(this=case.else_(exp.Literal.number(1 if down else number), copy=False))
+
+
+# Clauses that can't stand on private rows, each with what is answered instead.
+#
+# SELECT count(*) FROM trips TABLESAMPLE SYSTEM (1)  →  "TABLESAMPLE on private rows is not supported", and: leave it out
+
+ROW_CLAUSES = (
+    "limit", "offset", "distinct", "windows", "locks", "having", "qualify", "into", "laterals", "sample", "connect", "match",
+)  # fmt: skip
+UNIT_CLAUSES = tuple(clause for clause in ROW_CLAUSES if clause not in {"distinct", "having"})
+SCOPE_CLAUSES = (
+    "locks", "qualify", "laterals", "sample", "connect", "match", "hint", "exclude", "operation_modifiers",
+)  # fmt: skip
+TABLE_CLAUSES = (
+    "sample", "pivots", "laterals", "version", "hints", "ordinality", "when", "partition", "changes", "rows_from",
+)  # fmt: skip
+
+_NAMES: Mapping[str, str] = {
+    "sample": "TABLESAMPLE", "pivots": "PIVOT", "locks": "FOR UPDATE or FOR SHARE", "laterals": "LATERAL",
+    "windows": "WINDOW", "order": "ORDER BY",
+}  # fmt: skip
+_ON_AN_ANSWER = "It may stand on an answer: SELECT … FROM (SELECT x, count(*) … GROUP BY x) AS a ORDER BY … LIMIT 10."
+_INSTEAD: Mapping[str, str] = {
+    "limit": f"Choose rows by a condition, such as WHERE t >= '2019-03-08'. {_ON_AN_ANSWER}",
+    "offset": f"Choose rows by a condition, such as WHERE t >= '2019-03-08'. {_ON_AN_ANSWER}",
+    "sample": "Leave it out: all rows are counted with no more noise than a part of them.",
+    "pivots": "Ask for each column by itself: count(*) FILTER (WHERE x = 'a'), count(*) FILTER (WHERE x = 'b').",
+    "locks": "Leave it out: an answer locks nothing.",
+    "qualify": "Write it around the answer: SELECT * FROM (SELECT …, rank() OVER (…) AS r … GROUP BY …) AS a WHERE r <= 3.",
+    "laterals": "Write what it computes in a subquery: SELECT … FROM (SELECT fare * 2 AS d FROM trips) AS t.",
+    "order": _ON_AN_ANSWER,
+}
+_ERRORS: Mapping[str, type[Unsupported | AccessDenied]] = {"limit": AccessDenied, "offset": AccessDenied}
+
+
+def refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
+    """Refuse a query, or an element of FROM, of private rows that has one of these.
+
+    Raises:
+        AccessDenied: it would choose rows one by one.
+        Unsupported: it has another.
+    """
+    for clause in clauses:
+        if node.args.get(clause):
+            raise _ERRORS.get(clause, Unsupported)(
+                f"{_NAMES.get(clause, clause.rstrip('_').upper())} on private rows is not supported",
+                because="clause-on-rows",
+                hint=_INSTEAD.get(clause, "Aggregate first: count, sum, avg … with GROUP BY."),
+            )
 
 
 def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:

@@ -3,19 +3,93 @@
 SELECT avg(n) FROM answer        SELECT zone FROM answer ORDER BY n DESC LIMIT 1        SELECT n FROM answer WHERE zone = 7
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggregates
-from dpsql.rewrite.syntax.named.columns import from_items, item_name
+from dpsql.rewrite.syntax.named.columns import fold, from_items, item_name, outer_columns, output_name
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.partial import SETS
-from dpsql.rewrite.syntax.whole.released_rows import Released, ReleasedRows
+
+# Facts about the rows of answers, and of public tables, before anything is paid for.
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRows:
+    """Facts about the rows of an answer before it is there, and about those of a public table."""
+
+    most: int | None
+    """None: nobody knows how many there will be."""
+    keys: frozenset[str] | None
+    """The columns that no two rows agree in; None: there are none."""
+    columns: tuple[str, ...] = ()
+    """All that there are, in their order; empty if they are not known."""
+    values: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """Of a public table what stands in each column."""
+
+    def is_one_by(self, columns: frozenset[str]) -> bool:
+        """Return whether there is one row at most for each combination of values of these columns."""
+        if self.keys is not None and self.keys <= columns:
+            return True
+        listed = [self.values[name] for name in sorted(columns) if name in self.values]
+        return bool(listed) and len(set(zip(*listed, strict=True))) == len(listed[0])
+
+
+Released = Mapping[str, ReleasedRows]
+"""By the names that stand in the places of answers, and those of public tables."""
+
+
+# Functions, operators and casts with which PostgreSQL fails for some values, by the names that statements have.
+#
+# The shadow has each of them once more in the schema `pg_dpsql`, with the same arguments, and NULL where the original fails.
+
+PARTIAL = frozenset(
+    """abs acos acosd acosh age array_append array_cat array_fill array_position array_positions array_prepend array_remove
+    array_replace array_to_tsvector asin asind atan2 atanh bit_count chr convert convert_from convert_to cos cosd cosh cot
+    cotd date_add date_bin date_part date_subtract date_trunc daterange decode degrees div encode exp extract factorial
+    gcd get_bit get_byte inet_merge int4range int8range is_normalized json_array_length json_object json_to_tsvector
+    jsonb_array_length jsonb_insert jsonb_object jsonb_path_exists jsonb_path_match jsonb_path_query_array
+    jsonb_path_query_first jsonb_set jsonb_set_lax jsonb_to_tsvector justify_days justify_hours justify_interval lcm like
+    like_escape ln log log10 lpad make_date make_interval make_time make_timestamp make_timestamptz mod normalize notlike
+    numrange overlay parse_ident phraseto_tsquery plainto_tsquery pow power radians regexp_count regexp_instr regexp_like
+    regexp_match regexp_replace regexp_split_to_array regexp_substr repeat replace rpad scale set_bit set_byte
+    similar_escape similar_to_escape sin sind sinh split_part sqrt substr substring tan tand timestamptz timezone to_ascii
+    to_char to_date to_number to_regclass to_regnamespace to_regoper to_regoperator to_regproc to_regprocedure to_regrole
+    to_regtype to_timestamp to_tsquery trim_array tsrange tstzrange unistr websearch_to_tsquery width_bucket xmlcomment
+    xpath xpath_exists""".split()
+)
+"""Functions, among those that people call by name."""
+SETS = frozenset(
+    """generate_series json_array_elements json_array_elements_text json_each json_each_text json_object_keys
+    jsonb_array_elements jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_keys jsonb_path_query
+    regexp_matches regexp_split_to_table""".split()
+)
+"""Functions with rows, of which there are none where PostgreSQL's own would fail."""
+OPERATORS: Mapping[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.JSONBDeleteAtPath: "#-",
+    exp.RegexpLike: "~", exp.RegexpILike: "~*", exp.Like: "~~", exp.ILike: "~~*",
+    exp.DPipe: "||",
+}  # fmt: skip
+"""Operators between two values, by what the parser makes of them."""
+BY_SECOND = frozenset({exp.Div, exp.Mod, exp.RegexpLike, exp.RegexpILike, exp.Like, exp.ILike})
+"""Those of them that can fail for what stands behind them alone, as good as ever: a constant there is looked at before."""
+CASTS: Mapping[str, str] = {
+    "smallint": "smallint", "int2": "smallint", "int": "integer", "integer": "integer", "int4": "integer",
+    "bigint": "bigint", "int8": "bigint", "real": "real", "float4": "real", "double precision": "double precision",
+    "float8": "double precision", "float": "double precision", "decimal": "numeric", "numeric": "numeric",
+}  # fmt: skip
+"""Types of numbers, as the parser spells them, and their names: what is cast to them most often costs little."""
+TOTAL_CASTS = frozenset({"text", "varchar", "char", "bpchar", "name", "unknown"})
+"""Types that anything can be cast to, as the parser spells them."""
+PARTS_OF_TIMES = frozenset(
+    """century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month quarter
+    second week year timezone timezone_hour timezone_minute""".split()
+)
+"""Parts of a time that can be asked for."""
+
 
 _WITH_ROWS = SETS | {"unnest", "generate_series", "generate_subscripts", "string_to_table"}
 _Names = frozenset[str]
@@ -233,3 +307,75 @@ def _outputs(query: exp.Expr, released: Released) -> tuple[str, ...]:
     if len(query.expressions) == len(sources) == 1 and isinstance(query.expressions[0], exp.Star):
         return tuple(_columns(sources[0], released))
     return () if any(output.is_star for output in query.expressions) else tuple(map(output_name, query.expressions))
+
+
+# The queries in a query, or in what is written around one, that stand for one value each.
+#
+# SELECT count(*) / (SELECT n FROM answer)        VALUES ((SELECT count(*) …))        UPDATE kept SET n = (SELECT count(*) …)
+
+_TESTS = frozenset({"all", "any", "array", "exists", "some"})
+"""The readers of a list of values, where it is written with more parentheses than are needed."""
+_PLACES: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.From: frozenset({"this"}), exp.Join: frozenset({"this"}), exp.Lateral: frozenset({"this"}),
+    exp.In: frozenset({"query"}), exp.Exists: frozenset({"this"}), exp.Any: frozenset({"this"}),
+    exp.All: frozenset({"this"}), exp.CTE: frozenset({"this"}), exp.Subquery: frozenset({"this"}),
+}  # fmt: skip
+"""Where a query in a query is no single value."""
+_BEFORE_TABLES = _TESTS | {
+    "as",
+    "except",
+    "from",
+    "in",
+    "intersect",
+    "join",
+    "lateral",
+    "materialized",
+    "union",
+    "using",
+}
+"""Words before a parenthesis that a table, or a list, stands in."""
+
+
+def values_of_several_rows(query: exp.Expr, released: Released) -> Iterator[exp.Subquery]:
+    """Yield the queries in a query that stand for one value each, and may have more than one row."""
+    for subquery in every(query, exp.Subquery):
+        if _is_value(subquery) and several_rows(subquery, released):
+            yield subquery
+
+
+def has_values(query: exp.Expr) -> bool:
+    """Return whether there is a query in a query that stands for one value."""
+    return any(_is_value(subquery) for subquery in every(query, exp.Subquery))
+
+
+def _is_value(node: exp.Subquery) -> bool:
+    parent = node.parent
+    match parent:
+        case None | exp.SetOperation():
+            return False
+        case exp.Select():
+            return node.arg_key == "expressions"
+        case exp.Anonymous():
+            return str(parent.this).lower() not in _TESTS
+        case _:
+            return node.arg_key not in _PLACES.get(type(parent), ())
+
+
+def is_written_value(before: str, behind: str) -> bool:
+    """Return whether a query stands for one value between these texts, as far as words tell."""
+    words = [token.word for token in tokens(before)]
+    if not words or words[-1] != "(":
+        return False
+    while words and words[-1] == "(":
+        words.pop()
+    if words and words[-1] == ",":  # another table, if it is given a name; another value else
+        rest = [token.word for token in tokens(behind)][1:2]
+        return not rest or rest[0] in (",", ")", "from", "where", "returning", ";")
+    return not words or words[-1] not in _BEFORE_TABLES
+
+
+def depends_on_nothing(query: exp.Subquery, asked: exp.Query) -> bool:
+    """Return whether a query in one that is `asked` has the same rows wherever it stands: a session may try it by itself."""
+    ctes = {fold(cte.args["alias"].this) for cte in every(asked, exp.CTE)}
+    read = {fold(table.this) for table in every(query, exp.Table) if not table.args.get("db")}
+    return not ctes & read and not outer_columns(query)

@@ -14,13 +14,12 @@ from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError, InternalError, Unsupported
 from dpsql.policy.model import Column, Policy, Table, View
-from dpsql.rewrite.ir.spelled import quoted_name
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.ir.evaluator import quoted_name
+from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.named.units import output_columns
-from dpsql.rewrite.syntax.read.gaps import not_understood
-from dpsql.rewrite.syntax.read.parse import ReadQuery
+from dpsql.rewrite.syntax.read.dialect import ViewedTable, ViewRead
+from dpsql.rewrite.syntax.read.parse import ReadQuery, not_understood
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
 
 _PLAIN = frozenset({"this", "db", "catalog", "alias"})
 """The parts that a view may have in FROM."""

@@ -11,9 +11,8 @@ from dpsql.errors import Unsupported
 from dpsql.interrupt import count_nodes
 from dpsql.policy.model import Policy, SqlType, Value
 from dpsql.rewrite.ir.constant_table import ConstantTable, constant_table
-from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
-from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer, Spelled, UnspeakableError
+from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.named.recursion import names_itself, recursive_names, repeats
 from dpsql.rewrite.syntax.whole.scopes import declared
 from dpsql.rewrite.translate.public.constants import Constants, evaluated

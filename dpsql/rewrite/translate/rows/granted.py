@@ -18,9 +18,8 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, InternalError
 from dpsql.policy.model import Role, RowCondition, Table
 from dpsql.rewrite.ir.expr import Ref
-from dpsql.rewrite.syntax.named.columns import item_name
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
+from dpsql.rewrite.syntax.named.columns import fold, item_name
+from dpsql.rewrite.syntax.read.dialect import ViewedTable, ViewRead
 
 
 def require_table(role: Role, table: Table, item: exp.Table) -> None:

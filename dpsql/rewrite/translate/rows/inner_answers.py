@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
+from dpsql.rewrite.ir.constant_table import AnswerForm, AwaitedTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 from dpsql.rewrite.syntax.named.existence import conjuncts_of

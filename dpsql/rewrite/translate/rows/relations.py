@@ -4,24 +4,53 @@ SELECT avg(f) FROM (SELECT fare AS f FROM trips WHERE tip > 0) AS t JOIN zones O
 →  sources trips, zones ON trips.zone = zones.id; where trips.tip > 0; columns f = trips.fare, id = zones.id
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 
 from sqlglot import exp
 
-from dpsql.errors import Unsupported
-from dpsql.policy.model import Policy, Role, SqlType, Table, TableName
+from dpsql.errors import DpsqlError, Unsupported
+from dpsql.policy.model import Policy, Role, SqlType, Table, TableName, Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.join_order import with_joins_moved
-from dpsql.rewrite.analysis.whose.meanings import Unique
-from dpsql.rewrite.ir.awaited_table import AwaitedTable
-from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
-from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.ir.relation import Join, Relation, filtered, inner_joined, left_joined, renumbered, scan
-from dpsql.rewrite.syntax.named.identifiers import fold
-from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
+from dpsql.rewrite.analysis.joined import equated
+from dpsql.rewrite.analysis.owners import Unique
+from dpsql.rewrite.functions.comparisons import compared_ways, equation
+from dpsql.rewrite.ir.calendar import shift
+from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
+from dpsql.rewrite.ir.expr import (
+    TRUE,
+    Apply,
+    Expr,
+    Facts,
+    IntervalValue,
+    Ref,
+    both,
+    conjuncts,
+    factored,
+    refs,
+    with_refs,
+)
+from dpsql.rewrite.ir.relation import (
+    Join,
+    Relation,
+    Source,
+    filtered,
+    inner_joined,
+    left_joined,
+    ref,
+    renumbered,
+    scan,
+    tested,
+)
+from dpsql.rewrite.syntax.forms.nested import aggregates_of
+from dpsql.rewrite.syntax.named.columns import fold, output_name
+from dpsql.rewrite.syntax.named.existence import Existence, existences
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import output_columns
 from dpsql.rewrite.syntax.whole.scopes import declared
@@ -34,19 +63,511 @@ from dpsql.rewrite.translate.public.public_queries import (
     not_beside,
     recursion_beside,
 )
-from dpsql.rewrite.translate.rows.existence import nothing_in_from, where_of
-from dpsql.rewrite.translate.rows.fan_out import fanned_out
 from dpsql.rewrite.translate.rows.granted import bound_tree, require_column, require_table
 from dpsql.rewrite.translate.rows.inner_answers import with_inner_answers
-from dpsql.rewrite.translate.rows.join_sides import is_right, join_side, protected_left, require_left, require_plain
 from dpsql.rewrite.translate.rows.per_unit import Around, is_grouped, per_unit
 from dpsql.rewrite.translate.rows.unions import united
 from dpsql.rewrite.translate.rows.windows import windowed, windows_of
 from dpsql.rewrite.translate.values.comparisons import checked, compare
-from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.context import Names, Translator, renamed
 from dpsql.rewrite.translate.values.json_paths import not_as_a_whole, passed_on
-from dpsql.rewrite.translate.values.scope_names import Names, renamed
 from dpsql.rewrite.translate.values.translator import translator
+
+# The side of a join whose rows stay without a partner: private rows do, of one table, and public ones never by themselves.
+#
+# FROM rides LEFT JOIN zones ON …  →  Join.LEFT        FROM zones RIGHT JOIN rides ON …  →  the same from its right side
+
+_EITHER = "FULL JOIN joins two protected tables on their unit. Else use LEFT JOIN with the protected table on the left."
+
+
+def join_side(join: exp.Join) -> Join:
+    """Return how a join is made.
+
+    Raises:
+        Unsupported: rows of the right side would stay that find none.
+    """
+    side, kind = (str(join.args.get(k) or "").upper() for k in ("side", "kind"))
+    if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT"}:
+        raise Unsupported(
+            f"{' '.join(filter(None, (side, kind)))} JOIN of private rows is not supported",
+            because="join-inner-or-left",
+            hint=_EITHER if side == "FULL" else "Use JOIN or LEFT JOIN with the protected table on the left.",
+        )
+    return Join.LEFT if side == "LEFT" else Join.INNER
+
+
+def is_right(join: exp.Join) -> bool:
+    """Return whether all rows of the right side stay."""
+    return str(join.args.get("side") or "").upper() == "RIGHT"
+
+
+def require_left(left: Relation, right: Relation) -> None:
+    """Refuse public rows that stay without private ones."""
+    if right.private and not left.private:
+        raise protected_left()
+
+
+def protected_left() -> Unsupported:
+    """Return the error for a public table on the left."""
+    return Unsupported(
+        "write the protected table on the left of the join",
+        because="protected-table-left",
+        hint="GROUP BY columns of the public table and aggregate columns of the protected one, as in count(t.fare); "
+        "or write JOIN: groups of a public key are shown even where they are empty.",
+    )
+
+
+def require_plain(right: Relation) -> None:
+    """Refuse what can't be missing as a whole: of a row that is not there every column is NULL."""
+    if len(right.sources) > 1 or not all(isinstance(e, Ref) for e in right.columns.values()):
+        raise Unsupported(
+            "LEFT JOIN takes a table, or some columns of one table's rows",
+            because="join-plain-table",
+            hint="Join each table by itself, and compute outside.",
+        )
+
+
+# How many public rows one private row can meet in a join, which are so many joined rows: noise is to be made for these.
+#
+# JOIN days ON trips.day < days.d                            →  all of them
+# JOIN days ON trips.at >= days.d AND trips.at < days.d + 1  →  one, if no two of these stretches overlap
+# JOIN zones ON zones.borough = trips.borough                →  as many zones as one borough has
+#
+# Claim: the numbers here are a choice and prove nothing. For all such numbers, a unit's joined rows are weighed so that
+# it has no more than its bound times these (`owners`); where they are too small counts are too low, where they are too
+# large there is more noise than need be. They are made of public rows and of the statement, so that they tell nothing.
+
+Row = Mapping[Ref, Value | None]
+"""The facts about a public row."""
+_FAR = math.inf
+"""Beyond all numbers that are compared."""
+_Number = int | Fraction
+_Place = tuple[_Number | float, bool]
+"""A number, or what comes right behind it."""
+
+
+@dataclass(slots=True)
+class _Stretches:
+    """From where to where each row's partners are, by one expression of these."""
+
+    starts: list[_Place]
+    ends: list[_Place]
+    never: set[int] = field(default_factory=set)
+
+
+def most_partners(conditions: Sequence[Expr], index: int, rows: Sequence[Row]) -> int:
+    """Return the most of the rows of a source that one row of those before it can meet, at least 1.
+
+    `conditions` hold of every joined row; those that are about sources behind this one are no help.
+    """
+    own = [
+        condition for condition in conditions if all(ref.source == index for ref in refs(condition)) and refs(condition)
+    ]
+    rows = [row for row in rows if all(keeps(condition, row) for condition in own)]
+    counts = [len(rows), *_rows_of_equal(conditions, index, rows)]
+    counts += [_deepest(stretches) for stretches in _stretches(conditions, index, rows).values()]
+    return max(min(counts), 1)
+
+
+def _sides(conditions: Sequence[Expr], index: int) -> Iterator[tuple[str, Expr, Expr]]:
+    """Yield comparisons of something of the source's rows alone with something of rows before it, in this order."""
+    for condition in conditions:
+        for op, mine, other in compared_ways(condition):
+            inside, outside = {ref.source for ref in refs(mine)}, {ref.source for ref in refs(other)}
+            if inside == {index} and outside and max(outside) < index:
+                yield op, mine, other
+
+
+def _rows_of_equal(conditions: Sequence[Expr], index: int, rows: Sequence[Row]) -> Iterator[int]:
+    """Yield of each equation how many rows have the value that most have."""
+    for op, mine, _ in _sides(conditions, index):
+        if op == "eq" and evaluable(mine) and all(set(refs(mine)) <= set(row) for row in rows):
+            values = Counter(evaluate(mine, row) for row in rows)
+            values.pop(None, None)
+            yield max(values.values(), default=0)
+
+
+def _stretches(
+    conditions: Sequence[Expr], index: int, rows: Sequence[Row]
+) -> Mapping[tuple[Expr, SqlType | None], _Stretches]:
+    """Return where each row's partners are, by what they are compared by: with numbers of any type, or with times of one."""
+    by_expr: dict[tuple[Expr, SqlType | None], _Stretches] = {}
+    for op, mine, other in _sides(conditions, index):
+        if op == "eq" or not (mine.type.is_number or mine.type.is_temporal):
+            continue
+        new = _Stretches([(-_FAR, False)] * len(rows), [(_FAR, False)] * len(rows))
+        stretches = by_expr.setdefault((other, None if mine.type.is_number else mine.type), new)
+        read = refs(mine)
+        for place, row in enumerate(rows):
+            if any(ref not in row for ref in read):
+                continue
+            if any(row[ref] is None for ref in read):
+                stretches.never.add(place)  # no comparison with NULL holds
+            else:
+                _narrow(stretches, place, op, mine, row)
+    return by_expr
+
+
+def _narrow(stretches: _Stretches, place: int, op: str, mine: Expr, row: Row) -> None:
+    low, high = _value(mine, row)
+    if op in ("lt", "le") and low is not None:
+        stretches.starts[place] = max(stretches.starts[place], (low, op == "lt" and low == high))
+    if op in ("gt", "ge") and high is not None:
+        stretches.ends[place] = min(stretches.ends[place], (high, op == "ge" or low != high))
+
+
+def _value(expr: Expr, row: Row) -> tuple[_Number | None, _Number | None]:
+    """Return between which numbers the value of an expression is, as far as is known; no column of it is NULL."""
+    if isinstance(expr, Ref) or evaluable(expr):
+        value = row[expr] if isinstance(expr, Ref) else evaluate(expr, row)
+        number = None if value is None or isinstance(value, str) else value
+        return number, number
+    if isinstance(expr, Apply) and isinstance(expr.option, IntervalValue) and len(expr.args) == 1:
+        low, high = _value(expr.args[0], row)
+        return _moved(low, expr.option), _moved(high, expr.option)
+    env: dict[Expr, Facts] = {
+        ref: Facts.of_values((value,), nullable=False) for ref, value in row.items() if value is not None
+    }
+    interval = facts(expr, env).interval
+    return (None, None) if interval is None else (Fraction(interval.low), Fraction(interval.high))
+
+
+def _moved(moment: _Number | None, span: IntervalValue) -> _Number | None:
+    """Return a time moved by a span; None where that is beyond the calendar, or nothing is known."""
+    try:
+        return None if moment is None else shift(int(moment), span)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _deepest(stretches: _Stretches) -> int:
+    """Return how many stretches have a place in common."""
+    pairs = enumerate(zip(stretches.starts, stretches.ends, strict=True))
+    there = [pair for place, pair in pairs if place not in stretches.never and pair[0] < pair[1]]
+    steps = sorted([(end, -1) for _, end in there] + [(start, 1) for start, _ in there])
+    most = now = 0
+    for _, step in steps:
+        now += step
+        most = max(most, now)
+    return most
+
+
+# Joins that make several rows of one: what a unit may have is weighed after the join, but engines would never end.
+#
+# JOIN zones ON zones.borough = paid   →  unchanged: several zones a row
+# JOIN days ON at >= d AND at < d + 7  →  unchanged: seven days a row, of however many there are
+# CROSS JOIN zones                     →  unchanged, where the policy's table has few rows; else it is refused
+#
+# A row can meet as many rows of the joined table as the conditions let it (`partners`), and a unit may have as many rows
+# more: else it would lose all but one of them, and the answer would be wrong by that factor.
+#
+# Claim: a unit moves the sums by no more than the bound that `owners` makes of these numbers, for all numbers. It counts
+# no row of the table as found once, so that a unit's rows are weighed after the join, however many they are.
+
+_MOST_COMPARED = 1_000
+"""Rows of one table that each private row may be compared with, one by one."""
+_MOST_TOGETHER = 1_000_000
+"""Those of several such tables, multiplied."""
+_MANY = 100
+"""From so many constant rows on those are left out that no row can meet."""
+_MOST_LOOKED_AT = 10_000
+"""Rows of a public table that are gone through for each new statement."""
+
+
+def fanned_out(relation: Relation, declared: Declared) -> Relation:
+    """Return the relation with the facts about the rows that each of its rows has of joined public tables.
+
+    One of many rows has to have a column that is equal to something of the rows before it.
+
+    Raises:
+        Unsupported: each private row would be compared with each of the table's.
+    """
+    every, together = dict[int, int | None](), 1
+    for index, source in enumerate(relation.sources):
+        if source.table.public and not source.only_tested and index > 0:
+            every[index] = met = _met(relation, index, declared)
+            if not equated(relation, index):
+                together *= (_rows_of(source, index, declared) or 1) if met is None else _few(met)
+    _check_few(together, _MOST_TOGETHER)
+    if not every:
+        return relation
+    sources = (
+        replace(source, table=_kept(relation, i, source), every=every.get(i))
+        if i in every
+        else replace(source, every=None)
+        for i, source in enumerate(relation.sources)
+    )
+    return replace(relation, sources=tuple(sources))
+
+
+def _kept(relation: Relation, index: int, source: Source) -> Table:
+    """Return a joined table without the constant rows that its own conditions leave out: they would all be written out.
+
+    Rows that LEFT JOIN finds none for stay, so that there WHERE decides nothing.
+    """
+    table = source.table
+    if type(table) is not ConstantTable or len(table.rows) < _MANY or not (source.holds or source.join is Join.LEFT):
+        return table
+    conditions = conjuncts(source.on if source.join is Join.LEFT else both(relation.where, source.on))
+    own = [part for part in conditions if refs(part) and all(each.source == index for each in refs(part))]
+    columns = {name: ref(index, table, name) for name in table.columns}
+    rows = [row for row in table.rows if all(keeps(c, dict(zip(columns.values(), row, strict=True))) for c in own)]
+    return replace(table, rows=tuple(rows))
+
+
+def _met(relation: Relation, index: int, declared: Declared) -> int | None:
+    """Return how many rows of a joined table a row before it can meet; None where its rows are not known.
+
+    Of the table's key there is one of each value. LEFT JOIN of another table keeps all rows.
+    """
+    on = [source.on for i, source in enumerate(relation.sources) if i == index or source.join is not Join.LEFT]
+    conditions = conjuncts(both(relation.where, *on))
+    table = relation.sources[index].table
+    if any(isinstance(side, Ref) and side.source == index and side.name == table.key for side in _equal(conditions)):
+        return None
+    columns = table.by_column if isinstance(table, ConstantTable) else declared.rows.get(table.name)
+    number = len(next(iter(columns.values()))) if columns else 0
+    if isinstance(table, AwaitedTable) or not columns or number > _MOST_LOOKED_AT:
+        return None
+    mentioned = {ref for ref in refs(*conditions) if ref.source == index and ref.name in columns}
+    rows = [{ref: columns[ref.name][place] for ref in mentioned} for place in range(number)]
+    return most_partners(conditions, index, rows)
+
+
+def _equal(conditions: Sequence[Expr]) -> Iterator[Expr]:
+    """Yield what must be equal to something that is not constant."""
+    for condition in conditions:
+        sides = equation(condition)
+        if sides is not None and all(map(refs, sides)):
+            yield from sides
+
+
+def _rows_of(source: Source, index: int, declared: Declared) -> int | None:
+    """Return how many rows there are, None where that is not known before there are answers.
+
+    Raises:
+        Unsupported: there are too many.
+    """
+    match source.table:
+        case AwaitedTable():
+            return None
+        case ConstantTable(rows=rows):
+            _check_few(len(rows), _MOST_COMPARED)
+            return len(rows)
+        case Table(key=key) as table:
+            values = None if key is None else declared.facts_of(ref(index, table, key)).values
+            if values is None or len(values) > _MOST_COMPARED:
+                raise _without_equation(source)
+            return len(values)
+
+
+def _few(met: int) -> int:
+    """Return how many rows of a joined table a row meets.
+
+    Raises:
+        Unsupported: they are too many.
+    """
+    _check_few(met, _MOST_COMPARED)
+    return met
+
+
+def _check_few(rows: int, most: int) -> None:
+    if rows > most:
+        raise Unsupported(
+            f"{rows:,} rows are joined to each without an equation, the limit is {most:,}",
+            because="join-without-equation",
+            hint="Write ON … = …, or leave fewer of them by WHERE.",
+        )
+
+
+def _without_equation(source: Source) -> Unsupported:
+    name, key = source.table.name, source.table.key or next(iter(source.table.columns))
+    return Unsupported(
+        f'the join with "{name}" must be on its key, or on another of its columns',
+        because="join-on-key",
+        hint=f"Write … JOIN {name} ON … = {name}.{key}.",
+    )
+
+
+# EXISTS, IN and their kin in WHERE: rows stay by whether others are there, of public tables or of the same unit.
+#
+# customer NOT IN (SELECT buyer FROM orders WHERE total > 5)
+# →  not exists: source orders with orders.total > 5 AND customers.customer = orders.buyer
+
+Inside = Callable[[exp.Select], tuple[Relation, Names]]
+"""Returns what stands in a query's FROM."""
+_CLAUSES = ("group", "having", "limit", "offset", "with_", "windows", "qualify", "laterals", "sample")
+_NAMES: Mapping[str, str] = {"group": "GROUP BY", "with_": "WITH"}
+_JOINED = "Write unit IN (SELECT unit … GROUP BY unit HAVING …), or JOIN (SELECT unit, … GROUP BY unit) AS g ON …"
+_INSTEAD: Mapping[str, str] = {"group": _JOINED, "having": _JOINED}
+
+
+def nothing_in_from() -> Unsupported:
+    """Return the error for a query of private rows that names no table."""
+    return Unsupported("nothing stands in FROM", because="from-missing", hint="Name the protected table there.")
+
+
+def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside, behind: int = 0) -> Relation:
+    """Return the rows that satisfy a WHERE; `behind` so many other sources stands the relation itself."""
+    plain, tests = existences(where)
+    followed: list[tuple[Existence, Relation, Expr]] = []
+    at = behind + len(relation.sources)
+    for test in tests:  # each once: one in another, followed twice, would be followed four times, and so on
+        rows = _followed(t, test, inside, at)
+        if rows is None:
+            plain.append(test.node)
+        else:
+            followed.append((test, *rows))
+            at += len(rows[0].sources)
+    if not followed:
+        return filtered(relation, _shared_first(relation, t, checked(t, where)))
+    for node in plain:
+        relation = filtered(relation, checked(t, node))
+    for existence in followed:
+        relation = _tested(relation, *existence)
+    return relation
+
+
+def _shared_first(relation: Relation, t: Translator, condition: Expr) -> Expr:
+    """Return a condition of joined rows with what all sides of an OR share in front, where joins are looked for."""
+    if len(relation.sources) == 1:
+        return condition
+    shared = factored(condition)
+    t.facts_of(shared)  # as it now is
+    return shared
+
+
+def _tested(relation: Relation, test: Existence, inside: Relation, condition: Expr) -> Relation:
+    rows = tested(relation, inside, condition, negated=test.negated)
+    if rows is None:
+        raise _refused("LEFT JOIN and NOT EXISTS can't stand in a test for rows of another table")
+    return rows
+
+
+def _followed(t: Translator, test: Existence, inside: Inside, behind: int) -> tuple[Relation, Expr] | None:
+    """Return the rows that are looked for, and what they have to satisfy; None where the shadow can answer by itself."""
+    select = test.query
+    if any(id(node) in t.inner for node in test.node.walk()):
+        return None  # it is about released values
+    public = t.public(select) is not None
+    if public and (select.args.get("from_") is None or aggregates_of(select) or select.args.get("group")):
+        return None
+    try:
+        read = _read(t, test, inside, behind, public=public)
+    except DpsqlError as failed:
+        if test.left is not None and (public or failed.because == nothing_in_from().because):
+            return None  # the shadow may know better
+        raise
+    if read is None or test.left is None:
+        return None if read is None else (read[0], TRUE)
+    return read[0], _is_in(t, t.expression(test.left), read[1], test)
+
+
+def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public: bool) -> tuple[Relation, Expr] | None:
+    """Return the rows that are looked for, and their value; None for public rows that are the same for all rows outside."""
+    select = test.query
+    for clause in _CLAUSES:
+        if select.args.get(clause):
+            name = _NAMES.get(clause, clause.rstrip("_").upper())
+            raise _refused(f"{name} in a test for rows is not supported", _INSTEAD.get(clause))
+    relation, names = inside(select)
+    relation, names = renumbered(relation, behind), names.behind(behind, t.names)
+    within = replace(t, names=names)
+    where = select.args.get("where")
+    if where is not None:
+        relation = where_of(relation, within, where.this, inside, behind)
+    if test.left is None:
+        return relation, TRUE
+    if len(select.expressions) != 1:
+        raise _refused("a subquery of IN has one column")
+    value = within.expression(select.expressions[0].unalias())
+    read = refs(relation.where, value, *(source.on for source in relation.sources))
+    return None if public and all(ref.source >= behind for ref in read) else (relation, value)
+
+
+def _is_in(t: Translator, left: Expr, right: Expr, test: Existence) -> Expr:
+    """Return the condition of IN that a row has the value on the left; among values that may be NULL, NOT IN is another."""
+    if test.negated and (t.facts_of(left).nullable or t.facts_of(right).nullable):
+        raise Unsupported(
+            "NOT IN among values that may be NULL is not supported",
+            because="existence-form",
+            hint="Write NOT EXISTS (SELECT … FROM … WHERE …) for it.",
+        )
+    condition = compare(t, "eq", left, right, test.node)
+    t.facts_of(condition)  # refuses what could overflow on some row
+    return condition
+
+
+def _refused(message: str, hint: str | None = None) -> Unsupported:
+    return Unsupported(
+        message,
+        because="existence-form",
+        hint=hint or "Write EXISTS or NOT EXISTS (SELECT … FROM … WHERE …), for each table by itself.",
+    )
+
+
+# Joined sources in an order in which each public one stands behind what it is equal to.
+#
+# FROM sales, demographics d, customer c WHERE c.id = sales.customer AND d.id = c.demographics
+# →  FROM sales, customer c, demographics d WHERE …
+#
+# Claim: inner joins, written with any commas and conditions, have the same rows in any order of their elements.
+
+ChangeExpr = Callable[[Expr], Expr]
+"""Returns the expression over the sources once these have changed places."""
+
+
+def with_joins_moved(relation: Relation) -> tuple[Relation, ChangeExpr] | None:
+    """Return the rows with their sources in such an order, and what that makes of expressions; None if they are in one."""
+    inner = [i for i, source in enumerate(relation.sources) if source.holds]
+    if len(inner) < 3 or any(source.join is Join.LEFT for source in relation.sources):
+        return None
+    condition = both(relation.where, *(relation.sources[i].on for i in inner))
+    order = _order(relation, inner, condition)
+    if order == inner:
+        return None
+    others = [i for i, _ in enumerate(relation.sources) if i not in inner]
+    places = {old: new for new, old in enumerate([*order, *others])}
+
+    def change(expr: Expr) -> Expr:
+        return with_refs(expr, lambda ref: replace(ref, source=places[ref.source]))
+
+    sources = [replace(relation.sources[i], on=TRUE, join=Join.INNER) for i in order]
+    tests = [replace(relation.sources[i], on=change(relation.sources[i].on)) for i in others]
+    columns = {name: change(expr) for name, expr in relation.columns.items()}
+    first, *rest = sources
+    moved = replace(
+        relation, sources=(replace(first, join=Join.FROM), *rest, *tests), where=change(condition), columns=columns
+    )
+    return moved, change
+
+
+def _order(relation: Relation, inner: Sequence[int], condition: Expr) -> Sequence[int]:
+    """Return the places of inner joined sources in the order in which each is led to, if anything leads to it."""
+    led = _leading(condition)
+    (first, *left), order = inner, [inner[0]]
+    while left:
+        chosen = next((i for i in left if _is_led(relation, i, order, led)), left[0])
+        left.remove(chosen)
+        order.append(chosen)
+    return order if first == order[0] else inner
+
+
+def _is_led(relation: Relation, place: int, order: Sequence[int], led: Mapping[int, Sequence[frozenset[int]]]) -> bool:
+    private = not relation.sources[place].table.public
+    return private or any(others <= set(order) for others in led.get(place, ()))
+
+
+def _leading(condition: Expr) -> Mapping[int, Sequence[frozenset[int]]]:
+    """Return, for each source with a column that is equal to something, the sources that this is of."""
+    leaders: dict[int, list[frozenset[int]]] = {}
+    for part in conjuncts(condition):
+        sides = equation(part)
+        for side, other in (sides, sides[::-1]) if sides is not None else ():
+            of = frozenset(ref.source for ref in refs(other))
+            if isinstance(side, Ref) and of and side.source not in of:
+                leaders.setdefault(side.source, []).append(of)
+    return leaders
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,10 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound, Value, common_step
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.whose.owners import Owners, is_unit, owners
-from dpsql.rewrite.functions.domains import order_of
-from dpsql.rewrite.functions.function import wide
+from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
+from dpsql.rewrite.functions.function import order_of, wide
 from dpsql.rewrite.functions.table import step_of
-from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Ref, refs
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Facts, Ref, refs
 from dpsql.rewrite.ir.relation import Relation, Source, UnionPart, UnionRows, naming_units, ref
 from dpsql.rewrite.translate.rows.per_unit import Around, fresh_names
 

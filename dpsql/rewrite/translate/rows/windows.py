@@ -18,28 +18,79 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.whose.owners import Owners, is_unit, owned, owners
-from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, refs, with_refs
-from dpsql.rewrite.ir.facts import Env
-from dpsql.rewrite.ir.relation import Relation, Source, WindowRows, naming_units, ref
-from dpsql.rewrite.ir.unit_value import UnitValue, Window, WindowFunction
+from dpsql.rewrite.analysis.owners import Owners, is_unit, owned, owners
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Ref, refs, with_refs
+from dpsql.rewrite.ir.relation import (
+    Relation,
+    RowsAround,
+    Source,
+    UnitValue,
+    Window,
+    WindowFunction,
+    WindowRows,
+    naming_units,
+    ref,
+)
 from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_TWO, STATISTICS, function_name
-from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.named.columns import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.translate.rows.aggregates import aggregate
-from dpsql.rewrite.translate.rows.frames import frame_of
-from dpsql.rewrite.translate.rows.per_unit import Around, fresh_names, made_column
-from dpsql.rewrite.translate.rows.unit_values import Aggregated, as_asked, unit_value
-from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.rows.per_unit import Aggregated, Around, as_asked, fresh_names, made_column, unit_value
+from dpsql.rewrite.translate.values.context import Names, Translator
 from dpsql.rewrite.translate.values.json_paths import UNREAD, is_json
-from dpsql.rewrite.translate.values.scope_names import Names
 from dpsql.rewrite.translate.values.value_map import mapped
+
+# The rows in a row's window, where a single unit's rows are read.
+#
+# ROWS BETWEEN 6 PRECEDING AND CURRENT ROW  →  RowsAround(6, 0)
+# RANGE UNBOUNDED PRECEDING                 →  None: the default
+
+_FARTHEST = 10_000
+_DEFAULT = (None, 0)
+_SIDES = ("PRECEDING", "FOLLOWING")
+_UNKNOWN = -1
+
+
+def frame_of(node: exp.Window) -> RowsAround | None:
+    """Return the frame of a window call, None for the default one.
+
+    Raises:
+        Unsupported: its own row is not among them, or it is told by the distance of values.
+    """
+    spec = node.args.get("spec")
+    if spec is None:
+        return None
+    kind = str(spec.args.get("kind") or "").upper()
+    before, after = (_end(spec, key, side) for key, side in zip(("start", "end"), _SIDES, strict=True))
+    unknown = before is _UNKNOWN or after is _UNKNOWN or spec.args.get("exclude")
+    if kind != "ROWS" and (before, after) == _DEFAULT and not unknown:
+        return None
+    if unknown or (kind != "ROWS" and (before, after) != (None, None)):
+        raise Unsupported(
+            f"the frame {render(spec)[:60]} is not supported over private rows",
+            because="window-frame",
+            hint="Write ROWS BETWEEN n PRECEDING AND n FOLLOWING, with UNBOUNDED or CURRENT ROW at either end.",
+        )
+    return RowsAround(before, after)
+
+
+def _end(spec: exp.Expr, key: str, side: str) -> int | None:
+    """Return how many rows on one side there are, None if all."""
+    value, given = spec.args.get(key), str(spec.args.get(f"{key}_side") or side).upper()
+    if value is None or (isinstance(value, str) and value.upper() == "CURRENT ROW"):
+        return 0
+    text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
+    if given != side:
+        return 0 if text == "0" else _UNKNOWN  # no row before its own, and none behind it: its own
+    if isinstance(value, str):
+        return None
+    return int(text) if text.isdecimal() and int(text) <= _FARTHEST else _UNKNOWN
+
 
 _COUNTED: Mapping[str, WindowFunction] = {"row_number": "row_number", "rank": "rank", "dense_rank": "dense_rank"}
 _OTHERS: Mapping[str, WindowFunction] = {"lag": "lag", "lead": "lead"}
 _ENDS: Mapping[str, WindowFunction] = {"first_value": "first_value", "last_value": "last_value"}
 _AGGREGATES = (STATISTICS.keys() - OF_TWO) | LOGICAL | {"min", "max"}
-_FARTHEST = 10_000
 _MOST_TEXTS = 100
 _WINDOWS = " "
 """The table whose columns the windows are: no other table has such a name."""

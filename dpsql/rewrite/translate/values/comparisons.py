@@ -6,6 +6,8 @@ CASE paid WHEN 'cash' THEN 1 END  →  CASE WHEN paid = 'cash' THEN 1 ELSE NULL 
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -13,13 +15,14 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.table import unwidened
-from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both, negation
+from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Apply, Const, Expr, IntervalValue, both, negation
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
+from dpsql.rewrite.syntax.read.dialect import literal_text
 from dpsql.rewrite.translate.public.constants import coerce
-from dpsql.rewrite.translate.values.arithmetic import as_timestamp
-from dpsql.rewrite.translate.values.clock import is_time, is_time_column, since_midnight
+from dpsql.rewrite.translate.values.arithmetic import as_moment, as_timestamp
 from dpsql.rewrite.translate.values.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
 from dpsql.rewrite.translate.values.durations import is_interval, lengths
+from dpsql.rewrite.translate.values.subqueries import values_of
 from dpsql.rewrite.translate.values.texts import (
     as_text,
     in_letters,
@@ -30,7 +33,16 @@ from dpsql.rewrite.translate.values.texts import (
     without_case,
 )
 from dpsql.rewrite.translate.values.value_map import through_shadow
-from dpsql.rewrite.translate.values.zones import in_utc, instant, is_zoned, relabelled, shows_utc
+from dpsql.rewrite.translate.values.zones import (
+    in_utc,
+    instant,
+    is_time,
+    is_time_column,
+    is_zoned,
+    relabelled,
+    shows_utc,
+    since_midnight,
+)
 
 BOOL = SqlType.BOOLEAN
 _NARROW = frozenset({SqlType.SMALLINT, SqlType.INTEGER})
@@ -265,3 +277,231 @@ LOGIC_HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.NullSafeNEQ: _distinct_from,
     exp.Case: _case,
 }
+
+
+# Comparisons with lists and arrays, and of rows of several values.
+#
+# zone <> ALL ('{1,2}')            →  NOT zone IN (1, 2)
+# seats > ANY (ARRAY[1, 2])        →  seats > 1
+# seats <= ALL (SELECT zone_id …)  →  seats <= 1
+# (seats, paid) < (1, 'cash')      →  seats < 1 OR seats = 1 AND paid < 'cash'
+# note LIKE ANY (ARRAY['a%', 'b'])  →  note LIKE 'a%' OR note LIKE 'b'
+
+_OPS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
+}  # fmt: skip
+_STRICT = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
+"""How all values of two rows but the last are compared."""
+
+
+def _comparison(t: Translator, node: exp.Expr) -> Expr:
+    op, right = _OPS[type(node)], node.args.get("expression")
+    quantified = _quantified(right)
+    if quantified is not None:
+        array, every = quantified
+        items = values_of(t, array) if isinstance(array, exp.Query) else t.constants.items(array)
+        return _of_array(t, node.this, items, node, op=op, every=every)
+    left, other = row_parts(node.this), row_parts(right)
+    if left is None and other is None:
+        return compare_nodes(t, op, node.this, node.expression, node)
+    if left is None or other is None or op not in _STRICT:  # PostgreSQL compares the others value by value
+        raise refused(node, because="rows-alike")
+    return _rows(t, op, left, other, node)
+
+
+def _quantified(node: exp.Expr | None) -> tuple[exp.Expr, bool] | None:
+    """Return the array of ANY (…), SOME (…) or ALL (…), and whether it is ALL; the parser knows some by name only."""
+    if isinstance(node, (exp.Any, exp.All)):
+        return node.this.unnest(), isinstance(node, exp.All)
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
+        name = str(node.this).lower()
+        return (node.expressions[0].unnest(), name == "all") if name in {"all", "some"} else None
+    return None
+
+
+def _of_array(
+    t: Translator, left: exp.Expr, items: tuple[Const, ...] | None, node: exp.Expr, *, op: str, every: bool
+) -> Expr:
+    """Return a comparison with some or with every constant of an array; one that is NULL makes it NULL."""
+    if items is None:
+        return Const(None, BOOL)
+    if not items:
+        return TRUE if every else FALSE
+    if (op, every) in {("eq", False), ("ne", True)}:
+        return _listed(t, left, items, node, op)
+    x = t.expression(left)
+    return _joined([compare(t, op, x, item, node) for item in _telling(items, op, every=every)], every=every)
+
+
+def _telling(items: Sequence[Const], op: str, *, every: bool) -> Sequence[Const]:
+    """Return those that decide: of numbers, or times, the least or the greatest, and NULL if that is among them."""
+    by_value = {item.value: item for item in items if item.value is not None}
+    ordered = all(isinstance(value, (int, Fraction)) and not isinstance(value, bool) for value in by_value)
+    if op not in _STRICT or not by_value or not ordered or len({item.type for item in by_value.values()}) > 1:
+        return tuple(dict.fromkeys(items))
+    most = (max if (op in ("gt", "ge")) == every else min)(
+        value for value in by_value if isinstance(value, (int, Fraction))
+    )
+    return by_value[most], *[item for item in items if item.value is None][:1]
+
+
+def _listed(t: Translator, left: exp.Expr, items: Sequence[Const], node: exp.Expr, op: str = "eq") -> Expr:
+    """Return `x IN (…)`, or `x NOT IN (…)`."""
+    x = in_letters(t, left, *node.args.get("expressions", ())) or as_whole(t.expression(left))
+    members = tuple(dict.fromkeys(_member(t, x, item, node) for item in items))
+    inside = Apply("in", (x, *members), BOOL)
+    return inside if op == "eq" else Apply("not", (inside,), BOOL)
+
+
+def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
+    pair = compare(t, "eq", x, item, node)
+    assert isinstance(pair, Apply)
+    member = pair.args[1]
+    if pair.args[0] != x or not isinstance(member, Const):
+        raise refused(node, because="list-of-constants")
+    return member
+
+
+def _in(t: Translator, node: exp.Expr) -> Expr:
+    if node.args.get("unnest") or node.args.get("field"):
+        raise refused(node, because="list-form")
+    if node.args.get("query"):
+        return _of_array(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
+    left, *listed = at_one_clock(t, node.this, *node.expressions)
+    written = all(isinstance(item, exp.Literal) or literal_text(item) is not None for item in listed)
+    if not written and _is_span(t, left):
+        return _joined([compare_nodes(t, "eq", left, item, node) for item in listed], every=False)
+    items = [t.value(t.operand(item, endless=True)) for item in listed]
+    if not all(isinstance(item, Const) for item in items):
+        x = t.expression(left)
+        return _joined([compare(t, "eq", x, item, node) for item in items], every=False)
+    return _listed(t, left, [item for item in items if isinstance(item, Const)], node)
+
+
+def _is_span(t: Translator, node: exp.Expr) -> bool:
+    """Return whether a node is a time of the day or an interval, whose constants are no values by themselves."""
+    return is_time(node) or is_time_column(t, node) or is_interval(t.operand(node))
+
+
+def _rows(t: Translator, op: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], node: exp.Expr) -> Expr:
+    """Compare two rows: by their first values, by the next where those are equal, and so on."""
+    *before, (a, b) = zip(left, right, strict=True)
+    condition = compare_nodes(t, op, a, b, node)
+    for part, other in reversed(before):
+        tied = both(compare_nodes(t, "eq", part, other, node), condition)
+        condition = _joined([compare_nodes(t, _STRICT[op], part, other, node), tied], every=False)
+    return condition
+
+
+def _like(t: Translator, node: exp.Expr) -> Expr:
+    quantified = _quantified(node.args.get("expression"))
+    if quantified is None:
+        return like(t, node)
+    array, every = quantified
+    items = t.constants.items(array)
+    if items is None:
+        return Const(None, BOOL)
+    each = [_like_one(t, item, node) for item in items]
+    if node.args.get("negate"):
+        each = [Apply("not", (comparison,), BOOL) for comparison in each]
+    return _joined(each, every=every)
+
+
+def _like_one(t: Translator, item: Const, node: exp.Expr) -> Expr:
+    if item.value is None:
+        return Const(None, BOOL)
+    pattern = exp.Literal.string(item.value) if isinstance(item.value, str) else exp.Boolean(this=True)
+    return like(t, type(node)(this=node.this.copy(), expression=pattern))
+
+
+def _joined(parts: Sequence[Expr], *, every: bool) -> Expr:
+    """Return that every part holds, or that one does."""
+    if not parts:
+        return TRUE if every else FALSE
+    if every:
+        return both(*parts)
+    return parts[0] if len(parts) == 1 else Apply("or", tuple(parts), BOOL)
+
+
+MEMBERSHIP_HANDLERS: Mapping[type[exp.Expr], Handler] = {
+    exp.In: _in,
+    exp.Like: _like,
+    exp.ILike: _like,
+    **dict.fromkeys(_OPS, _comparison),
+}
+
+
+# OVERLAPS of two spans of time, each of two times in any order, or of a time and what is added to it.
+#
+# (a, b) OVERLAPS (c, d), a before b and c before d  →  a < d AND c < b OR a = c
+
+_NOTHING = Const(None, BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """When it begins and ends; NULL is an end that is not known, and a beginning only where both are."""
+
+    start: Expr
+    end: Expr
+    present: bool
+    """Whether neither can be NULL."""
+
+
+def overlaps(t: Translator, node: exp.Expr) -> Expr:
+    """Translate OVERLAPS, as PostgreSQL decides it where a time is NULL, too."""
+    sides = (node.this, node.expression)
+    if any(not isinstance(side, exp.Tuple) or len(side.expressions) != 2 for side in sides):
+        raise refused(node, because="overlaps-of-times")
+    a, b, c, d = at_one_clock(t, *(part for side in sides for part in side.expressions))
+    first, other = _span(t, a, b, node), _span(t, c, d, node)
+    tied = _compare("eq", first.start, other.start)
+    if first.present and other.present:
+        crossed = both(_compare("lt", first.start, other.end), _compare("lt", other.start, first.end))
+        return Apply("or", (crossed, tied), BOOL)
+    after, before = _compare("gt", first.start, other.start), _compare("lt", first.start, other.start)
+    ended = both(*(Apply("not", (_missing(span.end),), BOOL) for span in (first, other) if not span.present))
+    together = Apply("case", (ended, TRUE, _NOTHING), BOOL)
+    args = (after, _reaches(first, other), before, _reaches(other, first), tied, together, _NOTHING)
+    return Apply("case", args, BOOL)
+
+
+def _reaches(later: _Span, earlier: _Span) -> Expr:
+    """Return whether the span that begins earlier lasts until the later one; unknown where it has no end."""
+    inside = _compare("lt", later.start, earlier.end)
+    if later.present:
+        return inside
+    return Apply("case", (inside, TRUE, _missing(later.end), _NOTHING, inside), BOOL)
+
+
+def _span(t: Translator, first: exp.Expr, second: exp.Expr, node: exp.Expr) -> _Span:
+    length = t.operand(second)
+    if isinstance(length, (IntervalValue, IntervalTimes)):
+        second = exp.Add(this=exp.Paren(this=first.copy()), expression=exp.Paren(this=second.copy()))
+    a, b = (as_timestamp(as_moment(t, t.expression(part))) for part in (first, second))
+    if any(time.type is not SqlType.TIMESTAMP and time != NULL for time in (a, b)):
+        raise refused(node, because="overlaps-of-times")
+    facts_of_times = tuple(t.facts_of(time) for time in (a, b))
+    present = not any(facts.nullable for facts in facts_of_times)
+    ends = [facts.interval for facts in facts_of_times]
+    forward = isinstance(length, IntervalValue) and min(length.months, length.days, length.micros) >= 0
+    if present and (forward or (ends[0] and ends[1] and ends[0].high <= ends[1].low)):
+        return _Span(a, b, present)
+    if present and ends[0] and ends[1] and ends[1].high <= ends[0].low:
+        return _Span(b, a, present)
+    missing = () if present else (_missing(a), b)
+    none = () if present else (_missing(a), Const(None, SqlType.TIMESTAMP))
+    turned = _compare("gt", a, b)
+    return _Span(
+        Apply("case", (*missing, turned, b, a), SqlType.TIMESTAMP),
+        Apply("case", (*none, turned, a, b), SqlType.TIMESTAMP),
+        present,
+    )
+
+
+def _missing(time: Expr) -> Expr:
+    return Apply("is_null", (time,), BOOL)
+
+
+def _compare(op: str, a: Expr, b: Expr) -> Expr:
+    return Apply(op, (a, b), BOOL)

@@ -10,8 +10,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
-from dpsql.rewrite.functions.temporal import interval_micros
+from dpsql.rewrite.functions.temporal import AGE_FIELDS, LONGEST_BIN, interval_micros
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, IntervalValue, TimeField
 from dpsql.rewrite.translate.values.arithmetic import as_moment, as_timestamp

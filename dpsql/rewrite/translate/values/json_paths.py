@@ -18,7 +18,7 @@ from dpsql.policy.model import Column, JsonPath, SqlType
 from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Const, Expr, Ref
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.read.literals import literal_text
+from dpsql.rewrite.syntax.read.dialect import literal_text
 from dpsql.rewrite.translate.values.context import Handler, Translator, refused
 
 _BY_KEY = (exp.JSONExtract, exp.JSONExtractScalar)

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
+from dpsql.rewrite.ir.evaluator import Spelled, UnspeakableError
 from dpsql.rewrite.ir.expr import Const
-from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.translate.public.constants import evaluated
 from dpsql.rewrite.translate.public.public_queries import function_named

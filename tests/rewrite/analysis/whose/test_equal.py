@@ -1,7 +1,7 @@
 """Which columns are equal in every row that satisfies a condition."""
 
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.analysis.whose.equal import EqualColumns
+from dpsql.rewrite.analysis.owners import EqualColumns
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both
 
 

@@ -5,8 +5,7 @@ import pytest
 from dpsql.errors import AccessDenied
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
-from dpsql.rewrite.analysis.whose.meanings import unit_bound
-from dpsql.rewrite.analysis.whose.owners import Owners, owners
+from dpsql.rewrite.analysis.owners import Owners, owners, unit_bound
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.named.made_names import columns_of_subquery, fresh
+from dpsql.rewrite.syntax.named.columns import columns_of_subquery, fresh
 
 _POSTGRES_KEEPS = 63
 

@@ -3,7 +3,7 @@
 import pytest
 import sqlglot
 
-from dpsql.rewrite.syntax.read.literals import literal_text, untyped
+from dpsql.rewrite.syntax.read.dialect import literal_text, untyped
 
 
 @pytest.mark.parametrize(

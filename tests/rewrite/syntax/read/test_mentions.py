@@ -4,8 +4,7 @@ import pytest
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.read.dialect import parsed
-from dpsql.rewrite.syntax.read.mentions import mentions, reads
-from dpsql.rewrite.syntax.read.parse import parse
+from dpsql.rewrite.syntax.read.parse import mentions, parse, reads
 
 NAMES = frozenset({"trips", "big", 'odd"name'})
 

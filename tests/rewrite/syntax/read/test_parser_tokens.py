@@ -3,8 +3,7 @@
 import pytest
 
 from dpsql.lexer.tokens import tokens
-from dpsql.rewrite.syntax.read.dialect import _VOCABULARY, Client
-from dpsql.rewrite.syntax.read.parser_tokens import _OF_OTHERS
+from dpsql.rewrite.syntax.read.dialect import _OF_OTHERS, _VOCABULARY, Client
 from tests.support.fix_world import World
 
 TOLD = {

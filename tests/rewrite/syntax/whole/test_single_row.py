@@ -4,8 +4,7 @@ import pytest
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.read.dialect import parsed
-from dpsql.rewrite.syntax.whole.released_rows import ReleasedRows
-from dpsql.rewrite.syntax.whole.single_row import several_rows
+from dpsql.rewrite.syntax.whole.single_row import ReleasedRows, several_rows
 
 RELEASED = {
     "one": ReleasedRows(1, frozenset()),

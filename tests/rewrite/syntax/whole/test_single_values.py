@@ -4,8 +4,12 @@ import pytest
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.read.dialect import parsed
-from dpsql.rewrite.syntax.whole.released_rows import ReleasedRows
-from dpsql.rewrite.syntax.whole.single_values import depends_on_nothing, is_written_value, values_of_several_rows
+from dpsql.rewrite.syntax.whole.single_row import (
+    ReleasedRows,
+    depends_on_nothing,
+    is_written_value,
+    values_of_several_rows,
+)
 
 RELEASED = {"zones": ReleasedRows(200, frozenset({"g0"}))}
 SEVERAL = "SELECT a0 FROM zones"

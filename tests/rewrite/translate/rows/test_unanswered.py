@@ -8,7 +8,7 @@ import pytest
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.named.aggregate_names import OF_SINGLE_ROWS
-from dpsql.rewrite.translate.rows.unanswered import PLACES
+from dpsql.rewrite.translate.rows.aggregates import PLACES
 from tests.support.fix_world import NewClient
 from tests.support.memory import Memory
 

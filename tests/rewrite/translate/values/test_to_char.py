@@ -5,7 +5,7 @@ from psycopg.sql import SQL
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.analysis.occurring import tried_value
+from dpsql.rewrite.analysis.groups import tried_value
 from dpsql.rewrite.ir.expr import refs
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.translate.values.context import Translator

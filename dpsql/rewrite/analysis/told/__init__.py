@@ -1,1 +1,0 @@
-"""Relations and groups that are parts of others, or made of them."""
