@@ -51,7 +51,7 @@ _LOG = logging.getLogger("dpsql.wire")
 _TRIED = PREPARED.encode()
 _SKIPPED = b"CREATE TABLE AS\0"
 """The command tag where IF NOT EXISTS has left a table alone; one that is made has a number of rows."""
-_TEXTS = 1009
+_TEXT_ARRAY = 1009
 """The type text[]."""
 _HIDDEN_BY_NULL = ("22", "23502")
 NOBODYS = ("53", "57", "58")
@@ -162,7 +162,7 @@ class Trial:
             raise ShadowRefusedError(join_error_fields(told), ()) from None
 
     def _called(self, call: str, texts: tuple[str | None, ...] | list[str]) -> tuple[tuple[MessageKind, bytes], ...]:
-        return messages_to_run(call.encode(), (_TEXTS,), messages.bind_texts((_array(texts),), self.codec))
+        return messages_to_run(call.encode(), (_TEXT_ARRAY,), messages.bind_texts((_array(texts),), self.codec))
 
 
 def require_columns(replies: tuple[Message, ...], columns: tuple[ColumnDescription, ...], codec: str) -> None:
