@@ -106,6 +106,8 @@ class Trial:
             Unsupported: client_encoding lacks characters of public keys.
         """
         first: _Said | None = None
+        # An error that all of them meet is the statement's own, and is told before anything is paid. The first that works, or
+        # fails in another way, ends the search: then it depends on the values.
         while (made := await following()) is not None:
             require_writable(made.text, self.codec)
             if first is not None and made.of_nulls and (first[_CODE] or "").startswith(_HIDDEN_BY_NULL):
