@@ -60,6 +60,7 @@ async def log_in(
     audit = LogInAudit(registry.trail, user, transport.address, start.options.get("application_name", ""))
     try:
         entry = await _check_password(registry, transport, incoming, user, shown)
+        # As PostgreSQL does, and after the password: strangers learn of no data set.
         database = start.options.get("database") or user
         if database != registry.database:
             raise UnknownDatabase(f'database "{database}" does not exist')
