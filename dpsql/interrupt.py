@@ -91,9 +91,9 @@ def wait_for(changed: threading.Condition, holds: Callable[[], bool], cancellati
 # by a call that ends the waiting (`called_when_overdue`).
 
 _LOG = logging.getLogger("dpsql.server")
-_LOOK = 0.05
+_WATCHDOG_LOOKS = 0.05
 """Seconds between two looks."""
-_AGAIN = 0.5
+_ENDED_AGAIN = 0.5
 """Seconds until it is raised again in a thread that has swallowed it."""
 PROCESSOR_SECONDS = 2.0
 """Of the processor, however busy it is with others: twenty times what the largest statements of the tests take."""
@@ -148,7 +148,7 @@ class _Watchdog:
     def _run(self) -> None:
         while True:
             self._some.wait()
-            time.sleep(_LOOK)
+            time.sleep(_WATCHDOG_LOOKS)
             self._look()
 
     def _look(self) -> None:
@@ -190,7 +190,7 @@ class _Effort:
 
     def end(self) -> None:
         """Raise an exception in the thread; with the watchdog's lock held."""
-        if not self.calls and time.monotonic() > self.ended + _AGAIN:
+        if not self.calls and time.monotonic() > self.ended + _ENDED_AGAIN:
             self.ended = time.monotonic()
             _raise_in(self.thread, _EndedError)
 

@@ -95,7 +95,7 @@ _OF_COPY = (
     "It is shared by all roles, and each charge counts for {window} days from the day of the copy of the records that it "
     "reads{free}; questions that were answered before stay available."
 )
-_NONE = compose(())
+_NO_GRANT = compose(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Balance:
     """Whether the account is closed, since measurements have failed."""
     broken: frozenset[str] = frozenset()
     """The forms of measurements that are refused to the role, since one of each was met by a bug of ours."""
-    granted: Privacy = _NONE
+    granted: Privacy = _NO_GRANT
     """The role's grants in its current period, beside its budget."""
     room_from: Callable[[Privacy], date | None] = field(default=lambda _: None, repr=False, compare=False)
     """The day (UTC) from which on so much of the data set's budget, as it counts, is free for what is read then, if nothing

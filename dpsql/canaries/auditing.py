@@ -27,7 +27,7 @@ from dpsql.trial.records import REMOVED, MadeUpRecords, made_up_records
 
 # The statements that an audit asks of a table: of each kind that a policy has columns for.
 
-_FEW = 24
+_FEW_VALUES = 24
 """Different values of a column that an audit groups by at most."""
 _NUMBERS = 2
 """How many columns of numbers are asked about."""
@@ -53,7 +53,7 @@ def _about(table: Table, kind: str, policy: Policy) -> Iterator[str]:
         yield f"SELECT sum({x}), count({x}) FROM {name}"  # noqa: S608
         yield f"SELECT avg({x}), variance({x}) FROM {name}"  # noqa: S608
         yield f"SELECT median({x}) FROM {name}"  # noqa: S608
-    groups = (column for column in others if column.values is not None and len(column.values) <= _FEW)
+    groups = (column for column in others if column.values is not None and len(column.values) <= _FEW_VALUES)
     for column in groups:
         summed = f", sum({quoted(numbers[0].name)})" if numbers else ""
         key = quoted(column.name)

@@ -217,7 +217,7 @@ def sail(**options: str) -> Iterator[str]:
 
 _USER = "dpsql_auditor"
 _MUCH = Privacy(Fraction(10**15))
-_PATIENCE = 120.0
+_SERVER_PATIENCE = 120.0
 """Seconds for a server to start."""
 
 
@@ -310,7 +310,7 @@ def _serving(config: Config) -> Iterator[tuple[str, int]]:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    started.wait(_PATIENCE)
+    started.wait(_SERVER_PATIENCE)
     if failed:
         raise failed[0]
     try:
@@ -318,4 +318,4 @@ def _serving(config: Config) -> Iterator[tuple[str, int]]:
     finally:
         loop, end = stop[0]
         loop.call_soon_threadsafe(end.set)
-        thread.join(_PATIENCE)
+        thread.join(_SERVER_PATIENCE)

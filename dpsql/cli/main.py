@@ -116,7 +116,7 @@ COMMANDS: Mapping[str, Mapping[str, CommandEntry]] = {
             "dpsql audit-privacy --minutes 10",
         ),
         "unlock": CommandEntry(
-            "unlock:unlock",
+            "ledger:unlock",
             "Show why a role's account was closed, or a form of statement refused, and open it; "
             "the ledger keeps that it was.",
             "dpsql unlock analyst",

@@ -144,7 +144,7 @@ def exact_value(cell: object) -> Value | None:
             return str(cell)
 
 
-_PATIENCE = 30.0
+_PROBE_PATIENCE = 30.0
 
 
 class DescribedTables(Protocol):
@@ -185,7 +185,7 @@ def _see_that_it_is_readable(table: Table, engine: Engine) -> None:
     columns = ", ".join(quoted(name) for name in table.columns)
     probe = f"SELECT {columns} FROM {engine.named(table.name)} WHERE 1 = 0"  # noqa: S608
     try:
-        with engine.ready([probe], timeout=_PATIENCE, cancellation=Cancellation()):
+        with engine.ready([probe], timeout=_PROBE_PATIENCE, cancellation=Cancellation()):
             pass
     except EngineNotReady:
         raise ConfigError(

@@ -84,6 +84,7 @@ def ask_with_margins(
             with connection.transaction():
                 return connection.execute(wider.text.encode())
         except psycopg.Error as refused:
+            # What is refused for its form has cost nothing, and the next form is tried; anything else is told as it is.
             if (refused.sqlstate or "")[:2] not in NOT_THAT_WAY:
                 raise
     return connection.execute(statement.encode(), parameters)

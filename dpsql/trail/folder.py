@@ -122,11 +122,13 @@ class TrailFolder:
                 left = left[os.write(file, left) :]
             os.fsync(file)
         except OSError:
+            # What was written in part goes: the next line begins where `head` says that the last one ended.
             os.ftruncate(file, size)
             raise
         finally:
             os.close(file)
         if new:
+            # A new file's name is the directory's, which a power cut would lose.
             self._sync_directory()
 
     def _sync_directory(self) -> None:

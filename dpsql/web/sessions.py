@@ -74,6 +74,7 @@ class Sessions:
     def genuine(self, request: Request, token: str) -> bool:
         """Return whether a token was made for the cookie that comes with it."""
         try:
+            # A page of somebody else's can have a browser send our cookie, and can't know what is signed with the key in it.
             key = self._signer().loads(token, max_age=LONGEST_VISIT)
         except BadSignature:
             return False

@@ -26,8 +26,8 @@ def loose(
     if request.param in {"without literals of ours", "without both"}:
         monkeypatch.setattr(type(POSTGRES), "text", lambda _, text: "'" + text.replace("'", "''") + "'")
     if request.param in {"without settings of ours", "without both"}:
-        monkeypatch.setattr(pool, "options", lambda given: given)
-        monkeypatch.setattr(pool, "differing", lambda _: None)
+        monkeypatch.setattr(pool, "session_options", lambda given: given)
+        monkeypatch.setattr(pool, "differing_settings", lambda _: None)
     engine, maker = Served(world, "loose", standard_conforming_strings="off"), Maker(5)
     engine.fill("rides", [maker.row(policy.tables[of("rides")]) | {"rider": n, "note": "x"} for n in range(NOTES)])
     yield engine

@@ -123,7 +123,9 @@ def test_it_goes_on_after_its_session_is_lost(connect: Connect, shadow: Postgres
 
 def test_a_file_that_goes_away_meanwhile_has_no_size(shadow: Postgres) -> None:
     """A session whose files are all gone by the time they are looked at takes nothing, and the others are looked at."""
-    gone = warden_module._KEPT.replace(warden_module._FILES, "SELECT NULL::integer, pg_backend_pid(), NULL::bigint")
+    gone = warden_module._TEMPORARY_FILES.replace(
+        warden_module._FILES, "SELECT NULL::integer, pg_backend_pid(), NULL::bigint"
+    )
     with psycopg.connect(shadow.dsn("taxi")) as connection:
         rows = connection.execute(gone.encode()).fetchall()
     assert [size for _, size in rows] == [0]

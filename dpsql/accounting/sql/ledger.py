@@ -165,7 +165,7 @@ def _time_of(written: Any) -> datetime:
 
 
 _LOG = logging.getLogger("dpsql.ledger")
-_AGAIN = 0.02
+_CLAIM_AGAIN = 0.02
 """Seconds until it is looked for again what another process measures."""
 _Asked = tuple[str, str | None]
 """The ledger's lines about a statement: its text, and the question that releases are kept by."""
@@ -464,7 +464,7 @@ class SqlLedger:
                 self._claims.give_back(claimed)
                 claimed = missing if self._claims.take(missing) else frozenset()
                 if not claimed:
-                    pause(_AGAIN, cancellation)
+                    pause(_CLAIM_AGAIN, cancellation)
         except BaseException:
             self._claims.give_back(claimed)
             raise

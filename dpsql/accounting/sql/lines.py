@@ -72,7 +72,7 @@ CLOSED, OPENED = "closed", "opened"
 _EVENT = """
 INSERT INTO events (time, "user", role, what, cause, statement, form) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 """
-_LAST = "SELECT what FROM events WHERE role = ?1 AND what IN ('closed', 'opened') ORDER BY id DESC LIMIT 1"
+_LAST_CLOSING = "SELECT what FROM events WHERE role = ?1 AND what IN ('closed', 'opened') ORDER BY id DESC LIMIT 1"
 # Days to come count too, so that a clock that was set back frees nothing.
 _FAILURES = """
 SELECT id, time FROM events WHERE role = ?1 AND what IN ('engine', 'late') AND substr(time, 1, 10) >= ?2
@@ -93,7 +93,7 @@ AND id > (SELECT coalesce(max(id), 0) FROM events WHERE role = ?1 AND what = 'op
 
 def is_closed(connection: SqlConnection, role: str) -> bool:
     """Return whether a role's account is closed."""
-    last: tuple[str] | None = connection.execute(_LAST, (role,)).fetchone()
+    last: tuple[str] | None = connection.execute(_LAST_CLOSING, (role,)).fetchone()
     return last == (CLOSED,)
 
 

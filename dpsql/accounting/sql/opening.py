@@ -64,7 +64,7 @@ def of_another(place: object, theirs: DataSet, ours: DataSet) -> ConfigError:
 # A mark beside the ledger: which one is here, and how far it had got, so that its loss is noticed at the next start.
 
 _LOG = logging.getLogger("dpsql.ledger")
-_WIDTH = 256
+_MARK_WIDTH = 256
 """Bytes of the file, for any contents, so that one write replaces it."""
 
 
@@ -98,14 +98,14 @@ def write_mark(path: Path, mark: Mark) -> None:
     try:
         file = open_private(mark_path(path), os.O_WRONLY | os.O_CREAT)
         try:
-            os.pwrite(file, json.dumps(asdict(mark)).ljust(_WIDTH).encode(), 0)
+            os.pwrite(file, json.dumps(asdict(mark)).ljust(_MARK_WIDTH).encode(), 0)
         finally:
             os.close(file)
     except OSError as error:
         _LOG.warning("the ledger's mark can't be written: %s", error)
 
 
-_LINES = "SELECT coalesce(max(id), 0) FROM charges"
+_LAST_CHARGE = "SELECT coalesce(max(id), 0) FROM charges"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def take(
 
 def last_line(connection: SqlConnection) -> int:
     """Return the number of the last charge."""
-    return int(connection.execute(_LINES).fetchone()[0])
+    return int(connection.execute(_LAST_CHARGE).fetchone()[0])
 
 
 def demand_no_loss(place: object, beside: Path, way: Way) -> None:

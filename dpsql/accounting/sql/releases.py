@@ -189,19 +189,19 @@ def forget(connection: SqlConnection) -> None:
 
 # The ledger's epochs: which is the last one, and beginning the next.
 
-_LAST = "SELECT number, began, reason FROM epochs ORDER BY number DESC LIMIT 1"
-_NEXT = "INSERT INTO epochs (began, reason) VALUES (?1, ?2) RETURNING number"
+_LAST_EPOCH = "SELECT number, began, reason FROM epochs ORDER BY number DESC LIMIT 1"
+_NEXT_EPOCH = "INSERT INTO epochs (began, reason) VALUES (?1, ?2) RETURNING number"
 
 
 def last_epoch(connection: SqlConnection) -> tuple[int, date]:
     """Return the last epoch, and the day on which it began."""
-    row = connection.execute(_LAST).fetchone()
+    row = connection.execute(_LAST_EPOCH).fetchone()
     return (int(row[0]), datetime.fromisoformat(row[1]).date()) if row else (0, date.min)
 
 
 def last_began(connection: SqlConnection) -> datetime:
     """Return when the last epoch began."""
-    return datetime.fromisoformat(connection.execute(_LAST).fetchone()[1])
+    return datetime.fromisoformat(connection.execute(_LAST_EPOCH).fetchone()[1])
 
 
 def is_ahead(connection: SqlConnection, refresh: Period, now: datetime) -> bool:
@@ -211,7 +211,7 @@ def is_ahead(connection: SqlConnection, refresh: Period, now: datetime) -> bool:
 
 def last_reason(connection: SqlConnection) -> str | None:
     """Return why the last epoch began."""
-    row = connection.execute(_LAST).fetchone()
+    row = connection.execute(_LAST_EPOCH).fetchone()
     return None if row is None else str(row[2])
 
 
@@ -219,7 +219,7 @@ def enter_epoch(connection: SqlConnection, reason: str, now: datetime) -> int:
     """Begin the next epoch; return its number."""
     # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.
     forget(connection)
-    return int(connection.execute(_NEXT, (now.isoformat(), reason)).fetchone()[0])
+    return int(connection.execute(_NEXT_EPOCH, (now.isoformat(), reason)).fetchone()[0])
 
 
 # Releases that are stored and paid for, looked up without waiting for those who pay.
@@ -228,11 +228,11 @@ def enter_epoch(connection: SqlConnection, reason: str, now: datetime) -> int:
 
 _T = TypeVar("_T")
 _KEY = 200
-_MOST = 4 * 2**20
+_MOST_REMEMBERED = 4 * 2**20
 """Bytes of the releases that are remembered, and of one's key."""
 _TIMES = 20
 """How often to look for stored releases while another process writes."""
-_AGAIN = 0.005
+_LOOK_AGAIN = 0.005
 """Seconds until it is looked for again."""
 
 
@@ -241,7 +241,7 @@ class Looks:
 
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
-        self._known: Remembered[bytes] = Remembered(_MOST, _size)
+        self._known: Remembered[bytes] = Remembered(_MOST_REMEMBERED, _size)
         """Releases by unit kind, role and key: which of them may have which without a further charge."""
 
     def stored_releases(
@@ -260,7 +260,7 @@ class Looks:
             stored = self._store.glance(look)
             if stored is not None:
                 return self._paid(stored, whose)
-            pause(_AGAIN, cancellation)
+            pause(_LOOK_AGAIN, cancellation)
         return None  # a payer waits for those who write, and then sees the stored releases
 
     def looked(self, look: Callable[[SqlConnection], _T], cancellation: Cancellation | None) -> _T:

@@ -96,6 +96,7 @@ def enter_claim(connection: SqlConnection, account: Account, wanted: Wanted, now
         return Denied.LOCKED
     last, before = _last_two(connection, whose)
     begun = (wanted.lineage, account.role.name, now.isoformat(), " ".join(map(date.isoformat, wanted.periods)))
+    # The last claim has come to its end: the next number, if the store's accounts stand where that one left them.
     if last is None or last[1] in (State.KEPT, State.LOST):
         at = Standing() if last is None else last[0]
         if wanted.stands != at:
@@ -103,10 +104,12 @@ def enter_claim(connection: SqlConnection, account: Account, wanted: Wanted, now
         claim = Standing(at.number + 1, wanted.name)
         connection.execute(_CLAIM, (*whose, claim.number, claim.claim, *begun))
         return claim
+    # Whoever had it ended before any account was written: the same number once more.
     if wanted.stands == before:
         claim = Standing(last[0].number, wanted.name)
         connection.execute(_AGAIN, (*whose, claim.number, claim.claim, *begun))
         return claim
+    # It ended after that, and its release is gone: to measure it again would add the same rows to accounts twice.
     if wanted.stands == last[0]:
         connection.execute(_END, (*whose, last[0].number, last[0].claim, State.LOST, 1, account.role.name))
         return Denied.LOCKED

@@ -413,7 +413,7 @@ OWNER_ONLY = "These numbers were computed from everybody's values: they are for 
 _Epsilons = Annotated[
     list[Fraction] | None, typer.Option(parser=read_epsilon, help="Show the risk at this ε; may be repeated.")
 ]
-_SHOWN = (0.1, 0.5, 1.0, 2.0)
+_SHOWN_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """The ε whose risks are shown beside those that were found."""
 
 
@@ -493,7 +493,9 @@ def _study(
     universe: Universe, statistic: StudiedStatistic, limit: Fraction, epsilons: list[Fraction] | None, output: Output
 ) -> None:
     result = study_risk(universe, statistic, limit)
-    shown = [*map(float, epsilons)] if epsilons else sorted({result.epsilon_upper, result.epsilon_tight, *_SHOWN})
+    shown = (
+        [*map(float, epsilons)] if epsilons else sorted({result.epsilon_upper, result.epsilon_tight, *_SHOWN_EPSILONS})
+    )
     print_blocks(*study_tables(result, shown), OWNER_ONLY, form=output.form)
     if output.plot is not None:
         draw_study(result, output.plot)

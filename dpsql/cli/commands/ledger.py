@@ -101,7 +101,7 @@ def show(
             typer.echo(json.dumps(_object(entry), ensure_ascii=False))
         return
     names = ("time (UTC)", "user", "role", "protects", "ε", "δ", "what", "statement")
-    rows = [tuple(shown_of(str(_object(entry)[key])) for key in _COLUMNS) for entry in entries]
+    rows = [tuple(shown_of(str(_object(entry)[key])) for key in _LINE_COLUMNS) for entry in entries]
     print_blocks(table_of(names, rows), form=form)
 
 
@@ -131,7 +131,7 @@ def redate(
         typer.echo(f"{redating.lines:,} charges count as made between {since} and {redating.day}")
 
 
-_COLUMNS = ("time", "user", "role", "protects", "epsilon", "delta", "note", "statement")
+_LINE_COLUMNS = ("time", "user", "role", "protects", "epsilon", "delta", "note", "statement")
 
 
 def _object(entry: Entry) -> dict[str, object]:

@@ -78,7 +78,7 @@ _OURS = """
   n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND n.nspname !~ '^pg_temp_'
   AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
-_COLUMNS = f"""
+_POSTGRES_COLUMNS = f"""
 WITH RECURSIVE base (oid, type, typmod) AS (
   SELECT oid, oid, NULL::integer FROM pg_type
   UNION ALL SELECT b.oid, t.typbasetype, NULLIF(t.typtypmod, -1)
@@ -96,7 +96,7 @@ JOIN pg_type y ON y.oid = a.atttypid JOIN base b ON b.oid = a.atttypid JOIN pg_t
 WHERE {_OURS} AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY n.nspname, c.relname, a.attnum
 """  # noqa: S608 # names of our own
-_KEYS = f"""
+_POSTGRES_KEYS = f"""
 SELECT k.conrelid::bigint, k.contype::text, k.conkey::integer[], k.confrelid::bigint, k.confkey::integer[]
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE {_OURS} AND k.contype IN ('p', 'f') AND k.convalidated
@@ -121,8 +121,8 @@ def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
         with psycopg.connect(dsn, connect_timeout=10, client_encoding="UTF8") as connection:
             connection.read_only = True
             version = str(connection.info.server_version // 10_000)
-            columns: list[_Column] = connection.execute(_COLUMNS.encode()).fetchall()
-            keys: list[_Key] = connection.execute(_KEYS.encode()).fetchall()
+            columns: list[_Column] = connection.execute(_POSTGRES_COLUMNS.encode()).fetchall()
+            keys: list[_Key] = connection.execute(_POSTGRES_KEYS.encode()).fetchall()
             ((reader, searched),) = connection.execute("SELECT current_user, current_schemas(false)").fetchall()
             paths: dict[str, str] = dict(connection.execute(_PATHS).fetchall())
             given = "search_path" in (connection.info.get_parameters().get("options") or "")
@@ -352,7 +352,7 @@ FROM information_schema.columns
 WHERE table_catalog = current_database()
 ORDER BY table_schema, table_name, ordinal_position
 """
-_NAMES = {
+_DUCKDB_NAMES = {
     "VARCHAR": "text",
     "FLOAT": "real",
     "DOUBLE": "double precision",
@@ -439,4 +439,4 @@ def _columns_of(path: Path) -> Mapping[str, CatalogueColumn]:
 
 def _duckdb_name(kind: str) -> str:
     # An enumeration's labels may have been made of values.
-    return "enum" if kind.startswith("ENUM(") else _NAMES.get(kind, kind.lower())
+    return "enum" if kind.startswith("ENUM(") else _DUCKDB_NAMES.get(kind, kind.lower())

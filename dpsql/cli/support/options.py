@@ -34,7 +34,7 @@ def statement(sql: str) -> str:
 
 MOST = 10**15
 """The largest whole number of an option: as many people, rows or days there are nowhere."""
-_LONGEST = 40
+_LONGEST_NUMBER = 40
 
 
 def read_fraction(text: str | Fraction) -> Fraction:
@@ -79,7 +79,7 @@ def read_epsilon(text: str | Fraction) -> Fraction:
 
 def _cut(text: object) -> str:
     shown = str(text)
-    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+    return shown if len(shown) <= _LONGEST_NUMBER else f"{shown[:_LONGEST_NUMBER]}…"
 
 
 def read_list(text: str) -> list[float]:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 Cursor = psycopg.Cursor[tuple[object, ...]]
-_MOST = 1_000
+_MOST_ROWS = 1_000
 """Characters that a table has of what somebody wrote: one statement must not hide the others."""
 _WIDE = 1_000_000
 """The width of what is no terminal: nothing is cut, and no cell has two lines."""
@@ -94,8 +94,8 @@ def table_of(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
 
 def shown_of(text: str) -> str:
     """Return what a table has of somebody's text; no control character of it may reach the terminal."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text[: _MOST + 1])
-    return shown if len(shown) <= _MOST else f"{shown[:_MOST]}…"
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: _MOST_ROWS + 1])
+    return shown if len(shown) <= _MOST_ROWS else f"{shown[:_MOST_ROWS]}…"
 
 
 def _write(table: Table, form: Form) -> None:

@@ -195,7 +195,13 @@ _BEGIN: Mapping[str, Sequence[str]] = {
     "oracle": ("SET TRANSACTION READ ONLY", "ALTER SESSION SET TIME_ZONE = 'UTC'"),
 }
 """What begins a transaction in which all that is read is of one moment."""
-_NAMES = {"postgresql": "PostgreSQL", "sqlite": "SQLite", "mysql": "MySQL", "mssql": "SQL Server", "oracle": "Oracle"}
+_PRODUCT_NAMES = {
+    "postgresql": "PostgreSQL",
+    "sqlite": "SQLite",
+    "mysql": "MySQL",
+    "mssql": "SQL Server",
+    "oracle": "Oracle",
+}
 _TRIED = frozenset({"MariaDB", "SQLite", "PostgreSQL"})
 _LOCAL = frozenset({None, "", "localhost", "127.0.0.1", "::1"})
 
@@ -242,7 +248,7 @@ class Product:
 def product_of(connection: Any, backend: str) -> Product:
     """Return what a database says that it is."""
     dialect = connection.dialect
-    name = "MariaDB" if getattr(dialect, "is_mariadb", False) else _NAMES.get(backend, backend)
+    name = "MariaDB" if getattr(dialect, "is_mariadb", False) else _PRODUCT_NAMES.get(backend, backend)
     version = ".".join(str(part) for part in dialect.server_version_info or () if isinstance(part, int))
     return Product(name, version)
 
@@ -268,7 +274,7 @@ def _is_unsafe(connection: Any, name: str, schema: str | None) -> bool:
 
 # What a database's catalogue says of its tables, for `dpsql init`: names, types, comments, keys; never a record.
 
-_OWN = frozenset(
+_OWN_SCHEMAS = frozenset(
     """information_schema mysql performance_schema sys pg_catalog pg_toast guest db_owner db_accessadmin db_securityadmin
     db_ddladmin db_backupoperator db_datareader db_datawriter db_denydatareader db_denydatawriter temp""".split()
 )
@@ -308,7 +314,9 @@ def find_tables(url: str, schemas: Collection[str] | None) -> Found:
     with told("the database can't be asked"), closing(pool.connect()) as connection, quiet():
         product = product_of(connection, backend)
         inspector = reflection()(connection)
-        others = [name for name in _schemas(inspector) if name != inspector.default_schema_name and name not in _OWN]
+        others = [
+            name for name in _schemas(inspector) if name != inspector.default_schema_name and name not in _OWN_SCHEMAS
+        ]
         wanted = [None, *(name for name in others if schemas is None or name in schemas)]
         names = [(schema, name) for schema in wanted for name in _names(inspector, schema)]
         tables = {(schema, name): _table(inspector, schema, name, backend) for schema, name in names}

@@ -96,6 +96,7 @@ def reading(column: Column, source: SourceColumn, *, exact: bool, padded: bool =
     """
     if not _is_readable(column.type, source):
         return None
+    # Every expression is total: what can't be read is NULL, since an error would tell that there is such a row.
     free = source.free
     match column.type:
         case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT as whole:

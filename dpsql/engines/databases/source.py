@@ -29,7 +29,7 @@ from dpsql.rewrite.dialects.duckdb import DUCKDB
 _GRANT = re.compile(r"GRANT (.+?) ON (?:TABLE |PROCEDURE |FUNCTION )?(\S+) TO ", re.IGNORECASE | re.DOTALL)
 _OF_ROLE = re.compile(r"GRANT (.+?) TO ", re.IGNORECASE | re.DOTALL)
 _READING = frozenset({"SELECT", "USAGE", "SHOW VIEW", "SHOW DATABASES"})
-_COLUMNS = re.compile(r"\([^)]*\)")
+_COLUMN_LIST = re.compile(r"\([^)]*\)")
 
 
 def see_that_it_only_reads(pool: Any, backend: str, places: Mapping[str, tuple[str, str | None]]) -> None:
@@ -68,7 +68,7 @@ def _rights_too_many(connection: Any) -> Iterator[str]:
         for (line,) in connection.exec_driver_sql("SHOW GRANTS").fetchall():
             given, of_role = _GRANT.match(str(line)), _OF_ROLE.match(str(line))
             if given is not None:
-                rights = (right.strip().upper() for right in _COLUMNS.sub("", given[1]).split(","))
+                rights = (right.strip().upper() for right in _COLUMN_LIST.sub("", given[1]).split(","))
                 yield from (right for right in rights if right not in _READING)
                 yield from ("GRANT OPTION",) if "WITH GRANT OPTION" in str(line).upper() else ()
             elif of_role is not None:

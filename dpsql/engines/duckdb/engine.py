@@ -42,7 +42,7 @@ from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 # WHERE s0."fare" > 20.5e0 LIMIT 1  →  WHERE s0."fare" > ? LIMIT 1, with 20.5
 
 _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
-_PART = re.compile(rf"({_QUOTED}|\?)|(?<![\w.])(\d+(?:\.\d*)?e[+-]?\d+)(?![\w.])")
+_CONSTANT = re.compile(rf"({_QUOTED}|\?)|(?<![\w.])(\d+(?:\.\d*)?e[+-]?\d+)(?![\w.])")
 
 
 def with_parameters(sql: str) -> tuple[str, list[float]]:
@@ -50,7 +50,7 @@ def with_parameters(sql: str) -> tuple[str, list[float]]:
     numbers: list[float] = []
     parts: list[str] = []
     end = 0
-    for part in _PART.finditer(sql):
+    for part in _CONSTANT.finditer(sql):
         if part[1] == "?":
             return sql, []
         if part[2]:
@@ -62,7 +62,7 @@ def with_parameters(sql: str) -> tuple[str, list[float]]:
 
 _LOG = logging.getLogger("dpsql.engine")
 KnownStatements = Remembered[duckdb.Statement]
-_MOST = 2**24
+_MOST_ACCEPTED = 2**24
 """Bytes for the statements that are kept."""
 _PARSED = 64
 """Bytes that DuckDB takes for each character of a statement that it has parsed, about."""
@@ -141,7 +141,7 @@ class DuckPrepared:
 
 def no_statements() -> KnownStatements:
     """Return what remembers the statements that a database has accepted."""
-    return Remembered(_MOST, lambda part: _PARSED * len(part) if isinstance(part, str) else 0)
+    return Remembered(_MOST_ACCEPTED, lambda part: _PARSED * len(part) if isinstance(part, str) else 0)
 
 
 def ready_statements(

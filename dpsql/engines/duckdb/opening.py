@@ -203,6 +203,7 @@ def closed_off(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> 
     connection.execute("SET enable_external_access = false")
     # Times with a zone are read as UTC, for any zone of the machine.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    # The last setting of all: from now on no statement opens a door again.
     connection.execute("SET lock_configuration = true")
     return connection
 

@@ -48,7 +48,7 @@ _MOST_DIGITS, _SAFE_DIGITS = 38, 15
 """Digits of DuckDB's decimals, and of those that double precision tells apart."""
 _LAST_MOMENT = "294247-01-10 04:00:54.775806"
 """DuckDB's last one. PostgreSQL has 29 years more, which here and there are beyond every bound."""
-_WHOLE = frozenset({"smallint", "integer", "bigint"})
+_WHOLE_NUMBERS = frozenset({"smallint", "integer", "bigint"})
 _MOMENT = r"^(\d+-\d\d-\d\d)(.*) BC$"
 
 
@@ -96,7 +96,7 @@ def copied_column(column: Column, stored: str, *, exact: bool) -> CopiedColumn:
 
 def _number(column: Column, stored: str, *, exact: bool) -> CopiedColumn:
     name, text = column.name, quoted(column.name)
-    if stored in _WHOLE:
+    if stored in _WHOLE_NUMBERS:
         return CopiedColumn(name, text, "BIGINT")
     decimal = _DECIMAL.fullmatch(stored)
     digits, scale = (0, 0) if decimal is None else (int(decimal[1]), int(decimal[2]))

@@ -164,6 +164,8 @@ def plan_parts(
         return None
     first = _first_period(grows, int(by.bounds.low), by.type)
     end = _first_open(grows, first, now)
+    # A part is never written again. So all that its rows depend on is in this hash: with another DuckDB, another declaration,
+    # or other types of the records all parts are copied anew.
     basis = hashlib.sha256(
         repr(
             (

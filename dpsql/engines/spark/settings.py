@@ -38,7 +38,7 @@ def not_ours(settings: Mapping[str, str | None]) -> str | None:
 
 # How long calls to a Spark server may last, also of one that takes a call and never says anything.
 
-_LONGEST = 600.0
+_LONGEST_CALL = 600.0
 """Seconds for a call of which nobody says how long it may last: the files of a large table take a while to be listed."""
 _UNTIL: ContextVar[float] = ContextVar("_UNTIL", default=math.inf)
 
@@ -55,7 +55,7 @@ def answered_within(seconds: float) -> Iterator[None]:
 
 def seconds_left() -> float:
     """Return how long the next call may last."""
-    return min(max(_UNTIL.get() - time.monotonic(), 0.0), _LONGEST)
+    return min(max(_UNTIL.get() - time.monotonic(), 0.0), _LONGEST_CALL)
 
 
 # The causes of Spark's errors: its own words where no row was read, and then ours, since its own may quote a value.

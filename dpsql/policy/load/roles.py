@@ -196,6 +196,7 @@ def budgets_of(access: Access) -> dict[str, DatasetBudget]:
 
 def read_roles(access: Access, budgets: Mapping[str, DatasetBudget]) -> dict[str, Role]:
     """Check the roles."""
+    # A role that lacks something is left out; that it does was noted, so that nobody gets a policy without it.
     built = (_role(name, shape, access, budgets) for name, shape in (access.shape.roles or {}).items())
     return {role.name: role for role in built if role is not None}
 

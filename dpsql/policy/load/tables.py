@@ -533,6 +533,7 @@ def _table(file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool
     shape = file.shape
     file.check_names(("columns",), file.columns)
     file.check_names(("privacy_units",), file.units)
+    # Each check notes what is wrong and returns what is right: a table with a mistake is still looked at by the others.
     _check_protection(file)
     check_key(file)
     references = {column: reference_of(column, file, others, complete=complete) for column in file.columns}

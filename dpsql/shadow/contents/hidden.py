@@ -215,21 +215,21 @@ def _replace(connection: Connection, signature: str, kind: str, body: str, *, de
 
 _MOST_STEPS = 20_000_000
 """The product of both sizes: a tenth of a second."""
-_TEXTS = "octet_length($1)::bigint * octet_length($2)"
-_ARRAYS = "cardinality($1)::bigint * cardinality($2)"
+_TEXT_STEPS = "octet_length($1)::bigint * octet_length($2)"
+_ARRAY_STEPS = "cardinality($1)::bigint * cardinality($2)"
 
 GUARDED: Mapping[str, str] = {
     "replace(text, text, text)": "octet_length($1)::bigint * greatest(octet_length($2), octet_length($3))",
-    "translate(text, text, text)": _TEXTS,
-    "split_part(text, text, integer)": _TEXTS,
-    "string_to_array(text, text, text)": _TEXTS,
-    "string_to_table(text, text, text)": _TEXTS,
+    "translate(text, text, text)": _TEXT_STEPS,
+    "split_part(text, text, integer)": _TEXT_STEPS,
+    "string_to_array(text, text, text)": _TEXT_STEPS,
+    "string_to_table(text, text, text)": _TEXT_STEPS,
     **{
-        f"{name}(text, text)": _TEXTS
+        f"{name}(text, text)": _TEXT_STEPS
         for name in ("strpos", "position", "btrim", "ltrim", "rtrim", "string_to_array", "string_to_table")
     },
-    **{f"{name}(bytea, bytea)": _TEXTS for name in ("position", "btrim", "ltrim", "rtrim")},
-    **{f"{name}(anyarray, anyarray)": _ARRAYS for name in ("arrayoverlap", "arraycontains", "arraycontained")},
+    **{f"{name}(bytea, bytea)": _TEXT_STEPS for name in ("position", "btrim", "ltrim", "rtrim")},
+    **{f"{name}(anyarray, anyarray)": _ARRAY_STEPS for name in ("arrayoverlap", "arraycontains", "arraycontained")},
 }
 """Each with what its time grows with."""
 

@@ -25,7 +25,7 @@ from dpsql.shadow.questions.oracle_session import ConstantQuestion, OracleConnec
 
 _LONGEST_QUERY = 200_000
 """Characters of a query in PostgreSQL's words: `*` may stand for many columns."""
-_PLAIN = {"search_path": "pg_catalog", "DateStyle": "ISO", "IntervalStyle": "iso_8601"}
+_PLAIN_SETTINGS = {"search_path": "pg_catalog", "DateStyle": "ISO", "IntervalStyle": "iso_8601"}
 """How PostgreSQL is to write: so that no setting changes what is meant."""
 _FUNCTION = "pg_temp.dpsql_query"
 _BEGIN, _END = "BEGIN ATOMIC", "END"
@@ -44,7 +44,7 @@ def canonical_text(
     # The line break ends a comment that the query may end with. What PostgreSQL refuses here is told as an error of the
     # client's own statement (`not_bound`).
     _one(connection, head + query + f"\n; {_END}")
-    plain = [] if again else [_set_config(key, value) for key, value in _PLAIN.items()]
+    plain = [] if again else [_set_config(key, value) for key, value in _PLAIN_SETTINGS.items()]
     result = _ours(connection, [*plain, f"SELECT pg_get_function_sqlbody('{_FUNCTION}'::regproc)"])
     _ours(connection, ["ROLLBACK"])
     text = result.get_value(0, 0)
@@ -77,7 +77,7 @@ def described_columns(
 
 def _begin(connection: OracleConnection, settings: Settings, *, again: bool) -> None:
     """Make a session one in which a query is bound: as the client has it, or as PostgreSQL is to write."""
-    set_ = [_set_config(key, value) for key, value in _PLAIN.items()]
+    set_ = [_set_config(key, value) for key, value in _PLAIN_SETTINGS.items()]
     if not again:
         # An empty path is "", which is no name.
         path = (
@@ -160,7 +160,7 @@ def not_bound(failed: DpsqlError) -> DpsqlError:
 
 
 _MOST_VALUES = 10_000
-_LONGEST = 1_000_000
+_LONGEST_CONSTANT = 1_000_000
 """Characters of one constant; `lpad` alone could write a thousand times as many."""
 _LONGEST_OF_MANY = 10_000
 """Characters of a function's result for one of many values."""
@@ -205,12 +205,12 @@ class ShadowOracle:
         """Return the value and the type of a constant expression."""
         self.volatile = self.volatile or expression.volatile
         question = sql.SQL("SELECT left(v::text, {}), pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(
-            _LONGEST + 1, _text(expression)
+            _LONGEST_CONSTANT + 1, _text(expression)
         )
         ((value, type_),) = self._asked(question)
         if type_ is None:
             raise InternalError
-        return _not_too_long(value, _LONGEST), type_
+        return _not_too_long(value, _LONGEST_CONSTANT), type_
 
     def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values and the type of a query's one column.

@@ -120,9 +120,9 @@ _LOG = logging.getLogger("dpsql.shadow")
 _PORT = 5432
 _CONNECTIONS = 340
 """For clients 290, for what planning asks and dpsql itself 10; 40 for those of planning that were left behind."""
-_PATIENCE = 30.0  # seconds to start
+_START_PATIENCE = 30.0  # seconds to start
 _ORDERLY, _AT_ONCE = 10.0, 5.0  # seconds to stop
-_POLL = 0.005
+_START_POLL = 0.005
 _READY_LINE = 7  # of postmaster.pid
 
 
@@ -228,11 +228,11 @@ class Postgres:
         return start_server(self._place, self._installed, self.sandbox, _CONNECTIONS)
 
     def _is_ready_in_time(self) -> bool:
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _START_PATIENCE
         while self.alive and time.monotonic() < deadline:
             if _is_ready(self._place.data / "postmaster.pid", self.pid):
                 return True
-            time.sleep(_POLL)
+            time.sleep(_START_POLL)
         return False
 
     def _failure(self) -> ConfigError:

@@ -168,7 +168,7 @@ def _signal_process(process: int, kind: signal.Signals) -> None:
 # nothing else.
 
 _LOWEST = 19
-_MOST = 0.5
+_BUSY_SHARE = 0.5
 """Processors that the sessions of one user may keep busy before they stand back."""
 _BEGINNING = 0.1
 """Seconds of the processor that a session may take to begin, and more than it does: many may begin at once."""
@@ -205,7 +205,7 @@ class Priorities:
         for process, seconds in worked.items():
             before = self._worked.get(process, min(seconds, _BEGINNING) if self._at else seconds)
             spent[users[process]] += seconds - before
-        busy = frozenset(user for user, seconds in spent.items() if seconds > _MOST * max(now - self._at, 0.1))
+        busy = frozenset(user for user, seconds in spent.items() if seconds > _BUSY_SHARE * max(now - self._at, 0.1))
         self._worked, self._at = worked, now
         with self._lock:
             self._busy = {user: until for user, until in self._busy.items() if until > now}
@@ -242,7 +242,7 @@ class ShadowSessions:
     """The sessions that stand back behind others."""
 
 
-_PAUSE = 0.5  # seconds between two looks
+_WARDEN_PAUSE = 0.5  # seconds between two looks
 
 _FILES = """
 SELECT relation[1]::integer, sorted[1]::integer, (pg_stat_file(place || name, true)).size
@@ -257,7 +257,7 @@ SELECT NULL, sorted[1]::integer, size
 
 One that goes away meanwhile has no size.
 """
-_KEPT = f"""
+_TEMPORARY_FILES = f"""
 WITH files (number, process, size) AS ({_FILES}),
      sessions (number, pid) AS (
        SELECT n, pg_stat_get_backend_pid(n) FROM pg_stat_get_backend_idset() AS n
@@ -308,7 +308,7 @@ class Warden:
 
     def _run(self) -> None:
         failing = False
-        while not self._over.wait(_PAUSE):
+        while not self._over.wait(_WARDEN_PAUSE):
             try:
                 self._look()
                 failing = False
@@ -326,7 +326,11 @@ class Warden:
             _LOG.error("settings that %s had stored for later sessions were taken back", role)
         for (role,) in self._connection.execute(_LOCKED).fetchall():
             _LOG.error("the password that %s had changed was set back", role)
-        kept = [(pid, size) for pid, size in self._connection.execute(_KEPT.encode()).fetchall() if pid is not None]
+        kept = [
+            (pid, size)
+            for pid, size in self._connection.execute(_TEMPORARY_FILES.encode()).fetchall()
+            if pid is not None
+        ]
         self._watched.left.look({pid for pid, _ in kept})
         sessions = self._connection.execute(_SESSIONS).fetchall()
         # Planning's questions for one user are nobody else's: each of its sessions counts for itself.

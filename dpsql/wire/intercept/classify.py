@@ -28,7 +28,7 @@ _NEVER_INTO = ("insert", "update", "delete", "merge")
 """First words of statements that have no INTO but their own."""
 _EXPLAINED = ("analyze", "analyse", "verbose")
 
-_OWN = "dpsql"
+_OWN_SCHEMA = "dpsql"
 """The schema whose tables are empty in the shadow."""
 _THE_CLIENT = ("stdin", "stdout")
 _COMMENTED = ("table", "column", "view")
@@ -76,7 +76,7 @@ def _copied(reader: Reader) -> DpsqlError | None:
     reads = reader.word == "to"
     if not reader.skip("to", "from"):
         return None
-    if reads and names[-2:-1] == [_OWN]:
+    if reads and names[-2:-1] == [_OWN_SCHEMA]:
         return Unsupported(
             "COPY takes a query of dpsql's tables",
             because="copy-of-accounts",

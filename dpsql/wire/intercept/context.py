@@ -228,6 +228,7 @@ class SessionContext:
             SkippedError: the shadow would ignore it.
             ShadowLostError: when the shadow goes.
         """
+        # Nearly all texts: ASCII without a backslash means the same in every encoding, and nobody has to be asked.
         if self._reads and raw.isascii() and b"\\" not in raw:
             return raw.decode("ascii")
         await self._be_certain()
@@ -266,6 +267,7 @@ class SessionContext:
 
     async def inspect(self, text: str) -> ClassifiedStatement | None:
         """Return what dpsql has to do with a statement; None if the shadow runs it unchanged."""
+        # What was examined before is known by its text; all else is read on a thread, since the loop is everybody's.
         kept = self._answers.recall(text) if len(text) <= SHORT else None
         if kept is not None:
             return self._inspected(text, lambda: kept[0])
@@ -352,6 +354,7 @@ class SessionContext:
         Raises:
             LimitExceeded: there is no room for it.
         """
+        # The shadow prepares the client's own text under that name, so that types, errors and catalogues are PostgreSQL's.
         inner = await self.inspect(prepare.inner)
         prepared = Prepared(prepare.inner, (), inner) if isinstance(inner, Question) else None
         name = prepare.name.encode(codec)

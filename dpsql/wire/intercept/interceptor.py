@@ -50,7 +50,7 @@ _LOG = logging.getLogger("dpsql.wire")
 _TRIED = PREPARED.encode()
 _SKIPPED = b"CREATE TABLE AS\0"
 """The command tag where IF NOT EXISTS has left a table alone; one that is made has a number of rows."""
-_TEXTS = 1009
+_TEXT_ARRAY = 1009
 """The type text[]."""
 _HIDDEN_BY_NULL = ("22", "23502")
 NOBODYS = ("53", "57", "58")
@@ -105,6 +105,8 @@ class Trial:
             Unsupported: client_encoding lacks characters of public keys.
         """
         first: _Said | None = None
+        # An error that all of them meet is the statement's own, and is told before anything is paid. The first that works, or
+        # fails in another way, ends the search: then it depends on the values.
         while (made := await following()) is not None:
             require_writable(made.text, self.codec)
             if first is not None and made.of_nulls and (first[_CODE] or "").startswith(_HIDDEN_BY_NULL):
@@ -161,7 +163,7 @@ class Trial:
             raise ShadowRefusedError(join_error_fields(told), ()) from None
 
     def _called(self, call: str, texts: tuple[str | None, ...] | list[str]) -> tuple[tuple[MessageKind, bytes], ...]:
-        return messages_to_run(call.encode(), (_TEXTS,), messages.bind_texts((_array(texts),), self.codec))
+        return messages_to_run(call.encode(), (_TEXT_ARRAY,), messages.bind_texts((_array(texts),), self.codec))
 
 
 def require_columns(replies: tuple[Message, ...], columns: tuple[ColumnDescription, ...], codec: str) -> None:

@@ -60,6 +60,7 @@ async def log_in(
     audit = LogInAudit(registry.trail, user, transport.address, start.options.get("application_name", ""))
     try:
         entry = await _check_password(registry, transport, incoming, user, shown)
+        # As PostgreSQL does, and after the password: strangers learn of no data set.
         database = start.options.get("database") or user
         if database != registry.database:
             raise UnknownDatabase(f'database "{database}" does not exist')
@@ -139,7 +140,7 @@ def session_options(start: Start, user: str, database: str) -> dict[str, str]:
 
 # Why dpsql ends a session: the messages for its client.
 
-_AGAIN = "Connect again."
+_CONNECT_AGAIN = "Connect again."
 
 
 def ended_by_a_user() -> ShuttingDown:
@@ -154,17 +155,17 @@ def ended_by_stop() -> ShuttingDown:
 
 def ended_with_the_shadow() -> ShuttingDown:
     """Return the error where the session in the shadow is gone."""
-    return ShuttingDown("terminating connection because its session in the shadow ended", hint=_AGAIN)
+    return ShuttingDown("terminating connection because its session in the shadow ended", hint=_CONNECT_AGAIN)
 
 
 def ended_as_deaf() -> ShuttingDown:
     """Return the error where the shadow works on after a cancel."""
-    return ShuttingDown("terminating connection because what it runs can't be canceled otherwise", hint=_AGAIN)
+    return ShuttingDown("terminating connection because what it runs can't be canceled otherwise", hint=_CONNECT_AGAIN)
 
 
 def ended_by_reload() -> ShuttingDown:
     """Return the error where the declared tables have changed."""
-    return ShuttingDown("terminating connection because the declared tables have changed", hint=_AGAIN)
+    return ShuttingDown("terminating connection because the declared tables have changed", hint=_CONNECT_AGAIN)
 
 
 def ended_by_change() -> ShuttingDown:
