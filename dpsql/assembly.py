@@ -18,8 +18,7 @@ from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.gateway import Gateway
-from dpsql.gateway.plans.conditions import with_checked_conditions
-from dpsql.gateway.plans.views import with_checked_views
+from dpsql.gateway.plans.views import with_checked_conditions, with_checked_views
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Table

@@ -82,7 +82,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"aiming", "request"}),
         frozenset({"catalogue", "pricing", "rehearsal"}),
         frozenset({"plans"}),
-        frozenset({"dependencies", "failing", "readiness", "session_settings", "weight"}),
+        frozenset({"dependencies", "readiness", "session_settings"}),
     ),
     "shadow": (
         frozenset({"questions"}),

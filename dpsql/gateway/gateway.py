@@ -7,7 +7,7 @@ Promise: each measurement was charged before the engine was asked, and one that 
 only a `Release` is put into the text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -26,16 +26,10 @@ from dpsql.gateway.aiming import (
     read_draws,
 )
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
-from dpsql.gateway.catalogue.virtual_tables import (
-    AccountsStatement,
-    Books,
-    with_accounts,
-)
+from dpsql.gateway.catalogue.virtual_tables import AccountsStatement, Books, with_accounts
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.explaining.explain import Free, explain, explain_rows
-from dpsql.gateway.explaining.foreseen import Knowledge
+from dpsql.gateway.explaining.explain import Free, Knowledge, explain, explain_rows
 from dpsql.gateway.explaining.notices import notices
-from dpsql.gateway.explaining.rights import rights
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.measuring import Exact, Measuring, Releases, account
 from dpsql.gateway.planned_questions import PlannedQuestions
@@ -51,23 +45,32 @@ from dpsql.gateway.stand_ins import stand_ins
 from dpsql.gateway.standing import StandingStatement, StandingStatements
 from dpsql.gateway.standing_reading import StandingReading, StandingReadings
 from dpsql.interrupt import PROCESSOR_SECONDS, ended_when_overdue
-from dpsql.policy.model import Preview
+from dpsql.policy.model import Preview, Role
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
+from dpsql.rewrite.ir.relation import tables_below
 from dpsql.rewrite.syntax.read.parse import Wrap
-from dpsql.rewrite.syntax.whole.analyze import (
-    AnalyzedStatement,
-    AskedStatement,
-    column_probe,
-    known_text,
-    untold,
-)
+from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, AskedStatement, column_probe, known_text, untold
 from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import is_of_rows
 from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
 from dpsql.standing.questions import Ordinary
 from dpsql.trial.begun import BegunTrial
-from dpsql.trial.form import form_of
+from dpsql.trial.tried_forms import form_of
+
+# The lines of EXPLAIN about rows that a role does not see.
+
+
+def rights(role: Role, priced: PricedPlan) -> Iterator[str]:
+    """Yield for each table that a plan reads in part, the rows of it that the role sees."""
+    if not role.where:
+        return
+    relations = (part.measurement.relation for part in priced.measurements)
+    for name in sorted({table.name for relation in relations for table in tables_below(relation)}):
+        if name in role.where:
+            text = " ".join(role.where[name].text.split())
+            yield f'Rows: of {name} those for which {text}, the only ones granted to role "{role.name}"'
+
 
 _RUN_THROUGH = 2 * PROCESSOR_SECONDS
 """Seconds of the processor for a run through a plan: its answer takes as long again, and is ended by nobody."""

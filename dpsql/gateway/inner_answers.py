@@ -18,9 +18,8 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
-from dpsql.privacy.release.cell_text import CellText
-from dpsql.privacy.release.noisy_pairs import chosen_by
-from dpsql.privacy.release.postprocess import CanHaveRows
+from dpsql.privacy.release.noisy_ladder import chosen_by
+from dpsql.privacy.release.postprocess import CanHaveRows, CellText
 from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.possible import possible

@@ -7,20 +7,21 @@ costs nothing; only a `Release` comes out, or one of a few errors that are the s
 import hashlib
 import logging
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Beside, ChargeItem, Failing, Ledger, PaidStatement
+from dpsql.accounting.ledger import Beside, ChargeItem, Failing, Failure, Ledger, PaidStatement
 from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Edition, Engine, PreparedMeasurements
-from dpsql.errors import EngineLost, InternalError, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
+from dpsql.errors import EngineFailed, EngineLost, InternalError, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared, read_draws
-from dpsql.gateway.failing import failure_of
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.written_questions import written_question
@@ -33,13 +34,31 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow, whole_number
-from dpsql.privacy.release.release import Release
-from dpsql.privacy.release.released import release_of
-from dpsql.question import Asker
+from dpsql.privacy.release.release import Release, release_of
+from dpsql.question import Asker, Cancellation
 from dpsql.rewrite.analysis.same_rows import condition_words
-from dpsql.trial.form import form_of
+from dpsql.trial.tried_forms import form_of
+
+# How a measurement has failed: what is stored of it, and never a word of the engine's.
 
 _LOG = logging.getLogger("dpsql.gateway")
+_OURS = Path(__file__).parent.parent
+
+
+def failure_of(error: Exception, cancellation: Cancellation) -> Failure | None:
+    """Return how a measurement failed; None if somebody has stopped it."""
+    match error:
+        case QueryCanceled():
+            return None if cancellation.requested else Failure(Failing.LATE, "the time limit was met")
+        case EngineFailed():
+            return Failure(Failing.ENGINE, "the engine could not run the statement")
+        case _:
+            _LOG.exception("a measurement failed after the engine was asked")
+            frames = [f for f in traceback.extract_tb(error.__traceback__) if _OURS in Path(f.filename).parents]
+            where = Path(frames[-1].filename).relative_to(_OURS)
+            return Failure(Failing.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
+
+
 _MARGIN = 120.0
 """Seconds that may pass between a charge and what is counted from it, and until an engine stops when time is up."""
 

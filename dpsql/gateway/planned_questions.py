@@ -1,17 +1,15 @@
 """From a question to a priced plan: the stages that read no record, and what is remembered of them."""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 
 from dpsql.engines.tables import unique_as_declared
-from dpsql.gateway.catalogue.virtual_tables import (
-    ACCOUNTS,
-    accounts_statement,
-)
+from dpsql.errors import Unsupported
+from dpsql.gateway.catalogue.virtual_tables import ACCOUNTS, accounts_statement
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.known_plans import KnownPlans
-from dpsql.gateway.plans.nesting import nesting_refused
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan, price
@@ -27,13 +25,26 @@ from dpsql.rewrite.bind.reading import BoundReader, is_moving
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.read.parse import mentions
 from dpsql.rewrite.syntax.read.trees import take_apart
-from dpsql.rewrite.syntax.whole.analyze import (
-    AnalyzedStatement,
-    AskedStatement,
-    analyze,
-    asked_statement,
-    tokens_of,
-)
+from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, AskedStatement, analyze, asked_statement, tokens_of
+
+# Refuses statements that are nested more deeply than Python's stack allows.
+
+
+@contextmanager
+def nesting_refused() -> Iterator[None]:
+    """Turn the end of the stack into a refusal.
+
+    Raises:
+        Unsupported: instead of RecursionError.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise Unsupported(
+            "an expression over private rows is nested too deeply",
+            because="nested-too-deeply",
+            hint="Nest fewer operations in each other.",
+        ) from None
 
 
 class PlannedQuestions:

@@ -10,11 +10,10 @@ from dpsql.accounting.privacy_loss import equal_share
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.session_settings import Aim, is_clamped, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role
-from dpsql.privacy.accuracy.first_look import first_look
-from dpsql.privacy.measurement.euclidean import in_euclidean_norm
+from dpsql.privacy.accuracy.expected_error import first_look
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan, Searched
-from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, shares, waiting
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, in_euclidean_norm, shares, waiting
 from dpsql.privacy.release.target import is_aimed
 from dpsql.question import USUAL_INTERVALS, USUAL_STYLE, Settings
 from dpsql.rewrite.emit.emitter import Emitter

@@ -17,14 +17,12 @@ from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.profiling import with_profile
 from dpsql.interrupt import interruptible
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import Measured
+from dpsql.privacy.measurement.plan import KeySearch, Measured
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow
-from dpsql.privacy.release.release import Release
-from dpsql.privacy.release.released import release_of
+from dpsql.privacy.release.release import Release, release_of
 from dpsql.trial.trial import failed_trial
 
 _LOG = logging.getLogger("dpsql.trial")

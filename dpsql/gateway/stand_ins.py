@@ -17,7 +17,7 @@ from dpsql.gateway.rehearsal import copied_as
 from dpsql.gateway.request import StandIn
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.plan import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums

@@ -21,10 +21,9 @@ from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Edition, PreparedMeasurements
 from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotReady, InternalError, Unsupported
 from dpsql.gateway.aiming import Drawn
-from dpsql.gateway.catalogue.standing_rows import ListedQuestion, StandingState
+from dpsql.gateway.catalogue.virtual_tables import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.failing import failure_of
-from dpsql.gateway.measuring import account
+from dpsql.gateway.measuring import account, failure_of
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import is_renewed
@@ -35,13 +34,12 @@ from dpsql.policy.model import Privacy, Role, Table, fingerprint
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.release import Release
-from dpsql.privacy.release.released import release_of
+from dpsql.privacy.release.release import Release, release_of
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.standing.measuring import AskedQuestion, StandingMeasuring, lost_periods, measured_cells, to_measure
 from dpsql.standing.questions import Ordinary, StandingPart, recognized
-from dpsql.trial.form import form_of
+from dpsql.trial.tried_forms import form_of
 
 _MARK = b"standing"
 """What is stored as the release of a standing question: that it was paid for."""

@@ -21,8 +21,7 @@ from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.measuring import account
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
-from dpsql.gateway.reuse.lenses import Lenses
-from dpsql.gateway.reuse.told_releases import PlannedAgain, Told
+from dpsql.gateway.reuse.told_releases import Lenses, PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.gateway.standing import Claims, StandingStatements, sharing
 from dpsql.gateway.written_questions import read_question
@@ -38,9 +37,16 @@ from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, needed_sums
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.standing.measuring import AskedQuestion, lost_periods, measured_cells, to_measure
+from dpsql.standing.measuring import (
+    AskedQuestion,
+    WantedSums,
+    lost_periods,
+    measured_cells,
+    to_measure,
+    told_sums,
+    wanted_sums,
+)
 from dpsql.standing.questions import StandingPart, recognized
-from dpsql.standing.reading import WantedSums, told_sums, wanted_sums
 
 _MOST = 200
 """Questions of a role that are looked at, the oldest."""

@@ -20,8 +20,7 @@ from fractions import Fraction
 from dpsql.errors import TrialFailed
 from dpsql.policy.model import SqlType, TrialMode, Value
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import Measured, with_relation
+from dpsql.privacy.measurement.plan import KeySearch, Measured, with_relation
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import EngineRow
@@ -30,12 +29,11 @@ from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.constant_table import AnswerForm, AwaitedTable, ConstantTable, TableRows
 from dpsql.rewrite.ir.relation import awaiting, with_answers
 from dpsql.trial.asking import Outcome, TimeLimit, what_is_wrong
-from dpsql.trial.form import form_of
 from dpsql.trial.ground import Ground, GroundFailed, TrialPlace, trial_places
 from dpsql.trial.records import MOST_TRIED_ROWS
 from dpsql.trial.second_reading import is_proved
 from dpsql.trial.subject import TrialSubject
-from dpsql.trial.tried_forms import TriedForms
+from dpsql.trial.tried_forms import TriedForms, form_of
 
 _LOG = logging.getLogger("dpsql.trial")
 _CHOSEN = (3, 24)

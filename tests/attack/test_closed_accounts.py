@@ -10,7 +10,7 @@ from dpsql.gateway.run_through import run_through
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.release import released
+from dpsql.privacy.release import release
 from dpsql.privacy.release.exact import ExactBuckets
 from dpsql.privacy.release.release import Release, release_buckets
 from tests.gateway.engines import Rows, Watched
@@ -71,7 +71,7 @@ def test_what_breaks_in_the_release_is_free(
         return right(measurement, exact, entropy, missing)
 
     right = release_buckets
-    monkeypatch.setattr(released, "release_buckets", breaking)
+    monkeypatch.setattr(release, "release_buckets", breaking)
     engine = Watched(rides)
     client = new_client(engine, trial=tried.trial if with_trial else None)
     asked = "SELECT percentile_cont(array[{}]) WITHIN GROUP (ORDER BY fare) FROM rides"

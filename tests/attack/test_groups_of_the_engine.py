@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.plan import KeySearch, Measurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums

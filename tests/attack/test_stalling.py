@@ -6,7 +6,7 @@ from time import thread_time
 import pytest
 
 from dpsql.errors import DpsqlError
-from dpsql.gateway.plans.nesting import nesting_refused
+from dpsql.gateway.planned_questions import nesting_refused
 from dpsql.lexer.reader import statements
 from dpsql.question import Asker
 from dpsql.rewrite.bind.reading import BoundReader

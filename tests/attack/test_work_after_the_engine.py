@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement import key_search
-from dpsql.privacy.mechanisms import gaussian_selection, independent_laplace, k_norm, partition_selection, threshold
+from dpsql.privacy.measurement import plan
+from dpsql.privacy.mechanisms import gaussian_selection, k_norm, partition_selection, threshold
 from dpsql.question import Settings
 from tests.gateway.engines import Rows, Watched
 from tests.support.fix_policy import with_rows
@@ -26,11 +26,11 @@ HEAVY = (
     (threshold, "per_key"),
     (partition_selection, "_chances"),
     (k_norm, "threshold"),
-    (independent_laplace, "threshold"),
+    (k_norm, "threshold"),
     (gaussian_selection, "selection"),
     (gaussian_selection, "least_sigma"),
     (gaussian_selection, "tail_at_most"),
-    (key_search, "selection"),
+    (plan, "selection"),
 )
 SECONDS = 5.0
 """Of the processor, however busy it is with others: far more than planning needs.

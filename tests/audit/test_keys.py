@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from dpsql.policy.model import Policy, Privacy
-from dpsql.privacy.measurement import key_search
+from dpsql.privacy.measurement import plan
 from dpsql.privacy.mechanisms import gaussian_selection, k_norm
-from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
+from dpsql.privacy.mechanisms.gaussian import discrete_gaussian
 from dpsql.privacy.mechanisms.gaussian_selection import Weight, full_weight
 from dpsql.privacy.mechanisms.threshold import threshold
 from tests.audit.canaries import FALSE_ALARM
@@ -80,7 +80,7 @@ def half_the_noise(patch: pytest.MonkeyPatch) -> None:
 
 def full_weight_for_each_key(patch: pytest.MonkeyPatch) -> None:
     """Let a unit count once for each of its keys."""
-    patch.setattr(key_search, "weights", lambda keys: [Weight(keys, full_weight(keys))])
+    patch.setattr(plan, "weights", lambda keys: [Weight(keys, full_weight(keys))])
 
 
 @pytest.mark.parametrize("mutant", [threshold_of_one_key, full_weight_for_each_key])

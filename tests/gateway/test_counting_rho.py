@@ -11,7 +11,7 @@ from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import ConfigError
 from dpsql.gateway.measuring import account
 from dpsql.policy.model import MechanismName, NoiseLevel, Policy
-from dpsql.privacy.measurement import euclidean
+from dpsql.privacy.measurement import pricing
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Asker, Settings
 from tests.support.fix_policy import counting_rho, with_chosen_rows, with_epsilon, with_rows
@@ -28,7 +28,7 @@ ROLES = ("owner", "clamped", "explorer")
 @pytest.fixture(autouse=True)
 def _of_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose a C for lengths over any number of groups."""
-    monkeypatch.setattr(euclidean, "FEWEST_CHOSEN", 2)
+    monkeypatch.setattr(pricing, "FEWEST_CHOSEN", 2)
 
 
 @pytest.fixture(scope="module")

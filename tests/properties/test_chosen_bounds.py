@@ -14,11 +14,9 @@ import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.measurement.engine_sql import BoundedScan, numbers_of_units
-from dpsql.privacy.measurement.heavy_units import UnitNumbers
+from dpsql.privacy.measurement.engine_sql import BoundedScan, UnitNumbers, numbers_of_units
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import Measurement, as_chosen
+from dpsql.privacy.measurement.plan import KeySearch, Measurement, as_chosen
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit, rungs
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.release.exact import exact_sums, whole_number

@@ -15,7 +15,7 @@ import pytest
 
 from dpsql.policy.model import MechanismName, Policy, SqlType, Table
 from dpsql.privacy.measurement.contribution import WEIGHT, Bound, Form
-from dpsql.privacy.measurement.euclidean import in_euclidean_norm
+from dpsql.privacy.measurement.pricing import in_euclidean_norm
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Apply, Ref

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement import euclidean, lengths
-from dpsql.privacy.measurement.euclidean import in_euclidean_norm
+from dpsql.privacy.measurement import pricing, rows_per_unit
+from dpsql.privacy.measurement.pricing import in_euclidean_norm
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from tests.properties.test_euclidean import EPSILON, STATEMENTS, databases
@@ -25,7 +25,7 @@ from tests.support.schema import of
 @pytest.fixture(autouse=True)
 def _of_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose a C for lengths over any number of groups."""
-    monkeypatch.setattr(euclidean, "FEWEST_CHOSEN", 2)
+    monkeypatch.setattr(pricing, "FEWEST_CHOSEN", 2)
 
 
 def ladder(sql: str, policy: Policy, world: World) -> RowsPerUnit:
@@ -67,7 +67,7 @@ def test_it_is_that_of_lengths_and_rows(dialect: str, policy: Policy, world: Wor
     for (name, _), number in pairs.items():
         units.setdefault(name, []).append(number)
     answer = [(math.isqrt(sum(n * n for n in of_unit) - 1) + 1, sum(of_unit), 1) for of_unit in units.values()]
-    expected = lengths.cells_of(search.rungs, len(search.of.groups.grouped), answer)
+    expected = rows_per_unit.cells_of(search.rungs, len(search.of.groups.grouped), answer)
     assert Measured.of(search, tiny[dialect], world).exact() == {(): expected}
 
 

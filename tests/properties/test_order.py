@@ -9,8 +9,7 @@ import pytest
 from dpsql.errors import InternalError
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.plan import KeySearch, Measurement
 from dpsql.privacy.measurement.sums import Sums
 from tests.support import mutants
 from tests.support.exactness import Exact, Measured, measurements

@@ -4,8 +4,7 @@ import psycopg
 import pytest
 
 from dpsql.gateway.catalogue import virtual_tables
-from dpsql.gateway.catalogue.registry_rows import REGISTRY
-from dpsql.gateway.catalogue.standing_rows import STANDING
+from dpsql.gateway.catalogue.virtual_tables import REGISTRY, STANDING
 from dpsql.question import OWN_SETTINGS
 from dpsql.shadow.server.postgres import Postgres
 

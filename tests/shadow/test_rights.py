@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.gateway.plans.conditions import with_checked_conditions
+from dpsql.gateway.plans.views import with_checked_conditions
 from dpsql.policy.model import Policy, RowCondition
 from dpsql.shadow.contents.role import change_roles, check_conditions
 from tests.support.fix_rights import NAMED, in_part

@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.gateway.measuring import Measuring
 from dpsql.policy.model import Policy, Role
-from dpsql.privacy.measurement import lengths
+from dpsql.privacy.measurement import rows_per_unit
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -72,12 +72,12 @@ def rows_stand_for_units(patch: pytest.MonkeyPatch) -> None:
 
 def shares_that_do_not_add_up(patch: pytest.MonkeyPatch) -> None:
     """Give the rung below a whole unit as well."""
-    right = lengths._places
+    right = rows_per_unit._places
 
     def places(rungs: Sequence[int], length: int) -> list[tuple[int, int]]:
-        return [(place, lengths.WHOLE) for place, _ in right(rungs, length)]
+        return [(place, rows_per_unit.WHOLE) for place, _ in right(rungs, length)]
 
-    patch.setattr(lengths, "_places", places)
+    patch.setattr(rows_per_unit, "_places", places)
 
 
 def half_the_sigma(patch: pytest.MonkeyPatch) -> None:

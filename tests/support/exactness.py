@@ -13,8 +13,14 @@ from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import DistinctCountOutput, Measurement, MeasurementPlan, Searched, StatisticOutput
+from dpsql.privacy.measurement.plan import (
+    DistinctCountOutput,
+    KeySearch,
+    Measurement,
+    MeasurementPlan,
+    Searched,
+    StatisticOutput,
+)
 from dpsql.privacy.measurement.plan import Measured as AnyMeasurement
 from dpsql.privacy.measurement.planner import PlanningContext as Facts
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit

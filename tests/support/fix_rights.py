@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.gateway.plans.conditions import with_checked_conditions
+from dpsql.gateway.plans.views import with_checked_conditions
 from dpsql.policy.model import Policy, RowCondition, Table
 from tests.support.fix_policy import without_reuse
 from tests.support.fix_world import World

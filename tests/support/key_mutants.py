@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.privacy.measurement import contribution, engine_sql, key_search
+from dpsql.privacy.measurement import contribution, engine_sql, plan
 from dpsql.privacy.mechanisms.gaussian_selection import Weight, full_weight
 
 
@@ -31,7 +31,7 @@ def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:
 
 def full_for_each_key(patch: pytest.MonkeyPatch) -> None:
     """Let a unit add to each of its keys what it may add to one."""
-    patch.setattr(key_search, "weights", lambda keys: [Weight(keys, full_weight(keys))])
+    patch.setattr(plan, "weights", lambda keys: [Weight(keys, full_weight(keys))])
 
 
 def rows_for_units(patch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,12 @@ from dpsql.errors import EngineFailed
 from dpsql.gateway import measuring
 from dpsql.policy.model import UniqueKey
 from dpsql.privacy.measurement import contribution, engine_sql, planner
-from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule, selection_rule
-from dpsql.privacy.measurement.planner import PlanningContext
+from dpsql.privacy.measurement.planner import Builder, PlanningContext
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release import exact, released
+from dpsql.privacy.release import exact, release
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
 from dpsql.rewrite.analysis import groups, joined, owners
@@ -73,7 +72,7 @@ def a_threshold_only_for_groups(patch: pytest.MonkeyPatch) -> None:
         rule = selection_rule(measurement) if exact.coordinates else None
         return release_sums(measurement, exact, entropy, rule) if rule or exact.keys is None else Release([], [])
 
-    patch.setattr(released, "release_sums", late)
+    patch.setattr(release, "release_sums", late)
 
 
 def ordered_as_floats(patch: pytest.MonkeyPatch) -> None:
@@ -140,7 +139,7 @@ def a_bucket_too_few(patch: pytest.MonkeyPatch) -> None:
     def whole_bucket(row: EngineRow) -> int | None:
         return None if row[-2] is None else int(row[-2])
 
-    patch.setattr(released, "exact_buckets", exact_buckets)
+    patch.setattr(release, "exact_buckets", exact_buckets)
 
 
 def keys_of_its_own(patch: pytest.MonkeyPatch) -> None:
@@ -150,7 +149,7 @@ def keys_of_its_own(patch: pytest.MonkeyPatch) -> None:
 
 def empty_answers_are_failures(patch: pytest.MonkeyPatch) -> None:
     """Take an engine that returns nothing for one that failed."""
-    right = released.release_of
+    right = release.release_of
 
     def failing(part: Any, rows: Sequence[EngineRow], *rest: Any) -> Release:
         if not rows:
@@ -197,7 +196,7 @@ def only_units_of_the_table(patch: pytest.MonkeyPatch) -> None:
     """Refuse to group by units, and not by their public copies."""
     right = joined.identifying
     patch.setattr(
-        "dpsql.privacy.measurement.limits.identifying", lambda *args: frozenset(c for c in right(*args) if c[0] == 0)
+        "dpsql.privacy.measurement.plan.identifying", lambda *args: frozenset(c for c in right(*args) if c[0] == 0)
     )
 
 
@@ -211,7 +210,7 @@ def noise_only_for_rows(patch: pytest.MonkeyPatch) -> None:
         pairs = zip(exact.coordinates, noisy.numbers, strict=True)
         return Release([row if any(of) else of for of, row in pairs])
 
-    patch.setattr(released, "release_sums", quiet)
+    patch.setattr(release, "release_sums", quiet)
 
 
 def the_exact_count_decides(patch: pytest.MonkeyPatch) -> None:
@@ -224,7 +223,7 @@ def the_exact_count_decides(patch: pytest.MonkeyPatch) -> None:
         less = replace(exact, keys=[exact.keys[i] for i in kept], coordinates=[exact.coordinates[i] for i in kept])
         return release_sums(measurement, less, entropy, FromCount(-(10**30)))
 
-    patch.setattr(released, "release_sums", compared)
+    patch.setattr(release, "release_sums", compared)
 
 
 def empty_answers_are_not_kept(patch: pytest.MonkeyPatch) -> None:
@@ -261,7 +260,7 @@ def the_ledger_counts_groups(patch: pytest.MonkeyPatch) -> None:
 
 
 def _entries(patch: pytest.MonkeyPatch, change: Callable[[list[Any], int], list[Any]]) -> None:
-    right, release_of = SqliteLedger.entries, released.release_of
+    right, release_of = SqliteLedger.entries, release.release_of
     numbers: list[int] = []
 
     def noticed(part: Any, rows: Sequence[EngineRow], *rest: Any) -> Release:

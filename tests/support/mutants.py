@@ -12,10 +12,9 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy.features import design
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.lattice import EngineSum
-from dpsql.privacy.measurement import engine_sql, key_columns, lattice_values, sums
+from dpsql.privacy.measurement import engine_sql, sums
 from dpsql.privacy.measurement.contribution import Bound, Norms
-from dpsql.privacy.measurement.lattice_values import LatticeValues
-from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.measurement.sums import LatticeValues, Sums
 from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.release import exact
 from dpsql.rewrite.analysis.exclusion import Exclusion
@@ -199,7 +198,7 @@ def cap_before_where(patch: pytest.MonkeyPatch) -> None:
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:
     """Let values be as large as they are."""
-    patch.setattr(lattice_values, "stepped", _unclamped)
+    patch.setattr(sums, "stepped", _unclamped)
 
 
 def _unclamped(
@@ -233,13 +232,13 @@ def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
     ) -> str:
         return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps, own=own)
 
-    patch.setattr(lattice_values, "stepped", lattice)
+    patch.setattr(sums, "stepped", lattice)
     patch.setattr(Emitter, "_clamped", lambda self, ref, **_: self.raw(ref))
 
 
 def one_hides_another(patch: pytest.MonkeyPatch) -> None:
     """Take fractions for whole numbers: two groups of the engine are then one of ours, of which the later is seen."""
-    patch.setattr(key_columns, "returned_text", lambda name, _, __: f"CAST({name} AS BIGINT)")
+    patch.setattr(engine_sql, "returned_text", lambda name, _, __: f"CAST({name} AS BIGINT)")
     patch.setattr(exact, "add", lambda _, later: later)
 
 
@@ -265,7 +264,7 @@ def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
         x, low, width = emitter.sql(expr), emitter.double(interval.low), emitter.double(interval.width)
         return f"least(greatest(({x} - {low}) / {width}, 0), 1) * {steps}"
 
-    patch.setattr(lattice_values, "stepped", unrounded)
+    patch.setattr(sums, "stepped", unrounded)
 
 
 def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:

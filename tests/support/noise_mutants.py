@@ -17,18 +17,16 @@ from dpsql.privacy.mechanisms import (
     bernoulli,
     discrete_laplace,
     entropy,
-    gaussian_profile,
     gaussian_selection,
-    independent_laplace,
+    k_norm,
     partition_selection,
     quantile,
     threshold,
 )
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
-from dpsql.privacy.mechanisms.independent_laplace import IndependentLaplace
-from dpsql.privacy.mechanisms.k_norm import KNorm
-from dpsql.privacy.release import release, released
+from dpsql.privacy.mechanisms.k_norm import IndependentLaplace, KNorm
+from dpsql.privacy.release import release
 
 
 def threshold_by_one(patch: pytest.MonkeyPatch) -> None:
@@ -45,7 +43,7 @@ def selection_by_one(patch: pytest.MonkeyPatch) -> None:
 
 def least_sigma_of_all_delta(patch: pytest.MonkeyPatch) -> None:
     """Let the noise of a search have all of δ, and the threshold half of it once more."""
-    right = gaussian_profile.least_sigma
+    right = gaussian_selection.least_sigma
     patch.setattr(gaussian_selection, "least_sigma", lambda e, d, s: right(e, min(2 * d, Fraction(1, 2)), s))
 
 
@@ -80,13 +78,13 @@ def _same(right: Any) -> Any:
 
 def noise_of_a_seed(patch: pytest.MonkeyPatch) -> None:
     """Draw the same noise in every run."""
-    right, seeded = released.release_of, random.Random(1)  # noqa: S311  (that is the mistake)
+    right, seeded = release.release_of, random.Random(1)  # noqa: S311  (that is the mistake)
     patch.setattr(measuring, "release_of", lambda part, rows, finder, _: right(part, rows, finder, seeded.randbytes))
 
 
 def noise_once_more(patch: pytest.MonkeyPatch) -> None:
     """Begin each release with the same bytes."""
-    right = released.release_of
+    right = release.release_of
 
     def release_of(part: Any, rows: Any, finder: Any, _: Entropy) -> Any:
         return right(part, rows, finder, random.Random(2).randbytes)  # noqa: S311  (that is the mistake)
@@ -106,14 +104,12 @@ def _halved(right: Any) -> Any:
 
 def one_part_of_epsilon(patch: pytest.MonkeyPatch) -> None:
     """Take independent noise for as good as that of a cube."""
-    patch.setattr(independent_laplace, "epsilon_parts", lambda _: 1)
+    patch.setattr(k_norm, "epsilon_parts", lambda _: 1)
 
 
 def cubes_of_single_draws(patch: pytest.MonkeyPatch) -> None:
     """Draw each coordinate by itself, with the scale of a cube."""
-    patch.setattr(
-        KNorm, "sample", lambda _, source, t, block, groups: independent_laplace.draw(source, t, block, groups)
-    )
+    patch.setattr(KNorm, "sample", lambda _, source, t, block, groups: k_norm.draw(source, t, block, groups))
 
 
 def noise_of_one_sign(patch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,7 @@ from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.policy.model import Digits, EmptyGroups, Policy
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import Searched
+from dpsql.privacy.measurement.plan import KeySearch, Searched
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit

@@ -14,7 +14,7 @@ from dpsql.engines.base import Engine
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.gateway.gateway import Gateway
 from dpsql.privacy.measurement import partition_rule
-from dpsql.privacy.mechanisms import independent_laplace, k_norm
+from dpsql.privacy.mechanisms import k_norm
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Asker, Settings
 from tests.gateway.engines import Rows, Watched
@@ -81,7 +81,7 @@ def _late_work() -> Iterator[_Work]:
     """Count how many times a threshold, or a table of chances, is asked for."""
     work = _Work()
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((k_norm, "threshold"), (independent_laplace, "threshold"), (partition_rule, "chances")):
+        for module, name in ((k_norm, "threshold"), (k_norm, "threshold"), (partition_rule, "chances")):
             patch.setattr(module, name, work.counted(getattr(module, name)))
         yield work
 

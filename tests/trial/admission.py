@@ -20,9 +20,9 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
+from dpsql.trial.asking import MeasuredNumbers, reader
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, Optimized, TrialPlace, trial_places
-from dpsql.trial.moves import MeasuredNumbers, reader
 from dpsql.trial.postgres_ground import PostgresGround
 from dpsql.trial.spark_ground import SparkGround
 from dpsql.trial.subject import TrialSubject

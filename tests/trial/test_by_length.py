@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import MechanismName, Policy
-from dpsql.privacy.measurement import euclidean
+from dpsql.privacy.measurement import pricing
 from dpsql.privacy.measurement.sums import Sums
 from tests.properties.test_euclidean import STATEMENTS
 from tests.support import euclidean_mutants
@@ -30,7 +30,7 @@ PROVED = (
 @pytest.fixture(autouse=True)
 def _of_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose a C for lengths over any number of groups."""
-    monkeypatch.setattr(euclidean, "FEWEST_CHOSEN", 2)
+    monkeypatch.setattr(pricing, "FEWEST_CHOSEN", 2)
 
 
 @pytest.fixture(params=ENGINES)

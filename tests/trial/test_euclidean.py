@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.errors import TrialFailed
 from dpsql.policy.model import MechanismName, Policy
-from dpsql.privacy.measurement import euclidean
+from dpsql.privacy.measurement import pricing
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from tests.properties.test_euclidean import STATEMENTS
@@ -21,7 +21,7 @@ from tests.support.tried import Court, court
 @pytest.fixture(autouse=True)
 def _of_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose a C for lengths over any number of groups."""
-    monkeypatch.setattr(euclidean, "FEWEST_CHOSEN", 2)
+    monkeypatch.setattr(pricing, "FEWEST_CHOSEN", 2)
 
 
 @pytest.fixture(params=ENGINES)

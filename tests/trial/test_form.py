@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dpsql.trial.form import form_of
+from dpsql.trial.tried_forms import form_of
 from tests.support.tried import Court
 
 

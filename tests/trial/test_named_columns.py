@@ -3,8 +3,8 @@
 import pytest
 import sqlglot
 
-from dpsql.trial.column_bounds import NotProvedError
 from dpsql.trial.named_columns import with_columns_in_place, with_rows_in_place
+from dpsql.trial.summed import NotProvedError
 
 
 def _in_place(sql: str) -> str:

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import fmean, median
 from unittest.mock import patch
 
-from dpsql.privacy.measurement import euclidean
-from dpsql.privacy.release import noisy_pairs
+from dpsql.privacy.measurement import pricing
+from dpsql.privacy.release import noisy_ladder
 from tests.support.fix_policy import counting_rho, with_epsilon
 from tests.truth.asking import Place, place
 from tests.truth.beside_oracle import PAGE
@@ -64,9 +64,9 @@ def tried(served: Place, key: str, epsilon: Fraction) -> Iterator[Tried]:
     true, summed = true_of(served, key), with_epsilon(served.filled.policy, epsilon)
     for noise in (Fraction(0), *NOISES):
         with ExitStack() as until:
-            until.enter_context(patch.object(euclidean, "FEWEST_CHOSEN", 2))
+            until.enter_context(patch.object(pricing, "FEWEST_CHOSEN", 2))
             if noise:
-                until.enter_context(patch.object(noisy_pairs, "_NOISE", noise))
+                until.enter_context(patch.object(noisy_ladder, "_NOISE", noise))
             policy = counting_rho(summed, *USERS.values()) if noise else summed
             errors, _, groups = errors_of(served, served.client_of(policy), key, true, ANSWERS)
         whole = sqrt(fmean(error**2 for error in errors))

@@ -21,8 +21,7 @@ from dpsql.policy.model import NoiseLevel, Policy
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.profile import NOTHING_KNOWN
-from dpsql.privacy.release.release import Release
-from dpsql.privacy.release.released import release_of
+from dpsql.privacy.release.release import Release, release_of
 from tests.support.fix_policy import with_epsilon
 from tests.truth.asking import Asked, Place, Repeated, Values, place
 from tests.truth.data_sets import LABS, PATIENTS, TRIPS, DataSet, with_bound

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dpsql.privacy.measurement.euclidean import FEWEST_CHOSEN
+from dpsql.privacy.measurement.pricing import FEWEST_CHOSEN
 from tests.truth.counting_rho import KEYS, cells
 from tests.truth.data_sets import DataSet
 

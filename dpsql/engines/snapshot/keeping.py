@@ -15,8 +15,8 @@ import duckdb
 
 from dpsql.policy.model import Column, Policy, Table
 from dpsql.privacy.features.feature import Scaled
+from dpsql.privacy.measurement.contribution import USUAL_ROWS, least_points
 from dpsql.privacy.measurement.histogram import BUCKETS, usual_counts
-from dpsql.privacy.measurement.rounding import USUAL_ROWS, least_points
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.dialects.duckdb import DUCKDB

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.gateway.catalogue.public_values import as_shown
+from dpsql.gateway.catalogue.public_tables import as_shown
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, Value
 from dpsql.rewrite.analysis.joined import PublicRows

@@ -3,18 +3,18 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from fractions import Fraction
 from itertools import islice
 
 from sqlglot import exp
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import USUAL_LINES, Ledger, usual_price
-from dpsql.accounting.privacy_loss import show_down, show_up
+from dpsql.accounting.ledger import USUAL_LINES, Entry, Ledger, StandingQuestion, usual_price
+from dpsql.accounting.privacy_loss import compose, show_down, show_up
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
-from dpsql.gateway.catalogue.registry_rows import REGISTRY, registry_rows
-from dpsql.gateway.catalogue.standing_rows import STANDING, ListedQuestion, standing_rows
-from dpsql.gateway.plans.placeholders import placeholder
+from dpsql.gateway.plans.statement_plan import placeholder
 from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Period
 from dpsql.privacy.release.profile import Profile
@@ -27,6 +27,83 @@ from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
 from dpsql.trail.record import ChainedLine
+
+# The rows of `dpsql.registry`: what was released, and what each answer has cost in all.
+
+REGISTRY = {
+    "role_name": "text", "unit_kind": "text", "statement": "text", "epsilon": "numeric", "delta": "numeric",
+    "first_told": "timestamp with time zone", "last_told": "timestamp with time zone", "times": "bigint",
+}  # fmt: skip
+
+
+def registry_rows(entries: Sequence[Entry], brief: Callable[[str], str]) -> list[tuple[str, ...]]:
+    """Return a row for each statement of each role, from the ledger's newest lines; `brief` cuts long statements short."""
+    told: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in reversed(entries):
+        told.setdefault((entry.role, entry.kind, entry.statement), []).append(entry)
+    return [
+        (role, kind, brief(statement), show_down(cost.epsilon), show_down(cost.delta), *_when(lines))
+        for (role, kind, statement), lines in told.items()
+        for cost in (compose(line.cost for line in lines),)
+    ]
+
+
+def _when(lines: Sequence[Entry]) -> tuple[str, str, str]:
+    """Return when a statement was charged first and last, and how many times: its parts are charged at one time."""
+    times = sorted({line.time for line in lines})
+    return times[0].isoformat(" "), times[-1].isoformat(" "), str(len(times))
+
+
+# The rows of `dpsql.standing`: what was paid for a term, how far it was measured, and until when it is.
+
+STANDING = {
+    "role_name": "text", "table_name": "text", "term": "text", "state": "text", "epsilon": "numeric", "statement": "text",
+    "began": "timestamp with time zone", "measured_until": "timestamp with time zone", "periods": "bigint",
+    "first_period": "date", "last_period": "date", "next_closes": "timestamp with time zone",
+}  # fmt: skip
+
+
+class StandingState(StrEnum):
+    """What becomes of a standing question now."""
+
+    STANDS = "stands"
+    """What closes is measured."""
+    OVER = "over"
+    """Its term is over; what was measured is told on."""
+    ENDED = "ended"
+    """What is declared of its table has changed: it is told no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedQuestion:
+    """A standing question, as it is listed."""
+
+    role: str
+    question: StandingQuestion
+    state: StandingState
+    next_closes: datetime | None
+    """When the period closes that follows on those that were measured; None if that is not to be known, or there is none."""
+
+
+def standing_rows(listed: Iterable[ListedQuestion], brief: Callable[[str], str]) -> list[tuple[str | None, ...]]:
+    """Return a row for each, oldest first; `brief` cuts long statements short."""
+    return [
+        (
+            each.role,
+            each.question.table,
+            each.question.term,
+            each.state.value,
+            show_down(each.question.epsilon),
+            brief(each.question.statement),
+            each.question.began.isoformat(" "),
+            each.question.until.isoformat(" "),
+            str(len(each.question.measured)),
+            *(each.question.measured[place].isoformat() if each.question.measured else None for place in (0, -1)),
+            None if each.next_closes is None else each.next_closes.isoformat(" "),
+        )
+        for each in listed
+    ]
+
 
 ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges|registry|audit|profile|columns|releases|standing|take_profile)\b'
 """The pattern that finds the names of the tables in a text."""

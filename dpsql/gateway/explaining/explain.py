@@ -1,35 +1,212 @@
 """EXPLAIN of a private statement: what would be measured, how far off it would be, what it would cost."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from html import escape
 
 from dpsql.accounting.privacy_loss import compose, show_down, show_up
 from dpsql.engines.base import Edition
 from dpsql.errors import InternalError
-from dpsql.gateway.explaining.foreseen import NO_KNOWLEDGE, Knowledge, foreseen_bounds
-from dpsql.gateway.explaining.plan_formats import as_json, as_xml, as_yaml
-from dpsql.gateway.explaining.plan_values import PlanValues, clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Privacy
-from dpsql.privacy.accuracy.emptiness import within_noise
-from dpsql.privacy.accuracy.expected_error import Expected, ForeseenBounds, expected, told_from
-from dpsql.privacy.accuracy.margin import first_width
-from dpsql.privacy.features.feature import ONE
+from dpsql.privacy.accuracy.expected_error import Expected, ForeseenBound, ForeseenBounds, expected, told_from
+from dpsql.privacy.accuracy.margin import first_width, within_noise
+from dpsql.privacy.features.feature import ONE, Scaled, Shape
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule
-from dpsql.privacy.measurement.plan import MeasurementPlan, Searched
-from dpsql.privacy.measurement.pricing import PricedMeasurement
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.measurement.plan import KeySearch, MeasurementPlan, Searched
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
-from dpsql.privacy.release.profile import Profile
+from dpsql.privacy.release.noisy_ladder import chosen_by
+from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
+from dpsql.privacy.release.release import Release
 from dpsql.rewrite.functions.table import describe
+from dpsql.rewrite.ir.relation import reads_all
 from dpsql.shadow.splice import shadow_literal
+
+# The C that will be chosen for a statement, as far as its role knows it, so that EXPLAIN can say how far answers err.
+
+_LEAST, _MUCH = 2, 256
+"""Where nothing tells: C where units have a row or two each, and where some have a hundred and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What a role has paid for in this epoch: its profile, and releases of a statement by its measurements' identities."""
+
+    profile: Profile = NOTHING_KNOWN
+    releases: Mapping[str, bytes] = field(default_factory=dict)
+
+
+NO_KNOWLEDGE = Knowledge()
+
+
+def foreseen_bounds(scope: PricedScope, known: Knowledge) -> Mapping[int, ForeseenBound]:
+    """Return the C of the parts for which one is chosen, by their places.
+
+    Where a release says how many of these rows units have, it is known which C will follow. A profile tells of all rows of
+    its table. Otherwise C is between two numbers, which are said to be assumed.
+    """
+    bounds = ((place, _foreseen(part, known)) for place, part in enumerate(scope.parts))
+    return {place: bound for place, bound in bounds if bound is not None}
+
+
+def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None:
+    measured, search = part.measurement, part.bound_by
+    if not isinstance(measured, (Sums, Histogram)) or search is None:
+        return None
+    paid, groups = float(measured.epsilon), max(len(measured.groups.grouped), 1)
+    if (release := known.releases.get(search.identity)) is not None:
+        if not isinstance(search.measurement, RowsPerUnit):
+            raise InternalError
+        cells = Release.from_bytes(release).numbers[0]
+        chosen = chosen_by(search.measurement, cells, measured, groups, paid=paid)
+        return ForeseenBound(chosen, None, "as released for these rows before")
+    last = search.measurement.rungs[-1] if isinstance(search.measurement, RowsPerUnit) else _MUCH
+    of_table = known.profile.of(measured.bound.unit.table) if measured.bound.once else None
+    told = measured.bounds_rows and measured.bound.form is not Form.EUCLIDEAN  # of lengths a profile says nothing
+    if of_table is None or of_table.ladder is None or not told:
+        least, most = (ChosenBound(min(rows, last), 0) for rows in (_LEAST, _MUCH))
+        return ForeseenBound(least, most, f"{_LEAST} if units have a row or two each, {_MUCH} if some have a hundred")
+    chosen = of_table.ladder.chosen(measured, groups, paid=paid)
+    if reads_all(measured.relation, measured.where):
+        return ForeseenBound(chosen, None, "by the profile")
+    return ForeseenBound(ChosenBound(min(_LEAST, chosen.rows), 0), chosen, "that of all rows at most, by the profile")
+
+
+# The numbers of EXPLAIN (FORMAT JSON), for programs: the same as its lines say to people.
+
+PlanValues = Mapping[str, object]
+_CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
+
+
+def plan_values(priced: PricedPlan, known: Knowledge = NO_KNOWLEDGE) -> PlanValues:
+    """Return what the statement costs, its measurements, and the expected errors; all of it follows from the plan alone.
+
+    Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null. A margin
+    has a unit where it is not in the output's own. Where C will be chosen and nobody knows it, the margin is for the
+    largest C that is thought of. A statement that aims at an error has that and the most ε for it;
+    the others are then those of the first look.
+    """
+    outputs = [line for scope in priced.scopes for line in expected(scope.plan, foreseen_bounds(scope, known))]
+    aim = priced.aim
+    target = {} if aim is None else {"Target": float(aim.error), "At Most": show_down(aim.cap)}
+    return {
+        **_cost(compose(part.cost for part in priced.measurements)),
+        **target,
+        "Measurements": [_measurement(part) for part in priced.measurements],
+        "Outputs": [
+            {
+                "Output": o.output,
+                "Margin": o.up_to or o.margin,
+                **({"Least Margin": o.margin} if o.up_to else {}),
+                "Unit": o.unit.strip() or None,
+                "Relative": None if o.up_to else o.relative,
+                **_given(o),
+            }
+            for o in outputs
+        ],
+    }
+
+
+def clamped(measurement: Sums) -> Sequence[Scaled]:
+    """Return what is clamped to its interval before it is summed."""
+    return list(dict.fromkeys(f.x for f in measurement.features if f.x is not None and f.shape in _CLAMPING))
+
+
+def _measurement(part: PricedMeasurement) -> PlanValues:
+    m = part.measurement
+    common = {"Tables": [source.table.name for source in m.relation.sources], **_cost(part.cost)}
+    match m:
+        case KeySearch() | BeyondBounds():
+            return common
+        case RowsPerUnit():
+            return {**common, "Up To": m.rungs[-1]}
+        case Sums():
+            return {**common, "Clamped": [_range(x) for x in clamped(m)]}
+        case Histogram():
+            points = [float(q) for q in m.points]
+            chosen = {"Points": points, "Buckets": m.number, "Enough": m.enough(m.bound.rows)}
+            return {**common, **chosen, "Chosen": _range(m.x)}
+
+
+def _range(x: Scaled) -> PlanValues:
+    return {"Expression": describe(x.expr), "Low": float(x.interval.low), "High": float(x.interval.high)}
+
+
+def _given(line: Expected) -> PlanValues:
+    return {"Given": line.given.removeprefix(", if ").removeprefix(", for ")} if line.given else {}
+
+
+def _cost(cost: Privacy) -> PlanValues:
+    delta = {"Delta": show_down(cost.delta)} if cost.delta else {}
+    return {"Epsilon": show_down(cost.epsilon), **delta}
+
+
+# The plan of a private statement in the formats of EXPLAIN for programs, laid out as PostgreSQL lays out its own.
+
+_INDENT = "  "
+
+
+def as_json(plan: PlanValues) -> str:
+    """Return `[{"Plan": {…}}]`."""
+    return json.dumps([{"Plan": plan}], ensure_ascii=False, indent=2)
+
+
+def as_yaml(plan: PlanValues) -> str:
+    """Return `- Plan:` and what is in it, texts in double quotes."""
+    return "\n".join(["- Plan: ", *_yaml(plan, 2)])
+
+
+def as_xml(plan: PlanValues) -> str:
+    """Return `<explain><Query><Plan>…`; what is in a list is an `Item`, and blanks in names are hyphens."""
+    lines = ['<explain xmlns="http://www.postgresql.org/2009/explain">', f"{_INDENT}<Query>", *_xml("Plan", plan, 2)]
+    return "\n".join([*lines, f"{_INDENT}</Query>", "</explain>"])
+
+
+def _yaml(values: Mapping[str, object], depth: int) -> Iterator[str]:
+    for name, value in values.items():
+        match value:
+            case Mapping():
+                yield f"{_INDENT * depth}{name}: "
+                yield from _yaml(value, depth + 1)
+            case list() | tuple() if value:
+                yield f"{_INDENT * depth}{name}: "
+                yield from _yaml_items(value, depth + 1)
+            case _:
+                yield f"{_INDENT * depth}{name}: {json.dumps(value, ensure_ascii=False)}"
+
+
+def _yaml_items(items: Sequence[object], depth: int) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, Mapping):
+            first, *others = _yaml(item, depth + 1)
+            yield f"{_INDENT * depth}- {first.lstrip()}"
+            yield from others
+        else:
+            yield f"{_INDENT * depth}- {json.dumps(item, ensure_ascii=False)}"
+
+
+def _xml(name: str, value: object, depth: int) -> Iterator[str]:
+    tag, indent = name.replace(" ", "-"), _INDENT * depth
+    match value:
+        case Mapping():
+            inside = [line for key, item in value.items() for line in _xml(key, item, depth + 1)]
+        case list() | tuple():
+            inside = [line for item in value for line in _xml("Item", item, depth + 1)]
+        case _:
+            text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+            yield f"{indent}<{tag}>{escape(text, quote=False)}</{tag}>"
+            return
+    yield from (f"{indent}<{tag}>", *inside, f"{indent}</{tag}>")
+
 
 _NODE = "Private Answer"
 

@@ -10,17 +10,15 @@ from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.accuracy.margin import Margins, first_width, rests_on_nothing
-from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.readout import row_count
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import units_needed
-from dpsql.privacy.measurement.plan import ComputedMarginOutput, LeastUnits, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import ComputedMarginOutput, KeySearch, LeastUnits, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.doubtful import empty_groups, hidden
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.postprocess import CanHaveRows, too_few
+from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups, hidden, too_few
 from dpsql.privacy.release.profile import Profile
 from dpsql.privacy.release.target import is_aimed, is_met, lasting
 from dpsql.rewrite.analysis.owners import unit_numbers

@@ -3,38 +3,36 @@
 Nothing here reads a record: it all depends on the statement, the policy and public rows only.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+import hashlib
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from sqlglot import exp
 
 from dpsql.errors import InternalError, MissingBounds, Unsupported
-from dpsql.gateway.plans.answer_bounds import AnswerBounds
-from dpsql.gateway.plans.counted_groups import group_count, refuse_to_count
-from dpsql.gateway.plans.declared_lists import follows_from_the_policy, refuse_to_compare
-from dpsql.gateway.plans.inner_queries import asked, awaited, released
-from dpsql.gateway.plans.placeholders import placeholder
-from dpsql.gateway.plans.statement_plan import ScopePlan, StatementPlan, in_pieces
-from dpsql.gateway.plans.tracked_scopes import TrackedScope, tracked_scope
+from dpsql.gateway.plans.statement_plan import ScopePlan, StatementPlan, in_pieces, placeholder
+from dpsql.gateway.plans.tracked_scopes import AnswerBounds, TrackedScope, tracked_scope
 from dpsql.gateway.plans.values_of_one_row import (
+    group_count,
     in_parentheses,
     known_rows,
+    refuse_to_count,
     require_values,
     require_values_beside,
     require_written_value,
 )
-from dpsql.policy.model import EmptyGroups, Policy
+from dpsql.policy.model import Column, EmptyGroups, Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.analysis.keys import are_not_listed
 from dpsql.rewrite.bind.reading import Binder, KnownForms, PlanningShadow
-from dpsql.rewrite.ir.constant_table import AwaitedTable
-from dpsql.rewrite.ir.evaluator import Spelled
+from dpsql.rewrite.ir.constant_table import AwaitedTable, awaited_table
+from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer, Spelled, quoted_name
 from dpsql.rewrite.ir.relation import awaiting
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.columns import output_name
+from dpsql.rewrite.syntax.named.columns import fold, from_items, output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import copied, every
@@ -45,13 +43,116 @@ from dpsql.rewrite.syntax.whole.scopes import Scope, find
 from dpsql.rewrite.syntax.whole.single_row import several_rows, values_of_several_rows
 from dpsql.rewrite.syntax.whole.splice import drop_private_ctes, probe, replace_scope
 from dpsql.rewrite.syntax.whole.views import in_words
-from dpsql.rewrite.translate.public.constants import Constants
-from dpsql.rewrite.translate.public.public_queries import with_ctes_in_place
+from dpsql.rewrite.translate.public.constants import Constants, required
+from dpsql.rewrite.translate.public.public_queries import require_names, spelled_public, with_ctes_in_place
 from dpsql.rewrite.translate.rows.aggregates import DistinctTuples
 from dpsql.rewrite.translate.rows.granted import require_views
 from dpsql.rewrite.translate.rows.inner_answers import value_of_several_rows
 from dpsql.rewrite.translate.rows.relations import Tracker
 from dpsql.shadow.splice import table
+
+# EXCEPT and INTERSECT of lists with all declared values: they would say nothing about the rows in the table.
+#
+# SELECT zone_id FROM zones EXCEPT SELECT zone FROM trips
+# →  refused: every declared zone is in the second list, with rows or without, so that the answer would be empty for any table
+
+
+def follows_from_the_policy(scope: ScopePlan) -> bool:
+    """Return whether the rows of a scope are declared groups, of which nothing is measured."""
+    groups = scope.plan.groups
+    return bool(groups.keys and not scope.plan.parts and groups.shown)
+
+
+def refuse_to_compare(tree: exp.Query, declared: Collection[int]) -> None:
+    """See that no part of EXCEPT or INTERSECT is a list of declared groups; `declared` are their SELECTs' ids.
+
+    Raises:
+        Unsupported: one is.
+    """
+    if not declared:
+        return
+    ctes = {fold(cte.args["alias"].this): cte for cte in every(tree, exp.CTE)}
+    for node in every(tree, exp.SetOperation):
+        if isinstance(node, exp.Union):
+            continue
+        for part in (node.this, node.expression):
+            declared_list = next((each for each in _lists(part, ctes) if id(each) in declared), None)
+            if declared_list is not None:
+                word = type(node).__name__.upper()
+                raise Unsupported(
+                    f"{word} of a list that has every declared value, also those without rows, would say nothing",
+                    because="list-of-declared-values",
+                    hint="SET dpsql.empty_groups = 'hide' lists values that have rows; or choose them by their number: "
+                    "SELECT zone FROM trips GROUP BY zone HAVING count(*) > 20.",
+                )
+
+
+def _lists(query: exp.Expr | None, ctes: Mapping[str, exp.CTE]) -> Iterator[exp.Select]:
+    """Yield the SELECTs whose rows a query passes on as they are."""
+    match query:
+        case exp.Select():
+            yield query
+            if not (query.args.get("group") or aggregates_of(query)):
+                for item in from_items(query):
+                    yield from _lists(item, ctes)
+        case exp.Subquery():
+            yield from _lists(query.this, ctes)
+        case exp.SetOperation():
+            yield from _lists(query.this, ctes)
+            yield from _lists(query.expression, ctes)
+        case exp.Table(this=exp.Identifier()) if not query.args.get("db") and fold(query.this) in ctes:
+            name = fold(query.this)
+            yield from _lists(ctes[name].this, {other: cte for other, cte in ctes.items() if other != name})
+        case _:
+            pass
+
+
+# Inner queries over released rows, as the shadow that planning asks is asked them.
+
+
+def released(name: str) -> str:
+    """Return what stands in a spelled text for the released rows that have this name."""
+    return f'"public".{quoted_name(name)}'
+
+
+def asked(tree: exp.Expr, constants: Constants) -> Spelled:
+    """Return a query over released rows, its CTEs in their places, as the shadow is asked it.
+
+    Raises:
+        Unsupported: it has something that this shadow is not asked.
+    """
+    spelled = spelled_public(tree, constants)
+    if spelled is None or spelled.volatile:  # what moves would be another question each time
+        raise Unsupported(
+            "an answer that decides which private rows count can't be computed like this",
+            because="answer-among-rows",
+            hint="Ask for the inner answer first and write its values into this statement.",
+        )
+    return spelled
+
+
+def awaited(
+    place: int, text: str, fields: PublicAnswer, *, several: bool, columns: Mapping[str, Column]
+) -> AwaitedTable:
+    """Return the table that the answer to an inner query will be, of which it is known whether it may have `several` rows.
+
+    Those of `columns` are within bounds.
+
+    Raises:
+        Unsupported: a column has no name of its own, or a type that can't stand beside private rows.
+    """
+    require_names(fields.names)
+    for type_ in fields.types:
+        required(type_)
+    token = hashlib.sha256(text.encode()).hexdigest()
+    types = tuple(TYPES[type_] for type_ in fields.types)
+    bounds = {
+        name: within
+        for name, type_ in zip(fields.names, types, strict=True)
+        if name in columns and columns[name].type.is_temporal == type_.is_temporal
+        if (within := columns[name].bounds) is not None
+    }
+    return awaited_table(place, token, fields.names, types, several=several, bounds=bounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """The plan of a statement as values: its measurements, and its text in pieces between which the answers stand."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.syntax.read.parse import Query
 from dpsql.rewrite.syntax.whole.single_row import ReleasedRows
 
 
@@ -67,3 +69,13 @@ def _places(name: str, text: str) -> Iterator[int]:
     while start >= 0:
         yield start
         start = text.find(name, start + len(name))
+
+
+# Names that stand in a query's text for what is put there later.
+
+_NAME_LENGTH = 63
+
+
+def placeholder(query: Query, label: object) -> str:
+    """Return a name that no literal of the query's statement can contain: it depends on the whole of the query."""
+    return f"_dpsql {label} {hashlib.sha256(f'{query.offset} {query.text}'.encode()).hexdigest()}"[:_NAME_LENGTH]

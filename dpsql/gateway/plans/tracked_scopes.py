@@ -3,21 +3,138 @@
 SELECT payment_type, avg(fare) FROM trips GROUP BY 1  →  the rows of trips, the key payment_type, the mean of fare
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
 
-from dpsql.errors import MissingBounds, Unsupported
-from dpsql.gateway.plans.shares import Quotient, quotients
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError, MissingBounds, Unsupported
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, SqlType
 from dpsql.privacy.features.chosen_end import wide_rows
+from dpsql.privacy.features.design import range_of_quotient
 from dpsql.question import ColumnDescription
-from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.ir.expr import Expr, Facts, Ref, refs
+from dpsql.rewrite.ir.literal import format_value, simplest
 from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.named.columns import fold, from_items, item_name, output_name
+from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.scopes import Scope
-from dpsql.rewrite.syntax.whole.splice import Match
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, aggregate
+from dpsql.rewrite.syntax.whole.splice import Match, substituted
+from dpsql.rewrite.translate.public.constants import Constants
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, Moment, aggregate
 from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin
 from dpsql.rewrite.translate.rows.matching import matcher
+from dpsql.rewrite.translate.rows.per_unit import Aggregated, unit_value
 from dpsql.rewrite.translate.rows.relations import Tracker
+from dpsql.rewrite.translate.values.context import Names, Translator
+from dpsql.rewrite.translate.values.translator import translator
+
+# Quotients of which it is known where they lie are shown there, as averages are: a share of the whole is from 0 to 1.
+#
+#     n / w  →  CASE WHEN w <= 0 THEN NULL WHEN n < 0 THEN 0 WHEN n > w THEN w ELSE n END / w
+#
+# for n = count(*) FILTER (WHERE …) and w = count(*). Of sum(fare) / count(*) the ends are those of the fares, times w.
+# The shown value is no further from the truth than the measured one, follows from it alone, and is NULL where there
+# seems to be no row.
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """A statistic, or a constant times one, divided by another."""
+
+    part: exp.Expr
+    whole: exp.Expr
+    numerator: Moment
+    divisor: Moment
+
+    @property
+    def of_sum_by_count(self) -> bool:
+        """Return whether it is a mean, or would be if both were of the same rows."""
+        return self.numerator.name == "sum" and self.divisor.name == "count"
+
+    def keep_possible(self, declared: Declared) -> None:
+        """Change what is divided, in its tree, so that the quotient lies where it is known to lie."""
+        numerator, other = self.numerator, self.divisor
+        env = declared.env(refs(*numerator.args, numerator.where, *other.args, other.where))
+        ends = range_of_quotient(numerator, other, partial(facts, env=env))
+        if ends is not None:
+            self.part.replace(_kept(self.part, self.whole, ends))
+
+
+def quotients(scope: Scope, aggregates: Sequence[Aggregate], match: Match) -> Iterator[Quotient]:
+    """Yield those of a scope's aggregates, of which `match` says what a node is."""
+    kinds, select = {type(node) for node in scope.aggregates}, scope.select
+
+    def moment(node: exp.Expr | None) -> Moment | None:
+        name = match(node) if node is not None and type(node) in kinds else None
+        asked = aggregates[int(name[1:])] if name is not None and name.startswith("a") else None
+        return asked if isinstance(asked, Moment) else None
+
+    for clause in (*select.expressions, select.args.get("having"), select.args.get("order")):
+        for node in every(clause, exp.Div) if clause is not None else ():
+            part, whole = _multiplied(node.this, kinds), _divided_by(node.expression)
+            numerator, divisor = moment(part), moment(whole)
+            if part is not None and numerator is not None and divisor is not None:
+                yield Quotient(part, whole, numerator, divisor)
+
+
+def _multiplied(node: exp.Expr, kinds: set[type[exp.Expr]]) -> exp.Expr | None:
+    """Return the aggregate that a node is, or a constant times one."""
+    while type(node) not in kinds:
+        match node:
+            case exp.Mul() if _is_constant(node.this):
+                node = node.expression
+            case exp.Mul() if _is_constant(node.expression):
+                node = node.this
+            case exp.Paren() | exp.Cast():
+                node = node.this
+            case _:
+                return None
+    return node
+
+
+def _divided_by(node: exp.Expr) -> exp.Expr:
+    """Return the divisor, also if it is cast, or NULL for 0."""
+    while True:
+        match node:
+            case exp.Paren() | exp.Cast():
+                node = node.this
+            case exp.Anonymous(expressions=[dividend, exp.Literal()]) if function_name(node) == "nullif":
+                node = dividend
+            case _:
+                return node
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    while isinstance(node, (exp.Paren, exp.Cast, exp.Neg)):
+        node = node.this
+    return isinstance(node, exp.Literal)
+
+
+def _kept(part: exp.Expr, whole: exp.Expr, ends: Interval) -> exp.Expr:
+    low, high = (_times(end, whole) for end in (ends.low, ends.high))
+    return exp.Case(
+        ifs=[
+            exp.If(this=exp.LTE(this=whole.copy(), expression=exp.Literal.number(0)), true=exp.Null()),
+            exp.If(this=exp.LT(this=part.copy(), expression=low), true=low.copy()),
+            exp.If(this=exp.GT(this=part.copy(), expression=high), true=high.copy()),
+        ],
+        default=part.copy(),
+    )
+
+
+def _times(end: Fraction, whole: exp.Expr) -> exp.Expr:
+    if end in {0, 1}:
+        return whole.copy() if end else exp.Literal.number(0)
+    number = exp.Literal.number(format_value(simplest(abs(end)), SqlType.NUMERIC))
+    return exp.Mul(this=exp.Paren(this=exp.Neg(this=number)) if end < 0 else number, expression=whole.copy())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +188,113 @@ def _reads_total(asked: Aggregate) -> bool:
         and isinstance(asked.of, Computed)
         and any(isinstance(part, Total) for part in parts_of(asked.of.formula))
     )
+
+
+# Between which values the columns of an inner answer lie, by the policy's bounds of what was aggregated.
+#
+#     SELECT avg(fare) AS m, stddev(fare) AS s FROM trips, fare in [0, 150]   →  m in [0, 150], s in [0, 106.1]
+#     SELECT 2 * (SELECT max(tip) FROM trips) AS answer, tip in [0, 40]       →  answer in [0, 80]
+#
+# A released value may lie outside, by its noise: it is clamped before anything is computed of it among private rows
+# (`AwaitedTable.answered`). So what is computed has bounds, for any answer. Sums and counts have none.
+
+_PASSING = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "with_", "distinct", "kind"})
+"""The clauses of a query whose rows are some of those in its FROM."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBounds:
+    """Finds bounds of the outputs of queries over released rows; whatever it does not know has none."""
+
+    scopes: Mapping[int, TrackedScope]
+    """The scopes of a statement by their SELECTs."""
+    constants: Constants
+    declared: Declared
+
+    @classmethod
+    def of(cls, scopes: Sequence[TrackedScope], constants: Constants, declared: Declared) -> "AnswerBounds":
+        """Build for a statement with these scopes."""
+        return cls({id(tracked.scope.select): tracked for tracked in scopes}, constants, declared)
+
+    def outputs(self, query: exp.Expr, ctes: Mapping[str, exp.CTE] | None = None) -> Mapping[str, Column]:
+        """Return the outputs that are within bounds, in order."""
+        while isinstance(query, exp.Subquery):
+            query = query.this
+        if not isinstance(query, exp.Select):
+            return {}
+        own = query.args.get("with_")
+        ctes = {**(ctes or {}), **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
+        tracked = self.scopes.get(id(query))
+        if tracked is not None:
+            names, match = self._of_scope(tracked), tracked.match
+            return self._computed(query, Names({"": names}), ctes, lambda node: substituted(node, match, None))
+        if any(value and key not in _PASSING for key, value in query.args.items()):
+            return {}
+        tables = {item_name(item): self._item(item, ctes) for item in from_items(query)}
+        return self._computed(query, Names(tables), ctes, lambda node: node)
+
+    def _item(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> Mapping[str, Expr]:
+        """Return the columns within bounds of an element of FROM."""
+        alias = item.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+            return {}
+        if isinstance(item, exp.Subquery):
+            columns = self.outputs(item, ctes)
+        else:
+            name = fold(item.this) if isinstance(item, exp.Table) and not item.args.get("db") else ""
+            cte = ctes.get(name)
+            if cte is None or cte.args["alias"].args.get("columns"):
+                return {}
+            columns = self.outputs(cte.this, {key: other for key, other in ctes.items() if key != name})
+        return {name: Ref(0, "", name, column) for name, column in columns.items()}
+
+    def _of_scope(self, tracked: TrackedScope) -> Mapping[str, Expr]:
+        """Return the aggregates of a scope that are within bounds, by the names that stand for them."""
+        names: dict[str, Expr] = {}
+        for place, (asked, node) in enumerate(zip(tracked.aggregates, tracked.scope.aggregates, strict=True)):
+            try:
+                value = unit_value(asked, node, lambda expr: self._argument(tracked, expr))
+            except DpsqlError:
+                continue
+            if not value.grows and value.column.bounds is not None:
+                names[f"a{place}"] = Ref(0, "", f"a{place}", value.column)
+        return names
+
+    def _argument(self, tracked: TrackedScope, expr: Expr) -> Aggregated:
+        env = narrowed(refs(expr), tracked.relation.condition, self.declared)
+        return Aggregated(expr, facts(expr, {**self.declared.env(refs(expr)), **(env or {})}), 1)
+
+    def _computed(
+        self,
+        query: exp.Select,
+        names: Names,
+        ctes: Mapping[str, exp.CTE],
+        placed: Callable[[exp.Expr], exp.Expr],
+    ) -> Mapping[str, Column]:
+        columns: dict[str, Column] = {}
+        for output in query.expressions:
+            if isinstance(output, exp.Star):
+                columns |= {name: expr.column for name, expr in names.all().items() if isinstance(expr, Ref)}
+                continue
+            name, node = output_name(output), output.unalias().copy()
+            below = every(output.unalias(), exp.Subquery, below=False), every(node, exp.Subquery, below=False)
+            values = {id(copy): self._value(original, ctes) for original, copy in zip(*below, strict=True)}
+            try:
+                inner = {place: value for place, value in values.items() if value is not None}
+                t = translator(names, self.constants, self._facts_of, lambda _: None)
+                t = Translator(t.names, t.constants, t.facts_of, t.handlers, t.public, inner)
+                expr = t.expression(placed(node))
+                interval = self._facts_of(expr).interval
+            except DpsqlError:
+                continue
+            if interval is not None:
+                columns[name] = Column(name, expr.type, expr.type.value, bounds=interval, nullable=True)
+        return columns
+
+    def _value(self, query: exp.Expr, ctes: Mapping[str, exp.CTE]) -> Expr | None:
+        """Return the one value of a query that stands for it, if that is within bounds."""
+        columns = [*self.outputs(query, ctes).values()]
+        return Ref(0, "", columns[0].name, columns[0]) if len(columns) == 1 else None
+
+    def _facts_of(self, expr: Expr) -> Facts:
+        return facts(expr, self.declared.env(refs(expr)))

@@ -18,8 +18,7 @@ from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared
 from dpsql.gateway.measuring import Measuring
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.gateway.request import Request
-from dpsql.gateway.reuse.lenses import Lenses
-from dpsql.gateway.reuse.told_releases import Told, ToldReleases, candidates
+from dpsql.gateway.reuse.told_releases import Lenses, Told, ToldReleases, candidates
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.policy.model import Policy, Reuse
 from dpsql.privacy.features.feature import ONE, Feature

@@ -4,30 +4,35 @@ Nothing of a plan is stored. The key of a release is a hash of all that it depen
 same key follows tells what was measured.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
 from dpsql.engines.base import Edition
-from dpsql.errors import DpsqlError, QueryCanceled
+from dpsql.errors import DpsqlError, QueryCanceled, TooComplex
 from dpsql.gateway.catalogue.virtual_tables import KnownRelease
 from dpsql.gateway.measuring import Measuring, account
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import session_epsilon
 from dpsql.gateway.written_questions import WrittenQuestion, hashed_words, read_question
+from dpsql.interrupt import ended_when_overdue
 from dpsql.policy.model import Policy
+from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.reuse.lens import ToldNoise
+from dpsql.privacy.reuse.lens import Lens, ToldNoise, lens
 from dpsql.question import Argument, Settings
-from dpsql.rewrite.analysis.same_rows import condition_words
+from dpsql.remembered import Remembered
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.same_rows import EnforcedColumns, condition_words
 
 _MOST, _MOST_GROUPS = 500, 200_000
 """Releases of a role that are looked at, the newest, and their groups together: plans of many groups are large."""
@@ -214,3 +219,72 @@ def _is_readable(part: PricedMeasurement) -> bool:
     """Return whether other measurements may be read off one: its groups are declared, and it waits for no inner answer."""
     measured = part.measurement
     return isinstance(measured, (Sums, Histogram)) and not (part.cost.delta or part.finds_keys or part.awaits)
+
+
+# Lenses, each found once: what a release says of a measurement depends on plans alone, and takes its time to find out.
+#
+# Where releases have many groups that is much for one statement. Parts for which there is no room are not read off
+# anything, but measured; the next statement goes on from there.
+
+_MOST_LENSES = 16 * 2**20
+"""Bytes of the lenses that are remembered."""
+_PER_GROUP, _PER_LENS = 100, 1_000
+_LENS_SECONDS = 1.0
+"""Of the processor, in which new ones are begun to be found for one statement."""
+
+
+class Lenses:
+    """Lenses by what is read off what."""
+
+    def __init__(self, declared: Declared, enforced: EnforcedColumns) -> None:
+        self._declared, self._enforced = declared, enforced
+        self._known: Remembered[tuple[Lens | None]] = Remembered(_MOST_LENSES, _weighed)
+
+    def of_statement(self, *, until_found: bool = False) -> "LensesOfStatement":
+        """Return what finds some for one statement, however long it takes if an answer that was given needs them."""
+        return LensesOfStatement(self, math.inf if until_found else _LENS_SECONDS)
+
+    def remembered(self, key: tuple[str, tuple[Feature, ...], str]) -> tuple[Lens | None] | None:
+        """Return what was found."""
+        return self._known.get(key)
+
+    def find(
+        self,
+        key: tuple[str, tuple[Feature, ...], str],
+        wanted: Sums | Histogram,
+        told: Sums | Histogram,
+        *,
+        until_found: bool = False,
+    ) -> Lens | None:
+        """Find one, and remember it; what takes longer than planning may is none, unless an answer needs it again."""
+        find = partial(lens, wanted, key[1], told, self._declared, self._enforced)
+        try:
+            through = find() if until_found else ended_when_overdue(find, None)
+        except TooComplex:
+            through = None
+        self._known.keep(key, (through,))
+        return through
+
+
+class LensesOfStatement:
+    """Finds lenses as long as there is room."""
+
+    def __init__(self, lenses: Lenses, seconds: float) -> None:
+        self._lenses, self._until = lenses, time.thread_time() + seconds
+
+    def __call__(self, name: str, wanted: Sums | Histogram, needed: Sequence[Feature], told: Told) -> Lens | None:
+        """Return how a measurement, which has a name, is read off a release; None where that is not known."""
+        key = (name, tuple(needed), told.part.identity)
+        kept = self._lenses.remembered(key)
+        if kept is not None:
+            return kept[0]
+        late = time.thread_time() > self._until
+        return None if late else self._lenses.find(key, wanted, told.measurement, until_found=math.isinf(self._until))
+
+
+def _weighed(value: object) -> int:
+    match value:
+        case (Lens(lines=lines),):
+            return _PER_LENS + _PER_GROUP * sum(len(line) for line in lines)
+        case _:
+            return _PER_LENS

@@ -20,7 +20,7 @@ from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size, decimal
 from dpsql.epsilon.noise.outputs import OutputKind, cell_weights
 from dpsql.epsilon.numbers import down_to_digits
 from dpsql.policy.model import Period
-from dpsql.privacy.measurement.euclidean import FEWEST, FEWEST_CHOSEN, has_less_noise
+from dpsql.privacy.measurement.pricing import FEWEST, FEWEST_CHOSEN, has_less_noise
 from dpsql.privacy.mechanisms.block import Block, Norm
 
 DELTA = Fraction(1, 10**6)

@@ -7,28 +7,126 @@ is assumed that the means of the rows that are taken off lie within `UNLIKE` of 
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 
-from dpsql.privacy.accuracy.convolution import Piece, reach
-from dpsql.privacy.accuracy.noise_quantile import LEVEL
+import numpy as np
+
 from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.feature import ONE, Feature, Shape
-from dpsql.privacy.features.gradient import Number, Weights
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.lattice import on_lattice
-from dpsql.privacy.features.readout import Estimates, Readout
+from dpsql.privacy.features.readout import Estimates, Number, Readout, Weights, count_weights, row_count
 from dpsql.privacy.features.statistic import Reach
 from dpsql.privacy.features.variance import combined
-from dpsql.privacy.measurement.rounding import foreseen
+from dpsql.privacy.measurement.contribution import foreseen
+from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
-from dpsql.privacy.mechanisms.law import Law
+from dpsql.privacy.mechanisms.law import Law, Reals
 from dpsql.rewrite.translate.rows.aggregates import Moment
+
+# How far one draw of noise reaches: quantiles of weighted sums of its coordinates.
+#
+# The laws are public, so nothing here costs privacy.
+
+LEVEL = 0.95
+"""The share of all releases whose error is within the margin."""
+_NEGLIGIBLE, _PRODUCT = 1e-3, 1e-9
+"""Weights below this share of the largest are raised to it, as are those whose product would cost the closed form its digits.
+
+Of two weights that widens a margin by less than 1e-5 of itself, of eight by less than a hundredth.
+"""
+_ROUNDS, _QUANTILE_POINTS = 8, 64
+
+
+def noise_quantile(law: Law, weights: Sequence[float], level: float = LEVEL) -> float:
+    """Return x with P(|Σ wᵢ·zᵢ| ≤ x) = `level` at scale 1."""
+    size = np.abs(np.asarray(weights, dtype=np.float64))
+    largest = float(size.max(initial=0.0))
+    if not largest:
+        return 0.0
+    least = max(_NEGLIGIBLE, _PRODUCT ** (1 / max(len(size) - 1, 1)))
+    shape = np.maximum(size / largest, least)
+    low, high = 0.0, law.far * len(size)
+    for _ in range(_ROUNDS):
+        grid = np.linspace(low, high, _QUANTILE_POINTS + 1)
+        passed = int(np.count_nonzero(law.tail(grid[1:-1], shape) > 1 - level))
+        low, high = float(grid[passed]), float(grid[passed + 1])
+    return high * largest
+
+
+# How far noise reaches that was drawn in several independent pieces: by convolution of their laws.
+#
+# Everything is rounded outwards: a margin is never too small but by
+# the rounding of floating-point numbers.
+
+_POINTS = 2**12
+_SHARES = 2**9
+"""Weights are rounded up to so many parts of the largest."""
+_REACH = 16
+"""In standard deviations; what lies beyond has a probability below e^-20 for one Laplace, and less for all else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A weighted sum of some coordinates of one draw; weights are positive, as laws are symmetric."""
+
+    law: Law
+    weights: tuple[float, ...]
+    times: int = 1
+    """How many such sums there are, each of a draw of its own."""
+
+    @property
+    def variance(self) -> float:
+        """Return its variance at scale 1."""
+        return self.times * sum(w**2 for w in self.weights) * float(self.law.variance)
+
+
+def reach(pieces: Sequence[Piece], scale: float, level: float = LEVEL) -> float:
+    """Return x with P(|Σ pieces| ≤ x) = `level`, where all have noise of one scale."""
+    if not pieces:
+        return 0.0
+    largest = max(w for piece in pieces for w in piece.weights)
+    # Larger weights reach further (Anderson's inequality); few different ones are soon all known.
+    shapes = (
+        replace(piece, weights=tuple(math.ceil(w / largest * _SHARES) / _SHARES for w in piece.weights))
+        for piece in pieces
+    )
+    sorted_shapes = tuple(sorted(shapes, key=lambda piece: (repr(piece.law), piece.weights)))
+    return _unit_reach(sorted_shapes, level) * largest * scale
+
+
+@lru_cache(maxsize=4096)
+def _unit_reach(pieces: tuple[Piece, ...], level: float) -> float:
+    if len(pieces) == 1 and pieces[0].times == 1:
+        return noise_quantile(pieces[0].law, pieces[0].weights, level)
+    step = 2 * _REACH * math.sqrt(sum(piece.variance for piece in pieces)) / _POINTS
+    spectrum = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
+    for piece, number in Counter(pieces).items():
+        spectrum *= np.fft.rfft(_masses(piece, step)) ** (number * piece.times)
+    law = np.fft.irfft(spectrum, _POINTS)[: _POINTS // 2]
+    within = law[0] + 2 * np.cumsum(law[1:])
+    first = int(np.argmax(within >= level)) + 1
+    return (first + 0.5) * step
+
+
+def _masses(piece: Piece, step: float) -> Reals:
+    """Return the probabilities of a piece's value rounded to whole steps, those of negative ones at the end."""
+    edges: Reals = np.arange(0.5, _POINTS // 2 + 1) * step
+    beyond = np.clip(piece.law.tail(edges, np.array(piece.weights)), 0, 1) / 2
+    positive = np.maximum(beyond[:-1] - beyond[1:], 0)
+    masses = np.zeros(_POINTS)
+    masses[0] = 1 - 2 * beyond[0]
+    masses[1 : _POINTS // 2] = positive[:-1]
+    masses[_POINTS // 2 + 1 :] = positive[:-1][::-1]
+    return masses
+
 
 _COUNT = Moment("count", ())
 UNLIKE = 0.25
@@ -215,3 +313,54 @@ def first_width(measurement: Sums) -> float:
     """Return the half-width of the noisiest coordinate by itself, in rows."""
     margins = Margins.of(measurement)
     return max(margins.reach({block.places[0]: 1}) for block in measurement.blocks)
+
+
+# Groups that may have no rows, and of which nothing is told: their noisy count is within the reach of noise alone.
+
+MayBeEmpty = Callable[[Sequence[Mapping[Feature, float]]], bool]
+"""Whether a group may be empty, by the noisy sums of each part."""
+
+_HALF_A_ROW = 0.5
+"""Less than this is no row, however little noise there is."""
+
+
+def within_noise(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margins] | None = None) -> float | None:
+    """Return the count up to which a group may be empty, in rows; None where no count is measured.
+
+    `margins` are those of the parts, where they are not what the measurement alone has.
+
+    The counts of so many empty groups are all below it in 95 of 100 answers or more: each is with probability
+    1 − (1 − 0.95)/groups at least, and none of it depends on data but through the released counts.
+    """
+    sums = None if plan.count is None or plan.count.part is None or not plan.parts else plan.parts[plan.count.part]
+    if plan.count is None or not isinstance(sums, Sums):
+        return None
+    of_count = (margins or {}).get(plan.count.part or 0) or Margins.of(sums)
+    return least_told(of_count, plan.count.readout, groups)
+
+
+def is_told(margins: Margins, readout: Readout, estimates: Estimates) -> bool:
+    """Return whether anything is told of where values lie: that there are rows is known with 95 %."""
+    if not statistic(readout.moment.name).located:
+        return True
+    return row_count(readout, estimates) > margins.reached(estimates)(count_weights(readout))
+
+
+def least_told(margins: Margins | None, readout: Readout, groups: int) -> float:
+    """Return the noisy count above which some row is counted, in all of so many groups together with 95 %."""
+    nothing = dict.fromkeys(readout.features, 0.0)
+    width = None if margins is None else margins.half_width(readout, nothing, 1 - (1 - LEVEL) / max(groups, 1))
+    return max(width or 0.0, _HALF_A_ROW)
+
+
+def emptiness(plan: MeasurementPlan, groups: int, margins: Mapping[int, Margins] | None = None) -> MayBeEmpty:
+    """Return the test of one of so many groups; where no row can be in any of them, all may be empty."""
+    least, count = within_noise(plan, groups, margins), plan.count
+
+    def may_be_empty(estimates: Sequence[Mapping[Feature, float]]) -> bool:
+        if least is None or count is None or count.part is None:
+            return True
+        value = statistic(count.readout.moment.name).estimate(count.readout, estimates[count.part])
+        return value is None or value <= least
+
+    return may_be_empty

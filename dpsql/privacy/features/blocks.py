@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
-from dpsql.privacy.features.gradient import Number
+from dpsql.privacy.features.readout import Number
 from dpsql.privacy.mechanisms.block import Block, Norm
 
 Combination = Mapping[int, Number]

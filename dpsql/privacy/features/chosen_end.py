@@ -18,8 +18,7 @@ from functools import lru_cache
 from dpsql.policy.interval import Interval
 from dpsql.privacy.features.blocks import Combination, readable_features
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
-from dpsql.privacy.features.gradient import Weights, added, times
-from dpsql.privacy.features.readout import Estimates, Readout
+from dpsql.privacy.features.readout import Estimates, Readout, Weights, added, times
 from dpsql.privacy.features.variance import combined
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.relation import Relation, UnitRows, relations_below

@@ -7,24 +7,165 @@ where those are less noisy. Sums are measured by themselves where weights would 
 coordinate adds noise. Of all ways the best is taken, never by looking at data.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import assert_never
 
+from dpsql.errors import MissingBounds
 from dpsql.frozen import quickly_made
+from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, MechanismName
 from dpsql.privacy.features.blocks import cells, limit_passed, readable_features
-from dpsql.privacy.features.case_to_filter import case_to_filter
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.placement import readout, unshifted
-from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.features.lattice import MOST_POINTS
+from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.privacy.features.variance import predicted
+from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.analysis.bounds import facts as facts_of
 from dpsql.rewrite.analysis.exclusion import Known, exclusion
-from dpsql.rewrite.ir.expr import TRUE, Env, Expr, Facts, Ref, both, refs
+from dpsql.rewrite.functions.arithmetic import without_addend
+from dpsql.rewrite.functions.logical import only_branch
+from dpsql.rewrite.functions.table import step_of
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Facts, Ref, both, conjuncts, refs
 from dpsql.rewrite.translate.rows.aggregates import Moment, condition_of
+
+# The features of a row that a statistic is read off, and their places.
+
+_NONE = Fraction(0)
+
+
+def readout(moment: Moment, facts_of: Known, *, signed: bool, counted: Collection[Expr]) -> Readout:
+    """Return how a statistic is read off.
+
+    `signed` asks for sums by themselves, from 0 and not from the middle; `counted` are the conditions whose rows are
+    counted anyway.
+
+    Raises:
+        MissingBounds: a sum of something unbounded.
+    """
+    kind = statistic(moment.name)
+    if kind.adds_up and (signed or moment.where not in counted) and moment.where != TRUE:
+        moment = _zero_filled(moment)
+    if kind.adds_up and signed:
+        return Readout(
+            moment, sums=((PartialSum.U, Feature(Shape.SIGNED, moment.where, _scaled(moment.args[0], facts_of))),)
+        )
+    count = ONE if moment.where == TRUE else Feature(Shape.SIGN, moment.where)
+    bases = [unshifted(arg, facts_of) for arg in moment.args]
+    measured = Moment(moment.name, tuple(base for base, _ in bases), moment.where)
+    sums = tuple((part, _feature(part, measured, facts_of)) for part in kind.parts)
+    return Readout(moment, count, sums, tuple(shift for _, shift in bases))
+
+
+def unshifted(expr: Expr, facts_of: Known) -> tuple[Expr, Fraction]:
+    """Return a number without the constants that are added to it, and their sum: x + 1 lies in its interval as x does in its.
+
+    Where a condition says more of the whole, such as `WHERE x + 1 < 5`, it stays unchanged.
+    """
+    base, shift = expr, _NONE
+    while (parts := without_addend(base)) is not None:
+        base, more = parts
+        shift += more
+    if base is expr:
+        return expr, shift
+    of_base, whole = facts_of(base).interval, facts_of(expr).interval
+    alike = (
+        of_base is not None and of_base.shifted(shift) == whole and facts_of(base).nullable == facts_of(expr).nullable
+    )
+    return (base, shift) if alike else (expr, _NONE)
+
+
+def _feature(part: PartialSum, moment: Moment, facts_of: Known) -> Feature:
+    def argument(place: int) -> Scaled:
+        return _scaled(moment.args[place], facts_of)
+
+    match part:
+        case PartialSum.U:
+            return Feature(Shape.VALUE, moment.where, argument(0))
+        case PartialSum.V:
+            return Feature(Shape.VALUE, moment.where, argument(1))
+        case PartialSum.UU:
+            return Feature(Shape.SQUARE, moment.where, argument(0))
+        case PartialSum.VV:
+            return Feature(Shape.SQUARE, moment.where, argument(1))
+        case PartialSum.UV:
+            return Feature(Shape.PRODUCT, moment.where, argument(0), argument(1))
+        case _:
+            assert_never(part)
+
+
+def _zero_filled(moment: Moment) -> Moment:
+    """Return a sum over some rows as a sum over all, with 0 for the others."""
+    (arg,) = moment.args
+    zero = Const(0, arg.type)
+    return Moment("sum", (Apply("case", (moment.where, arg, zero), arg.type),), TRUE)
+
+
+def _scaled(arg: Expr, facts_of: Known) -> Scaled:
+    interval, step = bounded(arg, facts_of(arg)), step_of(arg)
+    if not step or interval.width > MOST_POINTS * step:
+        return Scaled(arg, interval)
+    if step == 1 and interval.low.denominator == interval.high.denominator == 1:
+        return Scaled(arg, interval, step)  # as most are
+    low, high = math.floor(interval.low / step), math.ceil(interval.high / step)
+    return Scaled(arg, Interval(low * step, high * step), step)
+
+
+# Aggregates of CASE are aggregates of some rows: `sum(CASE WHEN c THEN x END)` is `sum(x) FILTER (WHERE c)`.
+
+
+def case_to_filter(moment: Moment, facts_of: Known) -> Moment:
+    """Return the statistic with the condition of a CASE, and of CASEs in it, among those on its rows.
+
+    A sum may also have `ELSE 0`. An aggregate that then counts or adds up ones is a count of rows.
+    """
+    if len(moment.args) == 1:
+        case = _case(moment.args[0], zero=statistic(moment.name).adds_up)
+        if case is not None and _no_wider(moment, case[1], facts_of):
+            condition, value = case
+            return case_to_filter(replace(moment, args=(value,), where=both(moment.where, condition)), facts_of)
+        if _counts_rows(moment):
+            return Moment("count", (), moment.where)
+    return moment
+
+
+def _case(arg: Expr, *, zero: bool) -> tuple[Expr, Expr] | None:
+    """Return the condition and the value of a CASE of one branch that is otherwise NULL (or zero)."""
+    branch = only_branch(arg)
+    if branch is None:
+        return None
+    condition, value, other = branch
+    nothing = isinstance(other, Const) and (other.value is None or (zero and other.value == 0))
+    return (condition, value) if nothing and not _is_null(value) else None
+
+
+def _no_wider(moment: Moment, value: Expr, facts_of: Known) -> bool:
+    """Return whether a value by itself has no wider interval than in its CASE, whose condition may narrow it."""
+    try:
+        alone = facts_of(value)
+    except MissingBounds:
+        return False
+    if statistic(moment.name).counts:
+        return True
+    inside = facts_of(moment.args[0]).interval
+    return alone.interval is not None and inside is not None and alone.interval.meet(inside) == alone.interval
+
+
+def _counts_rows(moment: Moment) -> bool:
+    (arg,) = moment.args
+    if not isinstance(arg, Const) or _is_null(arg):
+        return False
+    kind = statistic(moment.name)
+    return kind.counts or (kind.adds_up and arg.value == 1)
+
+
+def _is_null(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value is None
+
 
 _OF_CELLS = frozenset({Shape.ONE, Shape.VALUE, Shape.SQUARE})
 
@@ -211,3 +352,44 @@ def _joined(
     readouts = {i: each if i in several else each.within(b) for i, b, each in places}
     block_conditions = tuple(both(c, block.where) for c, block in zip(conditions, blocks, strict=False))
     return Design(features, where, tuple(readouts[i] for i in range(len(readouts))), block_conditions)
+
+
+# The range of a quotient of two sums, for all rows that there may be: a part of a whole is between none and all of it.
+
+_SHARE = Interval.of(0, 1)
+_LARGEST = 2**31
+"""Ends that an integer of PostgreSQL's holds do not change what type a quotient has."""
+
+
+def range_of_quotient(part: Moment, whole: Moment, facts_of: Known) -> Interval | None:
+    """Return where `part` / `whole` is, of counts or sums; None where nothing is known.
+
+    Claim: the rows of the part are among those of the whole, whose number is not negative; each row of the part is worth
+    between the ends times what it is worth in the whole, and each other row 0, which is between them, too.
+    """
+    try:
+        numerator, other = (of_present_rows(case_to_filter(moment, facts_of), facts_of) for moment in (part, whole))
+        values = Interval.of(1, 1) if numerator.name == "count" else _values(numerator, facts_of)
+        if values is None or not _is_among(numerator, other):
+            return None
+        if other.name == "sum":
+            return _SHARE if numerator.name == "sum" and numerator.args == other.args and values.low >= 0 else None
+        return Interval(min(values.low, _SHARE.low), max(values.high, _SHARE.low)) if other.name == "count" else None
+    except MissingBounds:
+        return None
+
+
+def _values(moment: Moment, facts_of: Known) -> Interval | None:
+    """Return what is added up, of whole numbers between whole numbers."""
+    if moment.name != "sum" or not moment.args[0].type.is_number:
+        return None
+    interval = facts_of(moment.args[0]).interval
+    if interval is None or not moment.args[0].type.is_integer:
+        return interval
+    whole = Interval.of(math.floor(interval.low), math.ceil(interval.high))
+    return whole if whole.magnitude < _LARGEST else None
+
+
+def _is_among(moment: Moment, other: Moment) -> bool:
+    """Return whether all rows of one are rows of the other."""
+    return other.where == TRUE or set(conjuncts(other.where)) <= set(conjuncts(moment.where))

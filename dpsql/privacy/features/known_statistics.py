@@ -1,17 +1,691 @@
 """Every statistic by its name; one without a line here does not type-check."""
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import assert_never
+from typing import ClassVar, assert_never
 
-from dpsql.privacy.features.counts import RowCount, Sum
-from dpsql.privacy.features.lines import Determination, Intercept, Slope
-from dpsql.privacy.features.means import Mean
-from dpsql.privacy.features.pairs import Correlation, Covariance
-from dpsql.privacy.features.readout import FIRST, SECOND
-from dpsql.privacy.features.regression import SumOfProducts, SumOfSquares
-from dpsql.privacy.features.spreads import Variance
-from dpsql.privacy.features.statistic import Statistic
+from dpsql.policy.model import SqlType
+from dpsql.privacy.features.feature import Scaled, Shape
+from dpsql.privacy.features.readout import (
+    FIRST,
+    SECOND,
+    ArgumentSums,
+    Estimates,
+    MeanAndVariance,
+    Number,
+    PartialSum,
+    Readout,
+    Values,
+    Weights,
+    added,
+    count_weights,
+    covariance,
+    covariance_weights,
+    mean,
+    mean_weights,
+    row_count,
+    scale,
+    times,
+    unclamped_mean,
+    unclamped_variance,
+    variance,
+    variance_weights,
+)
+from dpsql.privacy.features.statistic import Reach, Statistic
+from dpsql.rewrite.ir.expr import Apply
 from dpsql.rewrite.syntax.named.aggregate_names import StatisticName
+
+# COUNT and SUM: weighted sums of the features themselves.
+
+_MORE = 1.5
+"""How many times as large as others values of rows may be that do not count: who has more of them may have larger ones."""
+_ROUNDING = 0.5
+"""How far a number may be from the whole number that it is shown as."""
+ANYWHERE = Values.alike(MeanAndVariance(0.0, 0.0))
+"""Sums and counts are as noisy wherever their values lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount(Statistic):
+    """The number of rows that a statistic is about."""
+
+    counts: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return none."""
+        return ()
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float:
+        """Return the noisy number of rows."""
+        return row_count(readout, estimates)
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the count."""
+        _ = at
+        return count_weights(readout)
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return how far the count's noise reaches."""
+        _ = estimates
+        return reach(count_weights(readout))
+
+    def worth(self, readout: Readout, estimates: Estimates) -> float:
+        """Return that it is one less for each."""
+        _ = readout, estimates
+        return 1.0
+
+    def rounding(self, readout: Readout) -> float:
+        """Return a half: counts are shown as whole numbers."""
+        _ = readout
+        return _ROUNDING
+
+    def typical(self, readout: Readout, rows: float) -> float:
+        """Return the rows."""
+        _ = readout
+        return rows
+
+    def clamped(self, readout: Readout, value: float) -> float:
+        """Return no less than no rows."""
+        _ = readout
+        return max(value, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Statistic):
+    """The sum of one argument, from the middle of its interval or, by itself, from 0."""
+
+    adds_up: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return the sum of the argument."""
+        return (PartialSum.U,)
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float:
+        """Return the noisy sum."""
+        x = readout.at(PartialSum.U)
+        if x.shape is Shape.SIGNED:
+            return scale(readout).size * estimates[x]
+        by = scale(readout)
+        return by.middle * row_count(readout, estimates) + by.half * estimates[x]
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the sum."""
+        _ = at
+        x, interval = readout.at(PartialSum.U), readout.scaled(FIRST).interval
+        if x.shape is Shape.SIGNED:
+            return {x: interval.magnitude}
+        return added(times(count_weights(readout), interval.middle), {x: interval.half})
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return how far the sum's noise reaches."""
+        _ = estimates
+        return reach(self.gradient(readout, ANYWHERE))
+
+    def worth(self, readout: Readout, estimates: Estimates) -> float:
+        """Return the largest size of a mean: of the rows that do not count it may be larger than of the others.
+
+        Of a sum by itself, where what does not count is told in the size of the largest value, it is that.
+        """
+        largest, rows = scale(readout).size, 0.0
+        if readout.at(PartialSum.U).shape is not Shape.SIGNED:
+            rows = row_count(readout, estimates)
+        if rows < 1:
+            return largest
+        mean = abs(self.estimate(readout, estimates)) / rows
+        return min(mean * _MORE, largest)
+
+    def rounding(self, readout: Readout) -> float:
+        """Return a half where PostgreSQL's sum is a bigint, or may be: what is computed of an integer is one there."""
+        (arg,) = readout.moment.args
+        whole = arg.type.is_integer and (arg.type is not SqlType.BIGINT or isinstance(arg, Apply))
+        return _ROUNDING if whole else 0.0
+
+    def typical(self, readout: Readout, rows: float) -> float:
+        """Return the sum of so many values in the middle of their interval."""
+        return typical_value(readout.scaled(FIRST)) * rows
+
+    def clamped(self, readout: Readout, value: float) -> float:
+        """Return a sum of the sign that values have, where they have one."""
+        interval = readout.scaled(FIRST).interval
+        return max(value, 0.0) if interval.low >= 0 else min(value, 0.0) if interval.high <= 0 else value
+
+
+def typical_value(scaled: Scaled) -> float:
+    """Return the size of a value in the middle of its interval, or a quarter of its width, if that is more."""
+    return float(max(abs(scaled.interval.middle), scaled.interval.width / 4))
+
+
+# Intervals by inversion (Fieller 1954): of all values that noise could have made what was released.
+
+_ROUNDS, _NEAR = 16, 0.02
+_HALF, _MORE_STEPS, _MOST = 0.5, 0.1, 0.7
+"""See `_share`: by the equation that its law gives, from equal sides to one four times the other."""
+_TINY = 1e-300
+"""It stands for a side without length."""
+_LEAST = 1 / 16
+"""A margin is at least this share of how far noise reaches: where no possible value is near, it is not said to be exact. Of
+what is shown by its root, it is so before the root is taken."""
+
+
+def inverted_width(
+    at: float,
+    reached: Callable[[float], float],
+    possible: tuple[float, float],
+    root: Callable[[float], float] | None = None,
+) -> float:
+    """Return how far the values that could have been released as `at` are from what is shown.
+
+    A value θ could have been if |at − θ| ≤ reached(θ), how far noise reaches about θ. Of two sides it is the mean, which
+    covers as much as both together, and a little more where the `root` is shown, of which the sides differ by much; where
+    one is cut off, what is not `possible` not being shown, it is the longer.
+    """
+    shown = root or _itself
+    least, most = possible
+    ends = [_end(at, reached, possible, side) for side in (-1, 1)]
+    nearest = _within(at, possible)
+    value, (low, high) = shown(nearest), map(shown, ends)
+    if least < ends[0] <= at <= ends[1] < most:
+        shorter, longer = sorted((value - low, high - value))
+        return shorter + (longer - shorter) * (0.5 if root is None else _share(longer / max(shorter, _TINY)))
+    smallest = nearest + _LEAST * (_within(nearest + reached(at), possible) - nearest)
+    return max(value - low, high - value, abs(shown(smallest) - value))
+
+
+def _share(ratio: float) -> float:
+    """Return how far from the shorter side to the longer a root's margin reaches, such that it covers as much as both.
+
+    Beyond a side of length L noise has the probability 2.5 %·e^(−3(x/L − 1)) or so, and of both together there must be 5 %.
+    """
+    return min(_HALF + _MORE_STEPS * (ratio - 1), _MOST)
+
+
+def _end(at: float, reached: Callable[[float], float], possible: tuple[float, float], side: int) -> float:
+    """Return the end of the interval on one side, by repeated substitution."""
+    end = _within(at, possible)
+    for _ in range(_ROUNDS):
+        width = reached(end)
+        further = _within(at + side * width, possible)
+        if abs(further - end) <= _NEAR * width:
+            return further
+        end = further
+    return end
+
+
+def _itself(value: float) -> float:
+    return value
+
+
+def _within(value: float, possible: tuple[float, float]) -> float:
+    return min(max(value, possible[0]), possible[1])
+
+
+# AVG: the mean of one argument.
+
+
+@dataclass(frozen=True, slots=True)
+class Mean(Statistic):
+    """The mean of one of the arguments over the rows that have all of them."""
+
+    of: ArgumentSums
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return the sum of the argument."""
+        return (self.of.value,)
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy mean, inside the argument's interval."""
+        n, by = row_count(readout, estimates), scale(readout, self.of)
+        return None if n < 1 else by.middle + by.half * mean(readout, estimates, n, self.of)
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the mean."""
+        return mean_weights(readout, at.of(self.of).mean, self.of)
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return the half-width by inversion: for which means θ noise could have made U − θ·N what it is."""
+        n, by = row_count(readout, estimates), scale(readout, self.of)
+        if n < 1:
+            return by.half
+
+        def reached(mean: float) -> float:
+            return reach(mean_weights(readout, mean, self.of)) / n
+
+        return inverted_width(unclamped_mean(readout, estimates, n, self.of), reached, (-1.0, 1.0)) * by.half
+
+    def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return how far noise moves the mean, about one that is possible."""
+        n, by, width = (
+            row_count(readout, estimates),
+            scale(readout, self.of),
+            self.half_width(readout, estimates, reach),
+        )
+        if n < 1:
+            return width
+        return max(width, reach(mean_weights(readout, mean(readout, estimates, n, self.of), self.of)) / n * by.half)
+
+    def deviation(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves the mean where it seems to be."""
+        n, by = row_count(readout, estimates), scale(readout, self.of)
+        return (
+            None if n < 1 else reach(mean_weights(readout, mean(readout, estimates, n, self.of), self.of)) / n * by.half
+        )
+
+    def widest(self, readout: Readout) -> float:
+        """Return how far apart two means may be."""
+        return 2 * scale(readout, self.of).half
+
+    def typical(self, readout: Readout, rows: float) -> float:
+        """Return a value in the middle of the interval."""
+        _ = rows
+        return typical_value(readout.scaled(self.of))
+
+
+# VARIANCE and STDDEV of one argument, in the population or by a sample.
+
+_PAIR = 1.5
+"""The least noisy count that is taken for two rows, which a sample's variance needs."""
+_SQUARE = 0.25
+"""The limit of the square of a mean's error, as a share of the square of how far it reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variance(Statistic):
+    """The variance of one argument, or its root."""
+
+    hides: ClassVar[bool] = True
+
+    sample: bool
+    root: bool = False
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return the sums of values and squares."""
+        return (FIRST.value, FIRST.square)
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy variance or deviation, clamped to what is possible."""
+        n = row_count(readout, estimates)
+        if n < least_rows(sample=self.sample):
+            return None
+        factor = n / (n - 1) if self.sample else 1
+        found_variance = variance(readout, estimates, n) * scale(readout).half ** 2 * factor
+        return math.sqrt(found_variance) if self.root else found_variance
+
+    def is_hidden(self, readout: Readout, estimates: Estimates) -> bool:
+        """Return whether noise has made it 0: it is smaller than noise, and need not be nothing."""
+        n = row_count(readout, estimates)
+        return n >= least_rows(sample=self.sample) and unclamped_variance(readout, estimates, n) <= 0
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the variance, also for its root."""
+        return variance_weights(readout, at.of(FIRST))
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return the half-width by inversion: for which variances s noise could have made Σ (u − μ)² − s·N what it is.
+
+        The error of the mean μ counts by its square, which makes variances of small groups too small.
+        """
+        n, whole = row_count(readout, estimates), scale(readout).half ** (1 if self.root else 2)
+        if n < 1:
+            return whole
+        mu, factor = mean(readout, estimates, n), n / max(n - 1, 0.5) if self.sample else 1.0
+        less = _SQUARE * (reach(mean_weights(readout, mu)) / n) ** 2
+
+        def reached(s: float) -> float:
+            return reach(variance_weights(readout, MeanAndVariance(mu, s))) / n + less
+
+        at, root = unclamped_variance(readout, estimates, n), math.sqrt if self.root else None
+        return inverted_width(at, reached, (0.0, 1.0), root) * whole * (math.sqrt(factor) if self.root else factor)
+
+    def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return how far noise moves it, about a variance that is possible."""
+        n, width = row_count(readout, estimates), self.half_width(readout, estimates, reach)
+        if n < 1:
+            return width
+        whole, shown = scale(readout).half ** (1 if self.root else 2), math.sqrt if self.root else float
+        mu, s = mean(readout, estimates, n), variance(readout, estimates, n)
+        further = s + reach(variance_weights(readout, MeanAndVariance(mu, s))) / n
+        return max(width, (shown(further) - shown(s)) * whole)
+
+    def deviation(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves it where it seems to be."""
+        n = row_count(readout, estimates)
+        if n < least_rows(sample=self.sample):
+            return None
+        whole, shown = scale(readout).half ** (1 if self.root else 2), math.sqrt if self.root else float
+        mu, s = mean(readout, estimates, n), variance(readout, estimates, n)
+        further = s + reach(variance_weights(readout, MeanAndVariance(mu, s))) / n
+        return (shown(further) - shown(s)) * whole
+
+
+def least_rows(*, sample: bool) -> float:
+    """Return from how many noisy rows on there is a variance or covariance."""
+    return _PAIR if sample else 1
+
+
+# COVAR and CORR: how two arguments vary together, over the rows that have both.
+
+
+def both_halves(readout: Readout) -> float:
+    """Return the unit of products of u and v."""
+    return scale(readout, FIRST).half * scale(readout, SECOND).half
+
+
+def ends(readout: Readout, estimates: Estimates, n: float) -> Values:
+    """Return the means and the covariance; variances, for which squares would be needed, are left at 0."""
+    first, second = (MeanAndVariance(mean(readout, estimates, n, argument), 0.0) for argument in (FIRST, SECOND))
+    return Values(first, second, covariance(readout, estimates, n))
+
+
+def both_places(readout: Readout, estimates: Estimates, n: float) -> Values:
+    """Return where the values of both arguments lie, by all noisy sums."""
+    first, second = (
+        MeanAndVariance(mean(readout, estimates, n, argument), variance(readout, estimates, n, argument))
+        for argument in (FIRST, SECOND)
+    )
+    return Values(first, second, covariance(readout, estimates, n))
+
+
+def coefficient(at: Values) -> float | None:
+    """Return the coefficient of correlation; None where an argument does not vary."""
+    together = float(at.first.variance) * float(at.second.variance)
+    return min(max(float(at.covariance) / math.sqrt(together), -1.0), 1.0) if together > 0 else None
+
+
+def reach_of_means(readout: Readout, at: Values, reach: Reach, n: float) -> float:
+    """Return how far the errors of both means reach in a covariance: by their product, which matters in small groups."""
+    first, second = (mean_weights(readout, at.of(argument).mean, argument) for argument in (FIRST, SECOND))
+    return reach(first) / n * reach(second) / n
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance(Statistic):
+    """The covariance in the population or by a sample."""
+
+    sample: bool
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return the sums of both arguments and of their product."""
+        return (PartialSum.U, PartialSum.V, PartialSum.UV)
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy covariance, clamped to what is possible."""
+        n = row_count(readout, estimates)
+        if n < least_rows(sample=self.sample):
+            return None
+        factor = n / (n - 1) if self.sample else 1
+        return covariance(readout, estimates, n) * both_halves(readout) * factor
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the covariance."""
+        return covariance_weights(readout, at)
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return the half-width off Σ (u − μ)(v − ν) − c·N at the reported μ, ν and c."""
+        n, whole = row_count(readout, estimates), both_halves(readout)
+        if n < 1:
+            return whole
+        at = ends(readout, estimates, n)
+        width = reach(covariance_weights(readout, at)) / n + reach_of_means(readout, at, reach, n)
+        return min(width, 2.0) * whole * (n / max(n - 1, 0.5) if self.sample else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation(Statistic):
+    """The coefficient of correlation; NULL where an argument does not vary."""
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return all sums."""
+        return tuple(PartialSum)
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy coefficient, clamped to what is possible."""
+        n = row_count(readout, estimates)
+        if n < least_rows(sample=False) or not both_halves(readout):
+            return None
+        return coefficient(both_places(readout, estimates, n))
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the covariance, which are those of the coefficient where there is no correlation."""
+        return covariance_weights(readout, at)
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return the half-width off the derivative at the reported values, dc/√(s·t) − ½·r·(ds/s + dt/t).
+
+        Where noise alone could make the variances s and t what they are it is all that a coefficient can be off.
+        """
+        n = row_count(readout, estimates)
+        at = both_places(readout, estimates, n) if n >= 1 else None
+        r = None if at is None else coefficient(at)
+        if at is None or r is None:
+            return 2.0
+        s, t = float(at.first.variance), float(at.second.variance)
+        spreads = [variance_weights(readout, at.first, FIRST), variance_weights(readout, at.second, SECOND)]
+        if any(reach(weights) / n >= own for weights, own in zip(spreads, (s, t), strict=True)):
+            return 1 + abs(r)
+        less = [times(weights, -r / 2 * math.sqrt(s * t) / own) for weights, own in zip(spreads, (s, t), strict=True)]
+        width = reach(added(covariance_weights(readout, at), *less)) / n + reach_of_means(readout, at, reach, n)
+        return min(width / math.sqrt(s * t), 1 + abs(r))
+
+
+# REGR_SLOPE, REGR_INTERCEPT and REGR_R2: the least squares line of the first argument on the second.
+#
+# As in PostgreSQL the dependent value y comes first: here it is FIRST, scaled to u, and x is SECOND, scaled to v, so that
+# y = m + h·u and x = k + l·v. With the variance t of v and the covariance c of both, the slope of u on v is b = c/t, and
+#
+#     SLOPE      h/l·b,                    d(c/t) = (dc − b·dt)/t
+#     INTERCEPT  m + h·(μ − b·(ν + k/l)),  of which the bracket moves by dμ − b·dν − (ν + k/l)·db
+
+_OF_LINE = (PartialSum.U, PartialSum.V, PartialSum.VV, PartialSum.UV)
+
+
+@dataclass(frozen=True, slots=True)
+class Slope(Statistic):
+    """The line's slope; NULL where the second argument does not vary."""
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return all sums but that of the first argument's squares."""
+        return _OF_LINE
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy slope."""
+        at, ratio = _line(readout, estimates), _ratio(readout)
+        return None if at is None or ratio is None else float(_slope(at)) * ratio
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the slope."""
+        return _slope_weights(readout, at)
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return the half-width off c − b·t at the reported b; None where noise alone could be all that x varies."""
+        at, ratio = _line(readout, estimates), _ratio(readout)
+        error = None if at is None else _slope_error(readout, at, reach, row_count(readout, estimates))
+        return None if error is None or ratio is None else error * ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Intercept(Statistic):
+    """The line's value at 0; NULL where the second argument does not vary."""
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return all sums but that of the first argument's squares."""
+        return _OF_LINE
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy value."""
+        at, y, away = _line(readout, estimates), scale(readout, FIRST), _away(readout)
+        if at is None or away is None:
+            return None
+        return y.middle + y.half * float(at.first.mean - _slope(at) * (at.second.mean + away))
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the value at 0."""
+        away, b = _away(readout) or 0.0, _slope(at)
+        means = [mean_weights(readout, at.first.mean, FIRST), times(mean_weights(readout, at.second.mean, SECOND), -b)]
+        return added(*means, times(_slope_weights(readout, at), -(at.second.mean + away)))
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return the half-width off the derivative; the product of the errors of b and ν counts beside it."""
+        at, away, n = _line(readout, estimates), _away(readout), row_count(readout, estimates)
+        error = None if at is None else _slope_error(readout, at, reach, n)
+        if at is None or error is None or away is None:
+            return None
+        second = reach(mean_weights(readout, at.second.mean, SECOND)) / n * error
+        return (reach(self.gradient(readout, at)) / n + second) * scale(readout, FIRST).half
+
+
+@dataclass(frozen=True, slots=True)
+class Determination(Statistic):
+    """The square of the coefficient of correlation; NULL where x does not vary, else 1 where y does not."""
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return all sums."""
+        return tuple(PartialSum)
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy square."""
+        n = row_count(readout, estimates)
+        if n < least_rows(sample=True):
+            return None
+        at = both_places(readout, estimates, n)
+        if not at.second.variance or not scale(readout, SECOND).half:
+            return None
+        r = coefficient(at) if both_halves(readout) else None
+        return 1.0 if r is None else r**2
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the covariance: where there is no correlation its square has none of its own."""
+        return covariance_weights(readout, at)
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return the half-width of the square of a coefficient in its own interval."""
+        r = Correlation().estimate(readout, estimates)
+        if r is None:
+            return 1.0
+        width = Correlation().half_width(readout, estimates, reach)
+        low, high = max(abs(r) - width, 0.0), min(abs(r) + width, 1.0)
+        return max(high**2 - r**2, r**2 - low**2)
+
+
+def _line(readout: Readout, estimates: Estimates) -> Values | None:
+    """Return where the values lie that a line is drawn through; None where there is no line.
+
+    The variance of the first argument, which no line needs, is left at 0.
+    """
+    n = row_count(readout, estimates)
+    spread = variance(readout, estimates, n, SECOND) if n >= least_rows(sample=True) else 0.0
+    if not spread:
+        return None
+    first, second = (mean(readout, estimates, n, argument) for argument in (FIRST, SECOND))
+    return Values(MeanAndVariance(first, 0.0), MeanAndVariance(second, spread), covariance(readout, estimates, n))
+
+
+def _slope(at: Values) -> Number:
+    return at.covariance / at.second.variance
+
+
+def _slope_weights(readout: Readout, at: Values) -> Weights:
+    """Return the weights of the features in the slope of u on v."""
+    less = times(variance_weights(readout, at.second, SECOND), -_slope(at))
+    return times(added(covariance_weights(readout, at), less), 1 / at.second.variance)
+
+
+def _slope_error(readout: Readout, at: Values, reach: Reach, n: float) -> float | None:
+    """Return how far the slope of u on v may be off; None where the variance of v may be nothing but noise.
+
+    The errors of the means count by their products in the covariance and in the variance.
+    """
+    spread = float(at.second.variance)
+    of_mean = reach(mean_weights(readout, at.second.mean, SECOND)) / n
+    if reach(variance_weights(readout, at.second, SECOND)) / n + of_mean**2 >= spread:
+        return None
+    products = reach_of_means(readout, at, reach, n) + abs(float(_slope(at))) * of_mean**2
+    return reach(_slope_weights(readout, at)) / n + products / spread
+
+
+def _ratio(readout: Readout) -> float | None:
+    """Return what a slope of u on v is multiplied by; None where x can have one value only."""
+    x = scale(readout, SECOND).half
+    return scale(readout, FIRST).half / x if x else None
+
+
+def _away(readout: Readout) -> float | None:
+    """Return how far 0 is from the middle of x's interval, in its halves; None where x can have one value only."""
+    x = scale(readout, SECOND)
+    return x.middle / x.half if x.half else None
+
+
+# REGR_SXX, REGR_SYY and REGR_SXY: sums of squares and products about the means, over the rows that have both arguments.
+#
+# As in PostgreSQL the dependent value y comes first: here it is FIRST, scaled to u, and x is SECOND, scaled to v.
+
+
+@dataclass(frozen=True, slots=True)
+class SumOfSquares(Statistic):
+    """REGR_SXX, REGR_SYY: the sum of one argument's squared differences from its mean."""
+
+    of: ArgumentSums
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return the sums of values and squares."""
+        return (self.of.value, self.of.square)
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy sum, clamped to what is possible."""
+        n = row_count(readout, estimates)
+        return None if n < 1 else n * variance(readout, estimates, n, self.of) * scale(readout, self.of).half ** 2
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the variance, with the count's where the variance is multiplied by it."""
+        own = at.of(self.of)
+        return added(variance_weights(readout, own, self.of), times(count_weights(readout), own.variance))
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return the half-width off Σ (u − μ)² at the reported μ, whose own error counts by its square."""
+        n, whole = row_count(readout, estimates), scale(readout, self.of).half ** 2
+        if n < 1:
+            return whole
+        at = MeanAndVariance(mean(readout, estimates, n, self.of), variance(readout, estimates, n, self.of))
+        width = reach(self.gradient(readout, Values.alike(at)))
+        return (width + reach(mean_weights(readout, at.mean, self.of)) ** 2 / n) * whole
+
+
+@dataclass(frozen=True, slots=True)
+class SumOfProducts(Statistic):
+    """REGR_SXY: the sum of the products of both arguments' differences from their means."""
+
+    @property
+    def parts(self) -> tuple[PartialSum, ...]:
+        """Return the sums of both arguments and of their product."""
+        return (PartialSum.U, PartialSum.V, PartialSum.UV)
+
+    def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
+        """Return the noisy sum, clamped to what is possible."""
+        n = row_count(readout, estimates)
+        return None if n < 1 else n * float(ends(readout, estimates, n).covariance) * both_halves(readout)
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the covariance, with the count's where the covariance is multiplied by it."""
+        return added(covariance_weights(readout, at), times(count_weights(readout), at.covariance))
+
+    def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return the half-width off Σ (u − μ)(v − ν) at the reported means, whose own errors count by their product."""
+        n, whole = row_count(readout, estimates), both_halves(readout)
+        if n < 1:
+            return whole
+        at = ends(readout, estimates, n)
+        return (reach(self.gradient(readout, at)) + n * reach_of_means(readout, at, reach, n)) * whole
 
 
 @cache

@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
-from dpsql.privacy.features.gradient import Values, Weights
-from dpsql.privacy.features.readout import Estimates, PartialSum, Readout
+from dpsql.privacy.features.readout import Estimates, PartialSum, Readout, Values, Weights
 
 Reach = Callable[[Weights], float]
 """Returns how far the noise of a weighted sum of features reaches in 95 % of all releases, in rows."""

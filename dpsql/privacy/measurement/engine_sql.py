@@ -1,21 +1,257 @@
 """The engine's statement of a measurement: rows of the relation, bounded, grouped and summed."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from dpsql.frozen import quickly_made
+from dpsql.policy.model import SqlType
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.measurement import heavy_units, key_columns
-from dpsql.privacy.measurement.contribution import Bound, Form, Norms, selected, unit_text
-from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues, UnitNumbers
+from dpsql.privacy.measurement.contribution import USUAL_ROWS, Bound, Form, Norms, selected, unit_text
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.binning import stepped
-from dpsql.rewrite.emit.columns import identity, salt
+from dpsql.rewrite.emit.columns import identity, quoted, salt
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.kept import HeavyRows
 from dpsql.rewrite.emit.source import from_where
-from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results
 from dpsql.rewrite.ir.relation import Relation
+
+# Sums of all rows in full, corrected for the heavy units: those with more rows than count in full.
+#
+# Claim: the integers are those of mass scaling (see `contribution`), Σ_rows w·φ, w being the weight of the row's unit. Proof:
+# with W the weight of a row of a unit that keeps to its bound, Σ w·φ = W·Σ φ + Σ (w − W)·φ, and in the second sum only rows
+# of units with w ≠ W differ from 0. Such a unit has more than C rows: with n ≤ C of them ⌊W·C / max(n, C)⌋ = W, and where
+# norms ρ ≤ S are weighed, Σρ ≤ n·S ≤ C·S and w = W again; what weighs at least w and at most W is W, too. So it is enough to
+# add up the second sum over the rows of some set of units that holds all with more than C rows, in which w is computed from
+# *all* measured rows of each unit: those of a unit are in the set together or not at all, for it is a set of units.
+#
+# The rows that mark the heavy units may count more rows than are measured (conditions left out), which can only mark
+# more of them, and may mark others besides (several units share a mark): neither changes an integer. It must stand in
+# the very statement that reads the rows, so that one snapshot is marked and measured; a mark that was kept could not
+# know of rows that have come since.
+#
+# Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite.emit.kept`): numbers in all rows of
+# the units with more than some n ≤ C rows in the whole table, for every statement. Where each row of the table is in one
+# measured row at most (`Owners.once`: conditions leave rows out, and joins along unique keys add none), a unit has no
+# more measured rows than rows in the table. So one with more than C is marked, with all its rows, which is all that the
+# proof asks of a mark. The same holds of rows that are kept apart, of files that are watched while they are open: from
+# them, read in place of the unit's table, the second sum's rows come. They say how many rows their unit has, so that
+# those for any C ≥ n are told. Where they are most rows, the first sum may be over the others alone, W·Σ φ over rows of
+# units with at most C, and the second Σ w·φ.
+
+_FEWEST_SLOTS, _MOST_SLOTS = 2**10, 2**20
+_FEWER = 4
+"""Where so many times as many rows count as those have whose units are kept, few of these units are heavy."""
+_SLOTS = 8
+"""How many marks there are for each heavy unit that there can be, where as many rows are as the policy expects."""
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class HeavySum:
+    """A sum over rows, and the column of the weights that belong to it."""
+
+    text: str
+    """Without the weights."""
+    weight: str
+    weighed: str
+    """With them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """How heavy units are told from others."""
+
+    table: str | None
+    """The member of WITH that marks them; None where the engine keeps the marks."""
+    condition: str
+    """That a row's unit is marked; where the statement marks them, its name is `u`."""
+    unit: str = ""
+    """The column that tells marked units apart, if there is a shorter one."""
+    instead: str = ""
+    """The table that their rows are read from in place of the one that names them, if they are kept apart."""
+    in_full: str = ""
+    """The table of what is summed in full, if that is another one."""
+    no_more: str = ""
+    """The condition for its rows."""
+    overlap: str = ""
+    """How often heavy units' rows are in that, if it is not once."""
+    others: str = ""
+    """The table of the rows of all other units, if they are kept apart, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """The values of each row, with names: `read` is made of columns, and `named` of that; without `read` all of columns."""
+
+    named: Sequence[str]
+    read: Sequence[str] = ()
+
+    def read_twice(self, sums: Sequence[str]) -> bool:
+        """Return whether some value `f0` … stands several times in the sums: engines compute it each time."""
+        names = [name for text in sums for name in re.findall(r"\bf\d+\b", text)]
+        return len(names) > len(set(names))
+
+
+@dataclass(frozen=True, slots=True)
+class UnitNumbers:
+    """How many rows, or of what else, units have."""
+
+    select: str
+    """The SELECT of units and their numbers."""
+    others: str
+    """How many units there are besides, of which each has one row at most; nothing where all are in the SELECT."""
+
+
+def mark_heavy(
+    relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Emitter, *, normed: bool
+) -> Marked | None:
+    """Return what marks the heavy units of `rows`; None to weigh every row.
+
+    Of one table, rows that lack a value in a column which is summed or grouped by may be counted, too.
+    """
+    if bound.form is not Form.REWEIGHT:
+        return None
+    if bound.once and (kept := _kept(relation, bound, emitter)):
+        return kept
+    alone = len(relation.sources) == 1
+    counted = from_where(replace(relation, needed=()), where, [], bound.unit, emitter) if alone else rows
+    heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
+    slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
+    unit = identity(bound.unit, emitter.dialect)
+    if counted == rows:
+        unit, counted = "u", "FROM r"
+    marks = emitter.dialect.maybe_heavy(
+        unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed, alone=alone
+    )
+    return None if marks is None else Marked(*marks)
+
+
+def _kept(relation: Relation, bound: Bound, emitter: Emitter) -> Marked | None:
+    """Return what the engine keeps of the units with more than C rows, if that is some."""
+    place, name, kept = bound.unit.source, bound.unit.name, emitter.kept(bound.unit.table)
+    if (mark := kept.heavy.get(name)) and mark.rows <= bound.rows:
+        number = f"s{place}.{quoted(mark.column)}"
+        return Marked(None, f"{number} IS NOT NULL", number)
+    if (heavy := _rows_apart(relation, bound, emitter)) and heavy.rows <= bound.rows:
+        count = f"s{place}.{quoted(heavy.count)}"
+        number = f"s{place}.{quoted(heavy.number if bound.rows < _FEWER * heavy.rows else heavy.spread)}"
+        more, no_more = f"{count} > {bound.rows}", f"{count} <= {bound.rows}"
+        return Marked(None, more, number, heavy.table, heavy.in_full, no_more, heavy.overlap)
+    return None
+
+
+def _rows_apart(relation: Relation, bound: Bound, emitter: Emitter) -> HeavyRows | None:
+    """Return the rows of units that are kept apart of the table whose rows name the unit."""
+    unit = bound.unit
+    kept = emitter.kept(unit.table).heavy_rows.get(unit.name)
+    return kept if bound.once and relation.sources[unit.source].made is None else None
+
+
+def of_several_rows(relation: Relation, bound: Bound, emitter: Emitter) -> Marked | None:
+    """Return all rows of the units that have more than one in the whole table, if the engine keeps them apart."""
+    kept = _rows_apart(relation, bound, emitter)
+    if kept is None or kept.rows != 1:
+        return None
+    return Marked(None, "TRUE", f"s{bound.unit.source}.{quoted(kept.number)}", kept.table, others=kept.others)
+
+
+def in_full(
+    rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int, widest: Callable[[str], str]
+) -> str:
+    """Return the SELECT of the sums by `names` in which every row weighs the same; without a limit of 64 bits."""
+    parts = [f"{weight} * {widest(part.text)} AS s{i}" for i, part in enumerate(sums)]
+    grouping = f" GROUP BY {', '.join(names)}" if names else ""
+    return f"SELECT {', '.join([*names, *parts])} FROM {rows}{grouping}"
+
+
+def correction(
+    units: str, names: Sequence[str], sums: Sequence[HeavySum], weight: str, widest: Callable[[str], str]
+) -> str:
+    """Return the SELECT of what each unit's sums `s0` … are to weigh less, by `names`."""
+    parts = [f"({part.weight} - {weight}) * {widest(f's{i}')}" for i, part in enumerate(sums)]
+    return f"SELECT {', '.join([*names, *parts])} FROM {units}"
+
+
+def correction_of_rows(rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: str) -> str:
+    """Return the same SELECT over rows one by one, by each unit's weight in `h`.
+
+    Where marks are kept no unit has to be found, and this takes a quarter of the time that sums by unit and key take.
+    """
+    parts = [f"{part.weighed} AS s{i}" for i, part in enumerate(sums)]
+    grouping = f" GROUP BY {', '.join(names)}" if names else ""
+    weights = [f"{name} - {weight} AS {name}" for name in sorted({part.weight for part in sums})]
+    less = f"(SELECT hu, {', '.join(weights)} FROM h) AS h"
+    return f"SELECT {', '.join([*names, *parts])} FROM {rows} JOIN {less} ON u = hu{grouping}"
+
+
+# How a key stands in an engine's statement: what rows are grouped by, and how it comes back.
+
+
+def telling_keys(keys: Sequence[Key], relation: Relation, emitter: Emitter) -> dict[str, Ref]:
+    """Return the keys that are numbers of all values of a column which has to have one, by their names, with the columns.
+
+    Whether such a row has a value is then told by its key, and need not be selected twice.
+    """
+    telling = {}
+    for i, key in enumerate(keys):
+        match key.grouped:
+            case Apply(args=(Ref() as column, *values), option=Results(values=numbers)):
+                every = {value.value for value in values if isinstance(value, Const)}
+                told = every == set(emitter.declared.facts_of(column).values or ()) and None not in numbers
+                holds = relation.sources[column.source].holds and not (column.public or column.column.nullable)
+                if told and holds and column.type.is_text:
+                    telling[f"k{i}"] = column
+    return telling
+
+
+def grouping_text(key: Key, emitter: Emitter) -> str:
+    """Return what rows are grouped by.
+
+    Under partition selection no two keys may come back as one: a unit that is in both would count twice.
+    """
+    text, type_ = emitter.sql(key.grouped), key.grouped.type
+    if key.shown is None:
+        return emitter.as_number(text, type_) if type_.is_temporal else text
+    return _narrow(text, key, emitter)
+
+
+def _narrow(text: str, key: Key, emitter: Emitter) -> str:
+    """Return a computed whole number in the type that grouping by it is fastest in.
+
+    An expression that an engine knows of a stored column, or evaluates once for each entry of a dictionary, stays
+    unchanged.
+    """
+    if not key.grouped.type.is_number or key.fractional or _easy(key.grouped, text, emitter):
+        return text
+    values = [int(v) for v in key.shown or () if v is not None and not isinstance(v, str)]
+    if isinstance(key.grouped, Ref) and values:
+        return emitter.narrowed(key.grouped, min(values), max(values))
+    return emitter.dialect.narrowed(text, min(values), max(values)) if values else text
+
+
+def _easy(grouped: Expr, text: str, emitter: Emitter) -> bool:
+    match grouped:
+        case Ref():
+            return text == emitter.raw(grouped)
+        case Apply():
+            return isinstance(grouped.option, Results)
+        case Const():
+            return True
+
+
+def returned_text(name: str, key: Key, emitter: Emitter) -> str:
+    """Return a key as an integer or a text."""
+    type_ = key.grouped.type
+    if type_.is_text or (key.shown is None and type_.is_temporal):
+        return name
+    if key.fractional:
+        return emitter.dialect.as_text(emitter.cast(name, SqlType.DOUBLE))
+    number = f"CAST({name} AS INTEGER)" if type_ is SqlType.BOOLEAN else emitter.as_number(name, type_)
+    return number if type_.is_temporal else f"CAST({number} AS BIGINT)"
+
 
 _FEW_SUMS = 3
 """So many are faster added up together with the numbers that a unit's rows in each group are weighed by."""
@@ -60,9 +296,9 @@ class BoundedScan:
         """Build from a relation and all expressions that will be read from it."""
         columns = [*(key.grouped for key in keys), *used]
         rows = from_where(relation, where, columns, bound.unit, emitter)
-        marked = heavy_units.marked(relation, where, rows, bound, emitter, normed=normed)
+        marked = mark_heavy(relation, where, rows, bound, emitter, normed=normed)
         in_place = emitter.dialect.computed_once and (bound.form is Form.UNIQUE or marked is not None)
-        telling = key_columns.telling_keys(keys, relation, emitter) if in_place else {}
+        telling = telling_keys(keys, relation, emitter) if in_place else {}
         if telling:
             rows = from_where(relation, where, columns, bound.unit, emitter, tested=telling.values())
         if marked is None or marked.table is not None:
@@ -108,7 +344,7 @@ class BoundedScan:
         read = [*(key.grouped for key in keys), *used]
         every = relation if read else replace(relation, needed=())
         rows = from_where(every, where, read, bound.unit, emitter)
-        several = heavy_units.of_several_rows(every, bound, emitter)
+        several = of_several_rows(every, bound, emitter)
         if several is None:
             return cls(keys, bound, emitter, rows, unit_read=emitter.unit_number(bound.unit) or "")
         heavy, other = (
@@ -166,7 +402,7 @@ class BoundedScan:
         if self.as_named:
             return self._tested(f"SELECT * {self.from_where}{also}")
         alike = distinct or self.bound.form is Form.TRUNCATE
-        texts = [key_columns.grouping_text(key, self.emitter) for key in self.keys]
+        texts = [grouping_text(key, self.emitter) for key in self.keys]
         if alike:
             texts = [self.emitter.one_text(t, key.grouped.type) for t, key in zip(texts, self.keys, strict=True)]
         keys = [f"{text} AS k{i}" for i, text in enumerate(texts)]
@@ -308,7 +544,7 @@ class BoundedScan:
                 replace(self, from_where=text, as_named=True) for text in ("FROM r", f"FROM r WHERE {marked.condition}")
             )
         rows = every.source(values, twice=values.read_twice([part.text for part in sums]))
-        full = heavy_units.in_full(rows, names, sums, self.bound.weight, dialect.widest)
+        full = in_full(rows, names, sums, self.bound.weight, dialect.widest)
         more, less = replace(heavy, unit_read=marked.unit)._less(values, names, sums, norm)  # noqa: SLF001 # its own
         outputs = self.outputs([dialect.total(f"s{i}") for i, _ in enumerate(sums)], *also)
         grouping = f" GROUP BY {', '.join(names)}" if names else ""
@@ -326,7 +562,7 @@ class BoundedScan:
         together = norm is not None and norm.beside and norm.by_group and len(sums) <= _FEW_SUMS
         if marked.table is None and within and not together:
             rows = self.source(values)
-            return [self._weights(rows, norm)], heavy_units.correction_of_rows(rows, names, sums, full)
+            return [self._weights(rows, norm)], correction_of_rows(rows, names, sums, full)
         unit = dialect.without_range("u", self.bound.unit.type) if marked.table else "u"
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
         number = [f"{'count(*)' if norm is None or norm.beside else norm.total(dialect)} AS n"]
@@ -335,9 +571,7 @@ class BoundedScan:
         by_unit = f"SELECT {columns} FROM {self.source(values)} GROUP BY {', '.join([unit, *within])}"
         units, once = dialect.common_table("p", by_unit), None if within else [f"s{i}" for i, _ in enumerate(sums)]
         weighed = "p JOIN h ON u = hu" if within else "h"
-        return [units, self._weights_of_sums(norm, once)], heavy_units.correction(
-            weighed, names, sums, full, dialect.widest
-        )
+        return [units, self._weights_of_sums(norm, once)], correction(weighed, names, sums, full, dialect.widest)
 
     def _weights_of_sums(self, norm: Norms | None, once: Sequence[str] | None) -> str:
         """Return the weights of the units in `p`, which has their rows or norms by unit and keys, or by unit alone."""
@@ -368,7 +602,7 @@ class BoundedScan:
         return ", ".join([*self._codes(), *also, *map(self.emitter.dialect.as_text, sums)])
 
     def _codes(self) -> list[str]:
-        return [key_columns.returned_text(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
+        return [returned_text(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
 
     def _selected(self, rows: str, values: Iterable[str] = ()) -> str:
         """Return as many rows of each unit as its bound allows."""

@@ -13,11 +13,9 @@ from fractions import Fraction
 
 from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.features.feature import Scaled
-from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.engine_sql import BoundedScan, numbers_of_units
-from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues, UnitNumbers
-from dpsql.privacy.measurement.rounding import USUAL_ROWS
-from dpsql.privacy.mechanisms import extreme, quantile_width
+from dpsql.privacy.measurement.contribution import USUAL_ROWS, Bound, Form
+from dpsql.privacy.measurement.engine_sql import BoundedScan, HeavySum, RowValues, UnitNumbers, numbers_of_units
+from dpsql.privacy.mechanisms import extreme, quantile
 from dpsql.privacy.mechanisms.quantile import OUTER, depth
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import Grid, bucket, ordering, outermost
@@ -120,7 +118,7 @@ class Histogram:
         if self.extremes:
             return extreme.fewest_units(self.epsilon, mass)
         if self.margin:
-            return quantile_width.enough(self.epsilon, mass)
+            return quantile.enough(self.epsilon, mass)
         return max(depth(self.number, self.epsilon / len(self.points), mass), 1)
 
     def ranks(self, q: Fraction) -> float | None:
@@ -128,7 +126,7 @@ class Histogram:
         if self.noisy or self.extremes:
             return None
         if self.margin:
-            share, choices = self.epsilon * (1 - quantile_width.COUNTED), self.number**2
+            share, choices = self.epsilon * (1 - quantile.COUNTED), self.number**2
         else:
             share, choices = self.epsilon / len(self.points), self.number
         whole = (
@@ -248,7 +246,7 @@ def bucket_count(x: Scaled, groups: int, rows: int, *, pairs: bool = False) -> i
 
     With few groups there are more, a power of two, where so many `rows` are expected in each.
     """
-    cells = _PAIRS // len(quantile_width.widths(BUCKETS)) if pairs else _CELLS
+    cells = _PAIRS // len(quantile.widths(BUCKETS)) if pairs else _CELLS
     fine = min(_FINE_PAIRS if pairs else _FINE, rows) // max(groups, 1)
     most = max(min(BUCKETS, cells // max(groups, 1)), 2, 1 << max(fine.bit_length() - 1, 0))
     width = x.interval.width

@@ -1,29 +1,272 @@
 """The plan of one scope as values: its groups, its measurements, and how each output is read off them."""
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.errors import InternalError
+from dpsql.errors import AccessDenied, InternalError, MissingBounds, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
+from dpsql.privacy.features.blocks import limit_passed
 from dpsql.privacy.features.chosen_end import chosen_end, reads_columns, wide_rows
 from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.limits import check_extremes
-from dpsql.privacy.measurement.possible import Possible
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.privacy.mechanisms.extreme import units_above
+from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection, selection, weights
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.ir.relation import Relation, UnitRows
+from dpsql.rewrite.analysis.joined import PublicRows, identifying
+from dpsql.rewrite.analysis.keys import listed_values
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.table import function_of, step_of, unwidened
+from dpsql.rewrite.ir.expr import TRUE, Apply, Env, Expr, Ref, walk
+from dpsql.rewrite.ir.relation import Relation, UnitRows, naming_units
 from dpsql.rewrite.syntax.named.grouping import Set
-from dpsql.rewrite.translate.rows.aggregates import VoteName
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, VoteName
 from dpsql.rewrite.translate.rows.computed import Formula, Total
+from dpsql.rewrite.translate.rows.profiled import computes, inputs
+
+# The limits of a scope, for all measurements: not too large, not about single units, not hopeless.
+
+_MOST_NODES = 25_000
+"""The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
+
+
+def check_scope(
+    relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: Bound, rows: PublicRows
+) -> None:
+    """Refuse group keys that are privacy units, and expressions without end.
+
+    Raises:
+        AccessDenied: a key depends on a column that identifies units of some kind, or on a public copy of it.
+        Unsupported: the statement is too large.
+    """
+    single = identifying(relation, rows)
+    for ref in (ref for key in keys for ref in _told(key)):
+        if (ref.source, ref.name) in single:
+            raise AccessDenied(
+                f'grouping by the privacy unit "{ref.name}" would show single individuals',
+                because="key-is-unit",
+                hint="Group by something that many individuals share.",
+            )
+    if bound.unit.type.is_float:
+        raise Unsupported(
+            f'the privacy unit "{bound.unit.name}" is a floating-point column',
+            because="unit-is-float",
+            hint="The owner of the data has to name a column of whole numbers or texts in `privacy_units`.",
+        )
+    size = sum(
+        1 for part in (*keys, relation.where, *(source.on for source in relation.sources), *inputs) for _ in walk(part)
+    )
+    if size > _MOST_NODES:
+        raise Unsupported(
+            f"the expressions over private rows have {size:,} parts, the limit is {_MOST_NODES:,}",
+            because="expressions-too-large",
+            hint="Ask for fewer aggregates in one statement, or for simpler ones.",
+        )
+
+
+def _told(key: Expr) -> Iterator[Ref]:
+    """Yield the columns of whose values a key tells more than whether they are NULL, as EXISTS does of what it finds."""
+    match key:
+        case Ref():
+            yield key
+        case Apply():
+            condition = function_of(key).condition
+            if condition is None or not condition.of_null:
+                for arg in key.args:
+                    yield from _told(arg)
+        case _:
+            pass
+
+
+def check_features(features: Sequence[Feature]) -> None:
+    """Refuse more statistics than one cube should carry, and more than a statement should in all its blocks.
+
+    Raises:
+        Unsupported: there are too many.
+    """
+    limit = limit_passed(features)
+    if limit is not None:
+        raise Unsupported(
+            f"the statement measures {len(features)} statistics at once, the limit is {limit}",
+            because="too-many-statistics",
+            hint="Ask for fewer aggregates in one statement.",
+        )
+
+
+def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
+    """Refuse MIN and MAX of groups so small that their extremes would be NULL, or far inside.
+
+    The value that is found may have `reach` units beyond it; in a group of fewer than three times as many rows it is
+    no extreme.
+
+    Raises:
+        Unsupported: the table's expected rows, spread over the groups, are too few.
+    """
+    if not buckets.extremes or expected_rows is None:
+        return
+    rows = Fraction(expected_rows, max(len(buckets.groups.grouped), 1))
+    need = math.ceil(3 * units_above(buckets.number, buckets.epsilon, buckets.bound.rows))
+    if rows < need:
+        raise Unsupported(
+            f"MIN and MAX need about {need:,} rows a group at this ε, about {int(rows):,} are expected",
+            because="extremes-of-few-rows",
+            hint="The declared bounds are in the table dpsql.columns, at no cost; or ask with a larger ε or fewer groups.",
+        )
+
+
+def check_not_of_units(relation: Relation, exprs: Sequence[Expr], inside: Sequence[Expr]) -> None:
+    """Check that nothing is computed with what says whose a row is: in `exprs` themselves, nor `inside` expressions.
+
+    Raises:
+        MissingBounds: it is.
+    """
+    for expr in (*exprs, *(arg for aggregate in inside for arg in _computed_with(aggregate))):
+        if isinstance(expr, Ref) and names_unit(relation, expr):
+            raise MissingBounds(
+                f'"{expr.name}" identifies individuals, and is no number to compute with',
+                because="computed-of-unit",
+                hint=f"count(DISTINCT {expr.name}) says how many there are.",
+            )
+
+
+def names_unit(relation: Relation, expr: Expr) -> bool:
+    """Return whether an expression is a column that says whose a row is, and has no bounds as numbers have."""
+    units = naming_units(relation)
+    return isinstance(expr, Ref) and (expr.source, expr.name) in units and expr.column.bounds is None
+
+
+def unit_computed(aggregate: Aggregate, relation: Relation) -> str | None:
+    """Return the column that says whose a row is, if an aggregate computes with such a one; None if it does not."""
+    naming = (
+        argument
+        for argument in map(unwidened, inputs(aggregate)[1:])
+        if isinstance(argument, Ref) and names_unit(relation, argument)
+    )
+    return next((ref.name for ref in naming), None) if computes(aggregate) else None
+
+
+def _computed_with(expr: Expr) -> Iterator[Expr]:
+    """Yield the arguments of arithmetic in an expression."""
+    for part in walk(expr):
+        if isinstance(part, Apply) and function_of(part).needs_bounds:
+            yield from part.args
+
+
+# The values that an expression can have, of which MIN, MAX and percentile_disc return one.
+#
+# max(date_trunc('day', t))  →  a bucket of 43 minutes  →  the day that begins in it, or the last one before it
+#
+# A bucket is chosen first, whatever stands for it: so this is work on what was released, by public numbers alone.
+
+_MOST = 2**14
+"""How many values are listed, as many as there may be buckets; of more it is only known what they are multiples of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """Which values there can be."""
+
+    listed: tuple[Fraction, ...] = ()
+    """All of them, in order; where there are none it is the multiples of a step."""
+    step: Fraction = Fraction(1)
+
+    @classmethod
+    def of(cls, expr: Expr, env: Env) -> "Possible | None":
+        """Return the values of an expression; None where nothing is known of them.
+
+        A column whose values are not declared has all multiples of its step: to list 15,001 of them takes 80 ms.
+        """
+        step = step_of(expr) if expr.type.is_number else None
+        if isinstance(expr, Ref) and step and env[expr].values is None:
+            return cls(step=step)
+        try:
+            values = {Fraction(value) for value in listed_values(expr, env, _MOST) if value is not None}
+        except (MissingBounds, Unsupported):
+            values = set()
+        if values:
+            return cls(tuple(sorted(values)))
+        step = step_of(expr)
+        return cls(step=step) if step else None
+
+    def of_bucket(self, histogram: Histogram, index: int, point: Fraction) -> Fraction:
+        """Return the value that stands for a bucket: the one nearest its middle, or beside it where there is none in it.
+
+        There a largest value is the last one before, a smallest the next.
+        """
+        middle, (low, high) = histogram.value(index), histogram.ends(index, index)
+        below, above = self._at_most(middle, histogram), self._at_least(middle, histogram)
+        if below is None:
+            return middle if above is None else above
+        if above is None:
+            return below
+        if histogram.extremes and below < low and above > high:
+            return below if point else above
+        return below if middle - below <= above - middle else above
+
+    def half_width(self, histogram: Histogram, buckets: int, index: int, point: Fraction) -> Fraction:
+        """Return how far a bucket's value may be from a possible one that is so many buckets away at most."""
+        value, (low, high) = self.of_bucket(histogram, index, point), histogram.ends(index - buckets, index + buckets)
+        least, most = self._at_least(low, histogram), self._at_most(high, histogram)
+        if least is None or most is None or least > most:  # there is none between: it is one of those around
+            least, most = self._at_most(low, histogram), self._at_least(high, histogram)
+        return max(abs(value - end) for end in (least, most, value) if end is not None)
+
+    def _at_most(self, number: Fraction, histogram: Histogram) -> Fraction | None:
+        interval = histogram.x.interval
+        if self.listed:
+            place = bisect_right(self.listed, min(number, interval.high)) - 1
+            return self.listed[place] if place >= 0 and self.listed[place] >= interval.low else None
+        value = min(number, interval.high) // self.step * self.step
+        return value if value >= interval.low else None
+
+    def _at_least(self, number: Fraction, histogram: Histogram) -> Fraction | None:
+        interval = histogram.x.interval
+        if self.listed:
+            place = bisect_left(self.listed, max(number, interval.low))
+            return self.listed[place] if place < len(self.listed) and self.listed[place] <= interval.high else None
+        value = math.ceil(max(number, interval.low) / self.step) * self.step
+        return value if value <= interval.high else None
+
+
+# The measurement that finds keys by the number of units that have them: one statement sums what each unit adds to its keys.
+#
+# Claim: adding or removing all rows of one unit moves the numbers of at most `bound.rows` keys, all g of them by one
+# ⌊W/√g⌋, and no other unit's; noise and threshold for it are those of `gaussian_selection`.
+# Proof: the statement reads the distinct pairs of a unit and a key as it comes back, keeps at most `bound.rows` of each
+# unit's, chosen by that unit's pairs alone, and weighs them by how many that unit has.
+
+
+@dataclass(frozen=True, slots=True)
+class KeySearch:
+    """The keys of a relation that enough units share."""
+
+    relation: Relation
+    groups: Groups
+    bound: Bound
+    """At most so many keys of a unit, by selection."""
+    delta: Fraction
+    epsilon: Fraction = Fraction(0)
+
+    def selection(self) -> GaussianSelection:
+        """Return the noise and the threshold."""
+        return selection(self.epsilon, self.delta, self.bound.rows)
+
+    def sql(self, emitter: Emitter) -> str:
+        """Return the engine's statement: the keys, and what their units add to them as text."""
+        scan = BoundedScan.of(self.relation, TRUE, self.groups.keys, [], self.bound, emitter)
+        *steps, last = weights(self.bound.rows)
+        cases = " ".join(f"WHEN n <= {step.keys} THEN {step.weight}" for step in steps)
+        return scan.spread(f"CASE {cases} ELSE {last.weight} END" if steps else str(last.weight))
+
 
 Measurement = Sums | Histogram | KeySearch
 """The measurements that outputs are read off."""

@@ -11,12 +11,59 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.policy.model import Privacy
-from dpsql.privacy.mechanisms import independent_laplace
-from dpsql.privacy.mechanisms.block import Block, Norm
-from dpsql.privacy.mechanisms.discrete_laplace import cube
+from dpsql.privacy.mechanisms.block import Block, Norm, epsilon_parts
+from dpsql.privacy.mechanisms.discrete_laplace import cube, discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.law import LAPLACE, CubeLaw, Law
 from dpsql.privacy.mechanisms.threshold import threshold
+
+# Independent discrete Laplace noise, for auditors who want nothing else: each coordinate has its part of ε.
+#
+# Dwork, McSherry, Nissim, Smith, "Calibrating Noise to Sensitivity in Private Data Analysis" (2006), and basic composition
+# over the coordinates of one block, since a row moves those of one block alone.
+
+
+@dataclass(frozen=True, slots=True)
+class IndependentLaplace:
+    """Noise of its own for every coordinate."""
+
+    def scale(self, sensitivity: int, together: Sequence[Block], epsilon: Fraction) -> int:
+        """Return ⌈d·sensitivity / ε⌉, d being the number of coordinates of the largest block."""
+        return math.ceil(Fraction(sensitivity * epsilon_parts(together)) / epsilon)
+
+    def sample(self, entropy: Entropy, t: int, block: Block, groups: int) -> Sequence[Sequence[int]]:
+        """Draw independently."""
+        return draw(entropy, t, block, groups)
+
+    def variance(self, block: Block, together: Sequence[Block]) -> Fraction:
+        """Return 2·d²."""
+        _ = block
+        return LAPLACE.variance * epsilon_parts(together) ** 2
+
+    def laws(self, block: Block) -> Sequence[tuple[Law, tuple[int, ...]]]:
+        """Return one draw for each coordinate."""
+        return each(block)
+
+    def threshold(self, t: int, block: Block, step: int, keys: int, delta: Fraction) -> int:
+        """Return τ under the discrete Laplace."""
+        _ = block
+        return threshold(t, 1, step, keys, delta)
+
+    def loss(self, epsilon: Fraction, delta: Fraction) -> Privacy:
+        """Return (ε, δ): the noise itself is ε-DP."""
+        return Privacy(epsilon, delta)
+
+
+def draw(entropy: Entropy, t: int, block: Block, groups: int) -> Sequence[Sequence[int]]:
+    """Draw a block's noise for every group, each number by itself."""
+    d = len(block.places)
+    flat = discrete_laplace(entropy, t, groups * d)
+    return [flat[i : i + d] for i in range(0, groups * d, d)]
+
+
+def each(block: Block) -> Sequence[tuple[Law, tuple[int, ...]]]:
+    """Return a draw of one coordinate for each of a block's."""
+    return [(LAPLACE, (place,)) for place in block.places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +79,7 @@ class KNorm:
         """Draw from the cube, or independently for cells."""
         if block.norm is Norm.LARGEST:
             return cube(entropy, t, len(block.places), groups)
-        return independent_laplace.draw(entropy, t, block, groups)
+        return draw(entropy, t, block, groups)
 
     def variance(self, block: Block, together: Sequence[Block]) -> Fraction:
         """Return the cube's (d + 1)(d + 2)/3, or Laplace's 2 for cells."""
@@ -43,7 +90,7 @@ class KNorm:
         """Return one draw for a cube, and one for each cell."""
         if block.norm is Norm.LARGEST:
             return [(CubeLaw(len(block.places)), block.places)]
-        return independent_laplace.each(block)
+        return each(block)
 
     def threshold(self, t: int, block: Block, step: int, keys: int, delta: Fraction) -> int:
         """Return τ under the marginal law of one of the cube's coordinates."""

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dpsql.errors import InternalError
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import Searched
+from dpsql.privacy.measurement.plan import KeySearch, Searched
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.function import Cell, order_of

@@ -4,26 +4,43 @@ What is rounded is what the shadow is handed, after everything is read off relea
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from itertools import combinations
+from functools import lru_cache
+from itertools import accumulate, combinations
+from math import sqrt
 
 from dpsql.errors import InternalError
-from dpsql.policy.model import Digits
-from dpsql.privacy.accuracy.computed_margin import ComputedMargin, Peers
-from dpsql.privacy.accuracy.digits import NoiseScales, last_place, place_of_margin, rounded, rounded_up
-from dpsql.privacy.accuracy.emptiness import emptiness, is_told, least_told
-from dpsql.privacy.accuracy.margin import Margins, distinct_half_width, largest_share
-from dpsql.privacy.accuracy.noise_quantile import LEVEL
-from dpsql.privacy.accuracy.point_margin import point_half_width
-from dpsql.privacy.accuracy.shrunk import ShrunkMean, shrunk_means
+from dpsql.policy.model import TYPE_NAMES, Digits, SqlType
+from dpsql.privacy.accuracy.computed_margin import ComputedMargin, Peers, point_half_width
+from dpsql.privacy.accuracy.margin import (
+    LEVEL,
+    Margins,
+    distinct_half_width,
+    emptiness,
+    is_told,
+    largest_share,
+    least_told,
+)
+from dpsql.privacy.accuracy.shrunk import (
+    NoiseScales,
+    ShrunkMean,
+    last_place,
+    place_of_margin,
+    rounded,
+    rounded_up,
+    shrunk_means,
+)
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram, is_counted
 from dpsql.privacy.measurement.plan import (
+    AddedUp,
     ComputedMarginOutput,
     DistinctCountOutput,
     DistinctMarginOutput,
@@ -32,21 +49,145 @@ from dpsql.privacy.measurement.plan import (
     MeasurementPlan,
     Output,
     PointMarginOutput,
+    Possible,
     QuantileOutput,
     ReadTotal,
     StatisticOutput,
     VoteOutput,
 )
-from dpsql.privacy.measurement.possible import Possible
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.added_up import added_up, margins_of
-from dpsql.privacy.release.cell_text import CellText, format_number, is_whole, key_text
 from dpsql.privacy.release.draws import Draws, Found
 from dpsql.privacy.release.exact import KeyRow
+from dpsql.rewrite.functions.function import Cell
+from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows.aggregates import Moment
 from dpsql.rewrite.translate.rows.computed import Total
+
+# Groups that are sums of measured ones: histograms between constants, added up to what each constant is compared with.
+#
+# Post-processing. Counts of groups each of which holds the one before rise: they are made to, by isotonic regression in least
+# squares (pool adjacent violators; Ayer et al. 1955), which brings them no further from any numbers that rise.
+
+
+def added_up(sums: AddedUp | None, read: Callable[[int], Found]) -> Callable[[int], Found]:
+    """Return the function from a shown group's place to all sums that can be read of it, by those of measured groups."""
+    if sums is None:
+        return read
+    measured = [
+        read(place) for place in range(max((run.places.stop for line in sums.lines for run in line), default=1))
+    ]
+    through = {feature: [0.0, *accumulate(found[feature] for found in measured)] for feature in measured[0]}
+    lines: list[Found] = [
+        {
+            feature: sum(run.factor * (sums_to[run.places.stop] - sums_to[run.places.start]) for run in line)
+            for feature, sums_to in through.items()
+        }
+        for line in sums.lines
+    ]
+    for chain in sums.rising:
+        if all(ONE in lines[place] for place in chain):
+            for place, count in zip(chain, risen([lines[place][ONE] for place in chain]), strict=True):
+                lines[place] = {**lines[place], ONE: count}
+    return lines.__getitem__
+
+
+def margins_of(sums: AddedUp | None, place: int, margins: Mapping[int, Margins]) -> Mapping[int, Margins]:
+    """Return the margins of a shown group.
+
+    Noise of n groups is √n times that of one, at most: its tail is no heavier.
+    """
+    if sums is None:
+        return margins
+    groups, noise = sums.number(place), sums.variance(place)
+    return {
+        part: replace(
+            part_margins,
+            unit=part_margins.unit * sqrt(noise),
+            rows=part_margins.rows * groups,
+            cut=part_margins.cut * groups,
+        )
+        for part, part_margins in margins.items()
+    }
+
+
+def risen(numbers: Sequence[float]) -> list[float]:
+    """Return the numbers that never fall which are nearest in least squares."""
+    pools: list[tuple[float, int]] = []
+    for number in numbers:
+        mean, size = number, 1
+        while pools and pools[-1][0] > mean:
+            before, many = pools.pop()
+            mean, size = (mean * size + before * many) / (size + many), size + many
+        pools.append((mean, size))
+    return [mean for mean, size in pools for _ in range(size)]
+
+
+# Released values as PostgreSQL reads them.
+
+CellText = str | None
+_DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
+"""Room for all of double precision, to ten digits after the point."""
+_WHOLE = {"bigint": 2**63 - 1, "integer": 2**31 - 1, "smallint": 2**15 - 1}
+"""The largest value of each whole type."""
+_LONGEST = 2**63 - 1
+"""Of an interval without months, in microseconds."""
+_LARGEST_REAL, _LEAST_REAL = (2 - 2.0**-23) * 2.0**127, 2.0**-149
+"""Of `real`, the type of a sum of such: PostgreSQL reads nothing beyond, and nothing nearer to 0 but 0."""
+
+
+def is_whole(type_: str) -> bool:
+    """Return whether a type of PostgreSQL's has whole numbers alone."""
+    return type_ in _WHOLE
+
+
+def format_number(value: float | None, type_: str) -> CellText:
+    """Return a statistic as text that PostgreSQL reads as `type_`."""
+    if value is None:
+        return None
+    if type_ in _WHOLE:
+        # Noise knows no limit, the type does.
+        most = _WHOLE[type_]
+        return str(min(max(round(value), -most - 1), most))
+    if type_ == "real":
+        return repr(min(max(value, -_LARGEST_REAL), _LARGEST_REAL)) if abs(value) >= _LEAST_REAL else "0"
+    if type_.startswith("time "):
+        return format_value(min(max(round(value), 0), DAY), SqlType.TIME)
+    if type_.startswith("interval"):
+        return _span(value)
+    if type_.startswith("numeric"):
+        return format(
+            _DIGITS.plus(Decimal(repr(value)).quantize(_LAST, ROUND_HALF_EVEN, _DIGITS).normalize(_DIGITS)), "f"
+        )
+    return repr(value)
+
+
+def _span(micros: float) -> str:
+    """Return an interval as the difference of two times has it: days of 24 hours, and microseconds."""
+    days, rest = divmod(min(round(abs(micros)), _LONGEST), DAY)
+    sign = "-" if micros < 0 else ""
+    return f"{sign}{days} days {sign}{rest} microseconds"
+
+
+@lru_cache(maxsize=4096, typed=True)  # the groups of two keys have each value of either many times
+def key_text(cell: Cell, type_: str) -> CellText:
+    """Return the value of a key as text that PostgreSQL reads as `type_`."""
+    if cell is None:
+        return None
+    if isinstance(cell, Fraction):
+        exact = type_.startswith("numeric")
+        return format_value(cell, SqlType.NUMERIC) if exact else format_number(float(cell), type_)
+    return format_value(cell, SqlType.TEXT if isinstance(cell, str) else _counted_as(type_))
+
+
+@lru_cache(maxsize=256)
+def _counted_as(type_: str) -> SqlType:
+    """Return the type whose values are whole numbers here and are not written as such, by PostgreSQL's name of it."""
+    name = re.sub(r"\(\d+\)", "", type_)
+    sql_type = TYPE_NAMES.get(name, SqlType.TEXT)
+    return sql_type if sql_type.is_temporal or sql_type.is_span or sql_type is SqlType.BOOLEAN else SqlType.TEXT
+
 
 CanHaveRows = Callable[[KeyRow], bool]
 """Returns whether a group can have rows."""
@@ -484,3 +625,39 @@ def _estimate(readout: Readout, estimates: Mapping[Feature, float], shows: Shows
     kind = statistic(readout.moment.name)
     value = kind.estimate(readout, estimates)
     return kind.clamped(readout, value) if shows.clamp and value is not None else value
+
+
+# What in an answer is not distinguishable from zero: groups that may be empty, and statistics that noise has hidden.
+
+
+def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None = None) -> tuple[int, int]:
+    """Return how many of the groups may be empty, by their released counts, and of how many that are shown."""
+    plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
+    groups, read = plan.groups.shown, [draw.reader() for draw in draws]
+    margins = {
+        i: of_draw
+        for i, draw in enumerate(draws)
+        if (of_draw := draw.margins_by_place(missing=False)(None)) is not None
+    }
+    may_be_empty = emptiness(plan, len(groups), margins)
+    shown = [i for i, keys in enumerate(groups) if possible is None or possible(keys)]
+    return sum(may_be_empty([estimates_of(i) for estimates_of in read]) for i in shown), len(shown)
+
+
+def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Moment, int, int]]:
+    """Yield each statistic with the number of groups in which noise has hidden it, if there are some, and of all groups."""
+    for output in plan.outputs if draws else ():
+        if not isinstance(output, StatisticOutput) or output.part is None or output.margin:
+            continue
+        readout, draw = output.readout, draws[output.part]
+        kind = statistic(readout.moment.name)
+        if kind.hides:
+            sums, margins = draw.reader(), draw.margins_by_place(missing=False)
+            places = range(draws[0].groups)
+            number = sum(kind.is_hidden(readout, sums(i)) and _is_shown(margins(i), readout, sums(i)) for i in places)
+            if number:
+                yield readout.moment, number, len(places)
+
+
+def _is_shown(margins: Margins | None, readout: Readout, estimates: Found) -> bool:
+    return margins is None or is_told(margins, *margins.own(readout, estimates))

@@ -4,26 +4,39 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 from operator import add
 from typing import Any
 
 from dpsql.errors import InternalError
+from dpsql.privacy.accuracy.margin import largest_share
 from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, SelectionRule
-from dpsql.privacy.measurement.plan import Searched
-from dpsql.privacy.measurement.rows_per_unit import ChosenBound
+from dpsql.privacy.measurement.plan import KeySearch, Measured, Searched
+from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms import extreme, partition_selection, quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
-from dpsql.privacy.mechanisms.quantile_width import quantile_and_width
-from dpsql.privacy.release.exact import ExactBuckets, ExactCells, ExactSums, KeyRow
+from dpsql.privacy.mechanisms.quantile import quantile_and_width
+from dpsql.privacy.release.exact import (
+    EngineRow,
+    ExactBuckets,
+    ExactCells,
+    ExactSums,
+    KeyRow,
+    exact_buckets,
+    exact_cells,
+    exact_sums,
+    exact_units,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +200,35 @@ def estimates(measurement: Sums) -> Callable[[Sequence[int]], Mapping[Feature, f
     """
     whole, read = measurement.steps_per_row, measurement.readable
     return lambda noisy: {f: float(sum(n * noisy[i] for i, n in made.items()) / whole) for f, made in read.items()}
+
+
+# From the engine's rows to a release, for each kind of measurement.
+
+
+def release_of(part: PricedMeasurement, rows: Sequence[EngineRow], finder: Release | None, entropy: Entropy) -> Release:
+    """Return what may be shown of the engine's rows; they end here."""
+    measurement = part.measurement
+    keys = None if finder is None else finder.keys
+    released = _with_noise(part, measurement, rows, keys, entropy)
+    return released if part.chosen is None else replace(released, chosen=part.chosen)
+
+
+def _with_noise(
+    part: PricedMeasurement,
+    measurement: Measured,
+    rows: Sequence[EngineRow],
+    keys: Sequence[KeyRow] | None,
+    entropy: Entropy,
+) -> Release:
+    match measurement:
+        case RowsPerUnit() | BeyondBounds():
+            return release_cells(measurement, exact_cells(measurement, rows), entropy)
+        case Sums():
+            exact = exact_sums(measurement, rows)
+            return release_sums(measurement, exact if keys is None else exact.at(keys), entropy, part.rule)
+        case KeySearch():
+            return release_keys(exact_units(measurement, rows), entropy, part.rule)
+        case Histogram():
+            buckets, chosen = exact_buckets(measurement, rows, keys), part.chosen
+            missing = 0.0 if chosen is None else (chosen.cut + chosen.doubt) / largest_share(len(buckets.histogram))
+            return release_buckets(measurement, buckets, entropy, missing)

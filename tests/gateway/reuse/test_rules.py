@@ -87,7 +87,7 @@ def test_other_words_are_told_apart_in_no_time(
         looked.append(arguments)
         return right(*arguments)
 
-    monkeypatch.setattr("dpsql.gateway.reuse.lenses.lens", look)
+    monkeypatch.setattr("dpsql.gateway.reuse.told_releases.lens", look)
     for number in range(20):
         client.ask(f"SELECT count(*) FROM trips WHERE fare > 10.{number}", Settings(reuse="all"))
     assert looked == []

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dpsql.privacy.accuracy.convolution import Piece, reach
-from dpsql.privacy.accuracy.noise_quantile import noise_quantile
+from dpsql.privacy.accuracy.margin import Piece, noise_quantile, reach
 from dpsql.privacy.mechanisms.law import LAPLACE, CubeLaw
 
 

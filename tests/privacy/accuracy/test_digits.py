@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpsql.privacy.accuracy.digits import last_place, place_of_margin, rounded, rounded_up
+from dpsql.privacy.accuracy.shrunk import last_place, place_of_margin, rounded, rounded_up
 
 
 @pytest.mark.parametrize(

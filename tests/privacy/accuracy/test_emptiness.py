@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy.accuracy.emptiness import emptiness, within_noise
+from dpsql.privacy.accuracy.margin import emptiness, within_noise
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from tests.support.exactness import plans
 from tests.support.fix_world import World

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dpsql.privacy.accuracy.noise_quantile import noise_quantile
+from dpsql.privacy.accuracy.margin import noise_quantile
 from dpsql.privacy.mechanisms.law import LAPLACE, CubeLaw
 
 DRAWS = 400_000

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
-from dpsql.privacy.accuracy.point_margin import point_half_width
+from dpsql.privacy.accuracy.computed_margin import point_half_width
 from dpsql.privacy.measurement.histogram import Histogram
 from tests.support.exactness import measurements
 from tests.support.fix_policy import with_epsilon, with_rows

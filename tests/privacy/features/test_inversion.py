@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.privacy.features.inversion import inverted_width
+from dpsql.privacy.features.known_statistics import inverted_width
 
 
 def test_noise_that_is_the_same_everywhere_reaches_as_far() -> None:

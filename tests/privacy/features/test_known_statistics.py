@@ -9,9 +9,8 @@ import pytest
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
-from dpsql.privacy.features.gradient import MeanAndVariance, Values
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import FIRST, SECOND, PartialSum, Readout
+from dpsql.privacy.features.readout import FIRST, SECOND, MeanAndVariance, PartialSum, Readout, Values
 from dpsql.rewrite.ir.expr import Const
 from dpsql.rewrite.syntax.named.aggregate_names import OF_TWO, STATISTICS, StatisticName
 from dpsql.rewrite.translate.rows.aggregates import Moment

@@ -6,9 +6,8 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import MechanismName, Policy, Privacy
-from dpsql.privacy.measurement.key_choice import chosen
-from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.partition_rule import chosen
+from dpsql.privacy.measurement.plan import KeySearch, MeasurementPlan
 from tests.support.exactness import plans
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World

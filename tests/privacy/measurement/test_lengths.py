@@ -5,8 +5,7 @@ from math import isqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.privacy.measurement.lengths import WHOLE, cells_of, ends_of
-from dpsql.privacy.measurement.rows_per_unit import rungs
+from dpsql.privacy.measurement.rows_per_unit import WHOLE, cells_of, ends_of, rungs
 
 RUNGS = rungs(2**14)
 

@@ -9,7 +9,7 @@ import pytest
 from dpsql.policy.model import Column, Policy, SqlType
 from dpsql.privacy.features.feature import Shape
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.loss import expected_loss
+from dpsql.privacy.measurement.planner import expected_loss
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import NO_KEYS
 from dpsql.rewrite.ir.expr import Ref

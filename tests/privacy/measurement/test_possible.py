@@ -10,7 +10,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.possible import Possible
+from dpsql.privacy.measurement.plan import Possible
 from dpsql.rewrite.analysis.keys import listed_values
 from dpsql.rewrite.ir.expr import Env, Facts, Ref
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement.rounding import USUAL_ROWS, least_points
+from dpsql.privacy.measurement.contribution import USUAL_ROWS, least_points
 from tests.support.fix_policy import with_epsilon, with_rows
 from tests.support.fix_world import NewClient
 from tests.support.memory import Memory

@@ -11,9 +11,9 @@ import pytest
 from dpsql.errors import QueryCanceled
 from dpsql.interrupt import interruptible
 from dpsql.privacy.mechanisms import bernoulli
-from dpsql.privacy.mechanisms import discrete_gaussian as module
-from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
+from dpsql.privacy.mechanisms import gaussian as module
 from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.mechanisms.gaussian import discrete_gaussian
 from dpsql.question import Cancellation
 from tests.support.laws import chisquare
 

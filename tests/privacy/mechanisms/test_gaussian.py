@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import InternalError
 from dpsql.policy.model import MechanismName, Privacy
-from dpsql.privacy.accuracy.noise_quantile import noise_quantile
+from dpsql.privacy.accuracy.margin import noise_quantile
 from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from dpsql.privacy.mechanisms.gaussian_profile import LEAST_SIGMA, _mills, delta_at_most, least_sigma, tail_at_most
+from dpsql.privacy.mechanisms.gaussian_selection import LEAST_SIGMA, _mills, delta_at_most, least_sigma, tail_at_most
 
 SIGMA = LEAST_SIGMA
 _REACH = 12 * SIGMA

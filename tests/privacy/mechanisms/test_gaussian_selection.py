@@ -11,8 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from dpsql.privacy.mechanisms import gaussian_selection
-from dpsql.privacy.mechanisms.gaussian_profile import delta_at_most
-from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection, full_weight, selection, weights
+from dpsql.privacy.mechanisms.gaussian_selection import (
+    GaussianSelection,
+    delta_at_most,
+    full_weight,
+    selection,
+    weights,
+)
 from dpsql.privacy.mechanisms.threshold import per_key
 
 GRID = [

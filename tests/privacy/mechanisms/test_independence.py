@@ -25,17 +25,16 @@ from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.mechanisms import extreme, partition_selection, quantile, quantile_width
+from dpsql.privacy.mechanisms import extreme, partition_selection, quantile
 from dpsql.privacy.mechanisms.bernoulli import coins
 from dpsql.privacy.mechanisms.block import Block, Norm
-from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
 from dpsql.privacy.mechanisms.discrete_laplace import cube, discrete_laplace, geometric
 from dpsql.privacy.mechanisms.entropy import Entropy, below_each, signs, uniform_words
+from dpsql.privacy.mechanisms.gaussian import discrete_gaussian
 from dpsql.privacy.mechanisms.gaussian_selection import selection
-from dpsql.privacy.mechanisms.independent_laplace import draw
-from dpsql.privacy.mechanisms.known_mechanisms import mechanism
-from dpsql.privacy.mechanisms.mechanism import Mechanism
-from dpsql.privacy.mechanisms.permute_and_flip import permute_and_flip
+from dpsql.privacy.mechanisms.k_norm import draw
+from dpsql.privacy.mechanisms.known_mechanisms import Mechanism, mechanism
+from dpsql.privacy.mechanisms.quantile import permute_and_flip
 from dpsql.privacy.release import release
 from dpsql.privacy.release.exact import ExactBuckets, ExactCells, ExactSums
 from dpsql.privacy.release.release import release_buckets, release_cells, release_sums
@@ -60,7 +59,7 @@ def _same(groups: int, times: int = 1) -> NDArray[np.int64]:
 
 def _with_width(entropy: Entropy, groups: int) -> Drawn:
     """Return the bucket, its width, and whether there were too few rows for one: that hangs on other noise."""
-    bucket, width = quantile_width.quantile_and_width(entropy, _same(groups), Fraction(1, 2), Fraction(3, 2), MASS)
+    bucket, width = quantile.quantile_and_width(entropy, _same(groups), Fraction(1, 2), Fraction(3, 2), MASS)
     return np.stack([bucket, width, width == len(ROWS) - 1], axis=1)
 
 
@@ -262,7 +261,7 @@ def test_shared_noise_of_a_release_would_be_noticed(
         monkeypatch.setattr(release, "discrete_laplace", same(discrete_laplace))
         mistaken = _released(part)
     elif isinstance(part, Histogram) and part.margin:
-        monkeypatch.setattr(quantile_width, "discrete_laplace", same(discrete_laplace))
+        monkeypatch.setattr(quantile, "discrete_laplace", same(discrete_laplace))
         mistaken = _with_width
     else:
         mistaken = _repeated(_released(part), shared)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpsql.policy.model import MechanismName, Privacy
-from dpsql.privacy.accuracy.noise_quantile import noise_quantile
+from dpsql.privacy.accuracy.margin import noise_quantile
 from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.threshold import threshold

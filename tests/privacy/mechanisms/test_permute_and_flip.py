@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.privacy.mechanisms import permute_and_flip as module
-from dpsql.privacy.mechanisms.permute_and_flip import permute_and_flip
+from dpsql.privacy.mechanisms import quantile as module
+from dpsql.privacy.mechanisms.quantile import permute_and_flip
 from tests.support.laws import chisquare
 
 

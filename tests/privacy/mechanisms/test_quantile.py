@@ -9,8 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpsql.privacy.mechanisms import quantile as module
-from dpsql.privacy.mechanisms.permute_and_flip import Scores
-from dpsql.privacy.mechanisms.quantile import depth, quantile
+from dpsql.privacy.mechanisms.quantile import Scores, depth, quantile
 
 Histogram = NDArray[np.int64]
 Measure = Callable[[Histogram], object]

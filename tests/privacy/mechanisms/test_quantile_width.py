@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpsql.privacy.mechanisms import quantile_width as module
+from dpsql.privacy.mechanisms import quantile as module
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.mechanisms.permute_and_flip import Scores, permute_and_flip
-from dpsql.privacy.mechanisms.quantile import quantile
-from dpsql.privacy.mechanisms.quantile_width import enough, quantile_and_width, widths
+from dpsql.privacy.mechanisms.quantile import Scores, enough, permute_and_flip, quantile, quantile_and_width, widths
 
 BUCKETS = 1024
 HALF, NINE_TENTHS = Fraction(1, 2), Fraction(9, 10)

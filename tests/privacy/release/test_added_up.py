@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.measurement.plan import AddedUp, Run
-from dpsql.privacy.release.added_up import added_up, risen
+from dpsql.privacy.release.postprocess import added_up, risen
 
 
 def _run(first: int, number: int = 1, factor: int = 1) -> Run:

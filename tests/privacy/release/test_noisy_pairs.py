@@ -11,11 +11,10 @@ import pytest
 
 from dpsql.accounting.zcdp import rho_of
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement.euclidean import in_euclidean_norm
-from dpsql.privacy.measurement.lengths import cells_of
-from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.measurement.pricing import in_euclidean_norm
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit, cells_of
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.noisy_pairs import chosen_by
+from dpsql.privacy.release.noisy_ladder import chosen_by
 from tests.support.exactness import plans
 from tests.support.fix_policy import with_chosen_rows
 from tests.support.fix_world import World

@@ -13,7 +13,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms import extreme, quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.mechanisms.permute_and_flip import Scores
+from dpsql.privacy.mechanisms.quantile import Scores
 from dpsql.privacy.release import release
 from dpsql.privacy.release.exact import ExactBuckets
 from dpsql.privacy.release.release import release_buckets

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.privacy.release.cell_text import format_number
+from dpsql.privacy.release.postprocess import format_number
 
 
 @pytest.mark.parametrize(
