@@ -127,6 +127,8 @@ def unanswered(answer: PlottedAnswer, layout: Layout) -> int:
     return sum(value is None for value in answer.column(layout.y))
 
 
+# The figures.
+
 RAW, PRIVATE = "#2f6fde", "#c8323c"
 SERIES = ("#2f6fde", "#c8323c", "#2e8b57", "#b8860b", "#7b52ab", "#4b8b9b", "#a0522d", "#6b7280")
 _QUANTILES = 5

@@ -141,6 +141,9 @@ def _bucketed(item: exp.Expr) -> tuple[str, float, float, int, str] | None:
     return item.alias_or_name or "width_bucket", low, high, int(number), call.this.sql("postgres")
 
 
+# The command, and the picture that it draws.
+
+
 class Chart(StrEnum):
     """The kinds of picture."""
 
