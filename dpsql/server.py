@@ -231,6 +231,8 @@ def is_due(edition: Edition, config: Config, now: datetime) -> bool:
     return ahead or first_day(config.refresh, now) > edition.taken.date()
 
 
+# The server.
+
 _TIMEOUT = 300.0
 """Seconds a measurement may take."""
 _LOOK = 0.5

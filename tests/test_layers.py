@@ -93,7 +93,8 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     "epsilon": (
         frozenset({"advising"}),
         frozenset({"risks"}),
-        frozenset({"databases", "noise"}),
+        frozenset({"noise"}),
+        frozenset({"databases"}),
         frozenset({"numbers"}),
     ),
     "rewrite.syntax": (

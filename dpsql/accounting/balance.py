@@ -86,6 +86,8 @@ class PrivacyFilter:
         return min(int(amount // part) for amount, part in pairs if part)
 
 
+# The account that pays, its balance, and whether that suffices.
+
 _SHARED = "It is shared by all roles and does not renew; questions that were answered before stay available."
 _SLIDES = (
     "It is shared by all roles, and each charge counts for {window} days{free}; questions that were answered before stay "

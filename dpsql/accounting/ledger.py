@@ -215,6 +215,8 @@ class StandingLedger(Protocol):
         """Return the standing questions that the role has paid for, oldest first."""
 
 
+# The ledger itself: what is asked of it, and the `Ledger` that keeps its promise.
+
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 Beside = tuple[str, bytes]
 """A key, and the release that has to be stored under it."""

@@ -145,6 +145,8 @@ async def _refuse(send: Send, status: int, message: str, header: tuple[bytes, by
     await send({"type": "http.response.body", "body": body})
 
 
+# The tools and pages that an agent sees.
+
 _INSTRUCTIONS = """\
 dpsql answers SQL in PostgreSQL's dialect over personal records with differential privacy: aggregates with noise, no rows.
 1. `describe` the tables: bounds and values say which columns can be summed and grouped.

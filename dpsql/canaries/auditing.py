@@ -155,6 +155,8 @@ class Guesses:
         return self.chance(1 / (1 + math.exp(-epsilon))) if self.number else 1.0
 
 
+# The rounds: servers are asked, and guessed about.
+
 _CONFIDENCE = 0.95
 _FALSE_ALARM = 1e-8
 """The chance that a question fails though nothing is wrong: that of an audit with a hundred is one in a million."""

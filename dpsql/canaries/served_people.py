@@ -215,6 +215,8 @@ def sail(**options: str) -> Iterator[str]:
             yield f"sc://127.0.0.1:{port}"
 
 
+# The server over them.
+
 _USER = "dpsql_auditor"
 _MUCH = Privacy(Fraction(10**15))
 _SERVER_PATIENCE = 120.0

@@ -84,6 +84,9 @@ def see_that_it_is_admitted(product: tuple[str, str], *, unverified: bool) -> No
         )
 
 
+# Connecting the engine that the configuration names.
+
+
 def connect_database(config: Config) -> DatabaseSource:
     """Open a database that is copied.
 

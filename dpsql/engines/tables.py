@@ -147,6 +147,9 @@ def exact_value(cell: object) -> Value | None:
 _PROBE_PATIENCE = 30.0
 
 
+# The comparison of what is declared with what is there.
+
+
 class DescribedTables(Protocol):
     """What has to be known of tables to compare them with what is declared: an `Engine` knows it."""
 

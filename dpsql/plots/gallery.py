@@ -18,8 +18,7 @@ from plotly.subplots import make_subplots
 
 from dpsql.epsilon.noise.outputs import OutputKind, expected_error, level_epsilon, rows_per_group, share_of
 from dpsql.plots.answer import PlottedAnswer
-from dpsql.plots.charts import Possible, Provenance, box, caption, dressed, histogram, versus
-from dpsql.plots.page import Picture, write_page
+from dpsql.plots.charts import Picture, Possible, Provenance, box, caption, dressed, histogram, versus, write_page
 from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
 from dpsql.policy.model import NoiseLevel
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace

@@ -280,6 +280,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+# The policy: tables, units, budgets, roles.
+
 _CHARACTERS = re.compile(r"character\((\d+)\)")
 _WITH_SCHEMA = re.compile(r'"((?:[^"]|"")+)"\."(?:[^"]|"")+"')
 """An enumeration's name, if its schema is another than `public`."""

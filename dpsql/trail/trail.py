@@ -77,6 +77,8 @@ class LineAllowance:
         return max(lacking, 0.0)
 
 
+# The trail, and its writing thread.
+
 _LOG = logging.getLogger("dpsql.trail")
 _RATE_LIMITED = RateLimitedLog(_LOG)
 _TOGETHER = 0.2

@@ -180,6 +180,8 @@ async def log_out(request: Request, context: PageContext) -> Response:
     return RedirectResponse("/login", 303)
 
 
+# The routes.
+
 Open = Callable[[Request, PageContext], Awaitable[Response]]
 Closed = Callable[[Request, PageContext, Visitor], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -160,6 +160,8 @@ def story_data() -> Json:
     }
 
 
+# The page.
+
 _RECENT = 1_000
 _WITHIN = math.log(20)
 """Of Laplace noise 95 % is within so many times its scale."""

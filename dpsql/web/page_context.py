@@ -123,6 +123,8 @@ class Attempts:
         return max(times[-most] + WINDOW - now, 0.0) if len(times) >= most else 0.0
 
 
+# The context.
+
 HERE = Path(__file__).parent
 _TEMPLATES = Jinja2Templates(HERE / "templates")
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dpsql.plots.answer import PlottedAnswer, ValueGrid
-from dpsql.plots.charts import Possible, histogram
-from dpsql.plots.page import Picture, write_image, write_page
+from dpsql.plots.charts import Picture, Possible, histogram, write_image, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -5,9 +5,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.epsilon.noise.outputs import TARGETS, OutputKind, level_epsilon, rows_per_group, search_epsilon
+from dpsql.epsilon.noise.outputs import (
+    TARGETS,
+    OutputKind,
+    SyntheticRows,
+    level_epsilon,
+    level_epsilon_of_query,
+    rows_per_group,
+    search_epsilon,
+    synthetic_rows,
+)
 from dpsql.epsilon.numbers import BadInput
-from dpsql.epsilon.risks.synthetic import SyntheticRows, level_epsilon_of_query, synthetic_rows
 from dpsql.policy.model import NoiseLevel
 
 AMPLE = Fraction(1000)

@@ -9,8 +9,7 @@ from dpsql.epsilon.advising.rule import Promises
 from dpsql.epsilon.databases.statistic import StudiedStatistic, Universe
 from dpsql.epsilon.risks.study import study_risk
 from dpsql.plots.answer import PlottedAnswer
-from dpsql.plots.charts import box, density_curve, histogram, rule_figure, study_figure, versus
-from dpsql.plots.page import Picture, gallery_page
+from dpsql.plots.charts import Picture, box, density_curve, gallery_page, histogram, rule_figure, study_figure, versus
 
 COUNTS = PlottedAnswer(("zone", "n", "n_margin"), (("a", 10, 2.5), ("b", 20, 2.5)))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.plots import gallery
-from dpsql.plots.page import Picture
+from dpsql.plots.charts import Picture
 from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
 
 

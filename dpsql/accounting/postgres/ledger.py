@@ -349,6 +349,9 @@ class ServerClaims:
 _NAMELESS = DataSet()
 
 
+# Tables and claims together: the ledger as the gateway has it.
+
+
 class PostgresLedger(SqlLedger):
     """A `Ledger` on a server."""
 

@@ -164,6 +164,8 @@ def _time_of(written: Any) -> datetime:
     return datetime.min.replace(tzinfo=UTC) if written is None else datetime.fromisoformat(written).replace(tzinfo=UTC)
 
 
+# The ledger: every method is a look, or one transaction of the store.
+
 _LOG = logging.getLogger("dpsql.ledger")
 _CLAIM_AGAIN = 0.02
 """Seconds until it is looked for again what another process measures."""

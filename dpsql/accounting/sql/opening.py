@@ -108,6 +108,9 @@ def write_mark(path: Path, mark: Mark) -> None:
 _LAST_CHARGE = "SELECT coalesce(max(id), 0) FROM charges"
 
 
+# The opening itself: all of the above is asked before anything is charged.
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedLedger:
     """A ledger that a data set may use."""

@@ -384,6 +384,9 @@ class FileClaims:
 _NAMELESS = DataSet()
 
 
+# File and claims together: the ledger as the gateway has it.
+
+
 class SqliteLedger(SqlLedger):
     """A `Ledger` in a file."""
 

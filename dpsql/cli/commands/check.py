@@ -293,6 +293,8 @@ def _units_table(table: str, report: UnitReport, roles: Iterable[Role], groups: 
     return grid
 
 
+# The command.
+
 _Schemas = Annotated[
     Path | None, typer.Option("--json-schema", help="Write the JSON Schemas for editors into this folder instead.")
 ]

@@ -285,6 +285,8 @@ def _pointed(
             yield to, pairs, any(table.columns[own].nullable for own in pairs)
 
 
+# The command.
+
 _URL = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://", re.IGNORECASE)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _MOST_CANDIDATES, _MOST_NAMED = 5, 8

@@ -22,7 +22,7 @@ from dpsql.plots.margins import ask_with_margins
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from dpsql.plots import page
+    from dpsql.plots import charts
     from dpsql.plots.answer import Layout, PlotColumns, PlottedAnswer, ValueGrid
 
 
@@ -141,6 +141,9 @@ def _bucketed(item: exp.Expr) -> tuple[str, float, float, int, str] | None:
     return item.alias_or_name or "width_bucket", low, high, int(number), call.this.sql("postgres")
 
 
+# The command, and the picture that it draws.
+
+
 class Chart(StrEnum):
     """The kinds of picture."""
 
@@ -211,9 +214,9 @@ def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Conn
             raise typer.BadParameter("give --role, or --dsn of a running server")
 
 
-def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: Plotted) -> "tuple[page.Picture, str]":
+def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: Plotted) -> "tuple[charts.Picture, str]":
     """Return the figure with the text under it, and its title."""
-    from dpsql.plots import charts, page  # noqa: PLC0415 -- an extra
+    from dpsql.plots import charts  # noqa: PLC0415 -- an extra
     from dpsql.plots.answer import Layout  # noqa: PLC0415 -- an extra
 
     layout = None if wanted.chart is Chart.BOX else Layout.of(rows, **wanted.columns)
@@ -228,7 +231,7 @@ def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: Plotted) -> "tuple
     figure = _draw(wanted, rows, plotted, layout, grid)
     if grid is not None and plotted.bucketed is not None:
         figure.update_xaxes(title=plotted.bucketed[-1])
-    return page.Picture(figure, charts.caption(source, notes)), headline
+    return charts.Picture(figure, charts.caption(source, notes)), headline
 
 
 def _draw(

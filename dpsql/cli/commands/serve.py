@@ -100,6 +100,8 @@ def wait_for_engine(config: Config) -> None:
         time.sleep(_UNTIL_TRIED_AGAIN)
 
 
+# The command.
+
 _TURN = 0.001
 """Seconds until a thread that computes lets another one go on: a user with few questions waits for each that plans."""
 

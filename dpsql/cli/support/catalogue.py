@@ -339,6 +339,9 @@ def _reference(references: str | None, to: str, tables: Mapping[str, CatalogueTa
     return len(key) == 1 and references == f"{to}.{key[0]}"
 
 
+# The catalogue of whatever kind of database it is; DuckDB's and files' are read here.
+
+
 @dataclass(frozen=True, slots=True)
 class RecordsFile:
     """A Parquet or CSV file that stands for one table."""

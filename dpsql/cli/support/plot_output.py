@@ -11,7 +11,7 @@ from dpsql.epsilon.advising.rule import Promises
 from dpsql.epsilon.risks.study import Study
 
 if TYPE_CHECKING:
-    from dpsql.plots import page
+    from dpsql.plots import charts
 
 _PNG = "in a checkout of dpsql pip install '.[png]', and Chrome or Chromium"
 _FREE = "the answer is paid for, so asking again with a name that ends with .html is free in this epoch"
@@ -28,7 +28,7 @@ def need_plots() -> None:
         raise typer.BadParameter("plots need an extra; in a checkout of dpsql: pip install '.[plots]'")
 
 
-def drawn_into(path: Path) -> "Callable[[page.Picture, str, Path], None]":
+def drawn_into(path: Path) -> "Callable[[charts.Picture, str, Path], None]":
     """Return what writes a picture into a file of this name, or refuse one that can't be written."""
     if not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"{path}: there is no folder {path.absolute().parent}; make it first")
@@ -43,18 +43,18 @@ def drawn_into(path: Path) -> "Callable[[page.Picture, str, Path], None]":
             raise typer.BadParameter(f'{path}: "{other}" is no kind of picture: the name must end with .html or .png')
 
 
-def _write_html(picture: "page.Picture", title: str, path: Path) -> None:
-    from dpsql.plots import page  # noqa: PLC0415 -- an extra
+def _write_html(picture: "charts.Picture", title: str, path: Path) -> None:
+    from dpsql.plots import charts  # noqa: PLC0415 -- an extra
 
-    page.write_page([picture], title, path)
+    charts.write_page([picture], title, path)
 
 
-def _write_png(picture: "page.Picture", title: str, path: Path) -> None:
+def _write_png(picture: "charts.Picture", title: str, path: Path) -> None:
     """Draw it with its title and caption by Chromium, which kaleido starts."""
-    from dpsql.plots import page  # noqa: PLC0415 -- an extra
+    from dpsql.plots import charts  # noqa: PLC0415 -- an extra
 
     try:
-        page.write_image(picture, title, path)
+        charts.write_image(picture, title, path)
     except Exception as error:  # noqa: BLE001  whatever keeps Chromium from drawing
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise typer.BadParameter(
@@ -64,13 +64,13 @@ def _write_png(picture: "page.Picture", title: str, path: Path) -> None:
 
 def draw_study(study: Study, path: Path) -> None:
     """Write the risk curves of a study."""
-    from dpsql.plots import charts, page  # noqa: PLC0415 -- an extra
+    from dpsql.plots import charts  # noqa: PLC0415 -- an extra
 
-    page.write_page([page.Picture(charts.study_figure(study), _OWNER)], "Disclosure risk", path)
+    charts.write_page([charts.Picture(charts.study_figure(study), _OWNER)], "Disclosure risk", path)
 
 
 def draw_rule(promises: Promises, path: Path) -> None:
     """Write the curves of the rule for a total."""
-    from dpsql.plots import charts, page  # noqa: PLC0415 -- an extra
+    from dpsql.plots import charts  # noqa: PLC0415 -- an extra
 
-    page.write_page([page.Picture(charts.rule_figure(promises), _PUBLIC)], "What ε allows", path)
+    charts.write_page([charts.Picture(charts.rule_figure(promises), _PUBLIC)], "What ε allows", path)

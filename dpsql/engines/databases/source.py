@@ -132,6 +132,8 @@ def _as_they_come(driver: Any) -> Iterator[None]:
         driver.text_factory = before
 
 
+# The database itself.
+
 _LETTERS = ("a", "A", "e", "é", "a\x01")
 """Texts of which a collation that is not to the letter takes some for one."""
 _BLANKS = ("a", "a ")

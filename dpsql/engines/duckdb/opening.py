@@ -49,6 +49,8 @@ def other_optimizers(connection: duckdb.DuckDBPyConnection, allowed: Collection[
     return ",".join(name for (name,) in optimizers if name not in allowed)
 
 
+# The database, opened in one of four ways, and closed off.
+
 Setting = str | bool | int | float | list[str]
 _LEAST_BITS, _MOST_BITS = 20, 22
 _ENTRY = 64

@@ -110,6 +110,8 @@ def without_switches(switches: Collection[str], allowed: Collection[str]) -> str
     return "".join(f" -c {name}=off" for name in switches if name not in allowed)
 
 
+# The pool.
+
 PgConnection = psycopg.Connection[tuple[Any, ...]]
 
 _DEFAULTS: Mapping[str, str] = {

@@ -99,6 +99,8 @@ class _Opened(Watched):
             os.close(descriptor)
 
 
+# Opening the copy that is there, or making it.
+
 _LOG = logging.getLogger("dpsql.engine")
 _AGAIN = 0.2
 """Seconds until somebody else's writing is looked at again."""

@@ -142,6 +142,8 @@ def _parts(fields: Mapping[str, Any]) -> Parts:
     return Parts(str(fields["basis"]), tuple(each))
 
 
+# The directory, which one process writes at a time.
+
 _LOG = logging.getLogger("dpsql.engine")
 _MANIFEST, _LOCK = "manifest.json", "lock"
 _WHOLE = "whole"

@@ -122,6 +122,9 @@ def decimal(value: Fraction, digits: int = 6) -> str:
     return f"{whole}.{part:0{places}d}".rstrip("0").rstrip(".")
 
 
+# The advice: what a wish comes to, and how accurate answers are then.
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """How many rows there are, and how a usual question divides them: public numbers."""

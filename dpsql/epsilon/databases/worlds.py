@@ -311,6 +311,8 @@ def _afford(subsets: int) -> None:
         raise BadInput(f"{subsets:.3g} subsets are too many to look at one by one; the limit is {BRUTE_LIMIT}")
 
 
+# The worlds that are possible, and how probable each is.
+
 _EQUAL = 1e-13
 """Answers closer than this share of the largest count as one: they differ by rounding only."""
 

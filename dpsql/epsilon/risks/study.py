@@ -152,6 +152,9 @@ def _check(prior: Fraction, requirement: Fraction) -> None:
         raise BadInput(f"a risk of {float(requirement):g} is below the {float(prior):.3g} of a blind guess")
 
 
+# The study that puts these together.
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
     """A diagnostic for the owner: every number but `prior` was computed from everybody's values."""

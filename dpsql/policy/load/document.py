@@ -110,6 +110,8 @@ def suggestion(word: str, choices: Iterable[str]) -> str:
     return f'; did you mean "{close[0]}"? {allowed}' if close else f"; {allowed}"
 
 
+# The document: a file's tree of texts, and where each stands.
+
 Tree = str | list["Tree"] | dict[str, "Tree"]
 
 _DEEPEST = 12

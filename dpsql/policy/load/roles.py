@@ -151,6 +151,9 @@ def _log(odds: Fraction) -> Decimal:
     return (Decimal(odds.numerator) / Decimal(odds.denominator)).ln()
 
 
+# Roles, users and budgets.
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """The part of a configuration that says who may spend how much, while it is checked against the tables."""

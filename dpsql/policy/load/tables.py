@@ -448,6 +448,8 @@ def _view(name: str, query: str, file: ViewFile) -> View:
     return View(name, query.strip().removesuffix(";"), columns, file.shape.description, file.name, line)
 
 
+# The tables, which all of the above is for.
+
 _LONGEST_NAME = 63
 _EVERY_TABLES = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 """The columns that each table of PostgreSQL has, so that the shadow's can have no others of these names."""

@@ -44,6 +44,8 @@ def create_schemas(connection: Connection, names: Iterable[str]) -> None:
         connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(name)))
 
 
+# The tables.
+
 PublicRow = tuple[object, ...]
 ReadPublicRows = Callable[[Table], Iterable[PublicRow]]
 """How the rows of a public table are read, in the order of its declared columns."""

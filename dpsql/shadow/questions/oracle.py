@@ -159,6 +159,8 @@ def not_bound(failed: DpsqlError) -> DpsqlError:
     )
 
 
+# The oracle, with one statement's settings.
+
 _MOST_VALUES = 10_000
 _LONGEST_CONSTANT = 1_000_000
 """Characters of one constant; `lpad` alone could write a thousand times as many."""

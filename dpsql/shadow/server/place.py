@@ -199,6 +199,8 @@ def _at(directory: Path) -> Iterator[Binaries]:
         yield Binaries(directory, int(version[1]))
 
 
+# The directory.
+
 _ELSEWHERE = Path("/var/cache/dpsql")
 _SOCKET_LIMIT = 90  # of the 104 to 108 bytes that a socket's path may have
 _ADMITTED = "local all all password\n"

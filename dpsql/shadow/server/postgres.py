@@ -114,6 +114,8 @@ def _settings(place: Place, installed: Binaries, connections: int) -> Iterator[s
         yield "scram_iterations=1"
 
 
+# The server, which is started, restarted and stopped.
+
 __all__ = ["OWNER", "Postgres", "ShadowAddress"]
 
 _LOG = logging.getLogger("dpsql.shadow")

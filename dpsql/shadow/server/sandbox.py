@@ -299,6 +299,9 @@ def _instruction(code: int, met: int, unmet: int, value: int) -> bytes:
     return struct.pack("<HBBI", code, met, unmet, value)
 
 
+# How much of both the kernel has.
+
+
 @dataclass(frozen=True, slots=True)
 class Sandbox:
     """The kernel's means that are used: both, where it has them."""

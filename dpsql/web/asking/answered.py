@@ -338,6 +338,8 @@ def _mappings(value: object) -> Sequence[Mapping[str, object]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+# The answer, with all of the above beside it.
+
 _RECENT = 1_000
 """How many of a role's newest charges are looked at for those of one statement."""
 _FREE = "free: "

@@ -237,6 +237,9 @@ def _column(row: Sequence[str | None]) -> tuple[str, ListedColumn]:
     return str(table), ListedColumn(str(name), str(sql), str(kind), low, high, listed, int(number or 0), about or "")
 
 
+# The page.
+
+
 async def ask_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page; what it has of tables and budgets its script asks for."""
     host, port = visitor.client.place

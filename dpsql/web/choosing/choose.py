@@ -237,6 +237,8 @@ def _weighed(text: str) -> _Question:
     return _Question(text[weighed.end() :] if weighed else text, max(weight, 1))
 
 
+# The page.
+
 _PEOPLE = 10_000
 """How many people the page begins with, unless the table has rows for more."""
 

@@ -242,6 +242,8 @@ def _columns(body: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         at = end + _FIXED
 
 
+# The classes, and how a statement comes to its own.
+
 _RESTORING = frozenset({"SET", "RESET", "DISCARD", "SHOW", "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK"})
 
 

@@ -83,6 +83,8 @@ class Allowance:
         self.give(self.size)
 
 
+# Statements and portals, as the client names them.
+
 _PER_CHARACTER = 200
 SearchPath = tuple[bytes | None, ...]
 """What the shadow says of a session's search path: as it was set, and the schemas in it."""

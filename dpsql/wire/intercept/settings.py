@@ -93,6 +93,8 @@ def decoded(raw: bytes, codec: str) -> str | None:
         return None
 
 
+# The settings that are refused, or dpsql's own.
+
 _ON = frozenset({"on", "true", "tru", "tr", "t", "yes", "ye", "y", "1", "default"})
 _NOBODY = frozenset({"none", "default"})
 _READING = ("standard_conforming_strings", "array_nulls")

@@ -270,6 +270,9 @@ class UnheardCancel:
 _LOG = logging.getLogger("dpsql.wire")
 
 
+# The connection, from its first message on.
+
+
 class Connection:
     """A client that is connected: it logs in, gets its session, and is served until it leaves."""
 

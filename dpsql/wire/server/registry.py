@@ -96,6 +96,8 @@ class KnownUsers:
         return drawn * len(self.entries) < of_directory << 64
 
 
+# The registry of connections.
+
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 StartupKey = tuple[str, tuple[tuple[str, str], ...]]
 """A user, and the start options that decide which parameters the shadow reports."""

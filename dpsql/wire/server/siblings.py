@@ -48,6 +48,8 @@ class Canceller(asyncio.Protocol):
                 self._transport.close()
 
 
+# The processes, and how they ask each other.
+
 _REQUEST = 16
 """Bytes of a cancel request: its length, its code, the process's number and its key."""
 _PATIENCE = 30.0

@@ -79,6 +79,8 @@ class Visit(H11Protocol, AcceptedConnection):
             self._due = None
 
 
+# The application's server.
+
 REQUEST_TIMEOUT = 20.0
 """Seconds for a request to come."""
 _GRACE = 5
