@@ -118,3 +118,15 @@ SELECT z.zone, sum(l.twice) FROM trips t, LATERAL (SELECT 2 * t.fare AS twice, t
 -- compared with a series or not at all
 --> answered, 1 measurement
 SELECT d::date, (SELECT count(*) FROM trips WHERE pickup_ts < d OR fare > 40) AS n FROM generate_series('2019-03-01'::timestamp, '2019-03-03', '1 day') AS d;
+
+-- public rows that find no private one, by what is not there: an aggregate that does not add nothing of them
+--> refused 0A000: write the protected table on the left
+SELECT zone_id, sum(CASE WHEN t.fare IS NOT NULL THEN 0 ELSE 1 END) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id AND fare > 149 GROUP BY 1;
+
+-- public rows with what is counted of private ones, by what is there
+--> answered, 1 measurement
+SELECT zone_id, sum(CASE WHEN t.fare IS NOT NULL THEN 1 ELSE 0 END) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id GROUP BY 1;
+
+-- public rows that find no private one, by what is true of no values at all
+--> refused 0A000: write the protected table on the left
+SELECT zone_id, count(*) FILTER (WHERE t.fare <> ALL ('{}'::float8[])) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id GROUP BY 1;

@@ -44,9 +44,6 @@ from dpsql.rewrite.syntax.named.grouping import Grouping, grouping_of
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every, holds
 
-_NEVER_OF_NULL = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
-_STRICT = (exp.Column, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Boolean, exp.DataType)
-"""Expressions that are NULL if a column in them is, and the others that may stand there."""
 _OF_GROUPS = frozenset({"expressions", "from_", "joins", "where", "group", "having", "kind"})
 
 
@@ -112,41 +109,14 @@ def _are_needed(select: exp.Select, item: exp.Expr) -> bool:
     """Return whether WHERE keeps no row that has none of an element of FROM."""
     where = select.args.get("where")
     theirs = Offered.of(exp.Select(from_=exp.From(this=item.copy())))
-    return where is not None and any(_never_of_null(part, theirs) for part in conjuncts_of(where.this))
-
-
-def _never_of_null(part: exp.Expr, theirs: Offered) -> bool:
-    """Return whether a condition is not true where all columns of a table are NULL: it compares something of its."""
-    sides = list[exp.Expr]()
-    while isinstance(part, (exp.Paren, exp.Or)):
-        sides += [part.expression] if isinstance(part, exp.Or) else []
-        part = part.this
-    if sides:
-        return all(_never_of_null(side, theirs) for side in (part, *sides))
-    if isinstance(part, exp.Is):
-        given = bool(part.args.get("negate")) and isinstance(part.expression, exp.Null)
-        return given and _is_strict(part.this) and _reads(part.this, theirs)
-    compared = list(part.iter_expressions()) if isinstance(part, _NEVER_OF_NULL) else []
-    if any(isinstance(operand, exp.All) or str(operand.this).upper() == "ALL" for operand in compared):
-        return False  # of no values at all it is true, for any value that is compared with them
-    return any(_is_strict(operand) and _reads(operand, theirs) for operand in compared)
-
-
-def _is_strict(node: exp.Expr) -> bool:
-    """Return whether an expression is NULL where any column in it is."""
-    if not isinstance(node, _STRICT):
-        return False
-    return isinstance(node, (exp.Column, exp.Literal, exp.DataType)) or all(map(_is_strict, node.iter_expressions()))
-
-
-def _reads(node: exp.Expr, theirs: Offered) -> bool:
-    return any(map(theirs.has, every(node, exp.Column)))
+    return where is not None and any(is_never_true(part, theirs) for part in conjuncts_of(where.this))
 
 
 # The value of an expression for a row that LEFT JOIN has found no partner for: all columns of the joined table are NULL.
 #
 # coalesce(t.fare, 0)                        →  0
 # CASE WHEN t.paid = 'card' THEN 1 ELSE 0 END →  0
+# CASE WHEN t.fare IS NOT NULL THEN 0 ELSE 1 END  →  1
 # t.fare * 2                                 →  NULL
 # z.size * t.fare, t.fare IS NOT DISTINCT FROM z.size  →  not known
 
@@ -198,7 +168,7 @@ def value_of_missing(node: exp.Expr, missing: Offered) -> Known | Unknown:
             return _of_case(node, missing)
         case exp.Is() if isinstance(node.expression, exp.Null):
             value = value_of_missing(node.this, missing)
-            return value if value is UNKNOWN else value is None
+            return value if value is UNKNOWN else (value is None) is not bool(node.args.get("negate"))
         case exp.And() | exp.Or():
             values = [value_of_missing(side, missing) for side in (node.this, node.expression)]
             deciding = isinstance(node, exp.Or)
@@ -219,6 +189,11 @@ def value_of_missing(node: exp.Expr, missing: Offered) -> Known | Unknown:
             return UNKNOWN
 
 
+def is_never_true(condition: exp.Expr, missing: Offered) -> bool:
+    """Return whether a condition is not true where the columns of some tables are NULL."""
+    return value_of_missing(condition, missing) in (None, False)
+
+
 def _of_case(node: exp.Case, missing: Offered) -> Known | Unknown:
     for branch in node.args["ifs"]:
         holds = value_of_missing(branch.this, missing)
@@ -232,6 +207,8 @@ def _of_case(node: exp.Case, missing: Offered) -> Known | Unknown:
 
 def _of_strict(node: exp.Expr, missing: Offered) -> Known | Unknown:
     parts = [part for part in (node.this, node.args.get("expression"), *node.expressions) if isinstance(part, exp.Expr)]
+    if any(isinstance(part, exp.All) or str(part.this).upper() == "ALL" for part in parts):
+        return UNKNOWN  # of no values at all it is true, for any value that is compared with them
     values = [value_of_missing(part, missing) for part in parts]
     if None in values:
         return None
@@ -327,15 +304,10 @@ def _is_flat(query: exp.Select) -> bool:
         return False
     before = set(first.tables)
     for item, join in zip(items[1:], joins, strict=True):
-        if not any(_never_true(part, Offered(frozenset(before))) for part in conjuncts_of(join.args["on"])):
+        if not any(is_never_true(part, Offered(frozenset(before))) for part in conjuncts_of(join.args["on"])):
             return False
         before.add(item_name(item))
     return True
-
-
-def _never_true(condition: exp.Expr, missing: Offered) -> bool:
-    """Return whether a condition is not true where the columns of some tables are NULL."""
-    return value_of_missing(condition, missing) in (None, False)
 
 
 def _put_tables_beside(select: exp.Select, place: int, query: exp.Select) -> bool:
