@@ -44,7 +44,7 @@ from dpsql.policy.model import (
     TableName,
     TrialMode,
 )
-from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.analysis.declared import PublicRows
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.server import Server
 from dpsql.shadow.server.postgres import Postgres

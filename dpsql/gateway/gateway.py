@@ -31,14 +31,12 @@ from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.explaining.explain import Free, Knowledge, explain, explain_rows
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.measuring import Exact, Measuring, Releases, account
+from dpsql.gateway.measuring import Exact, Measuring, Profiles, Releases, account, with_profile
 from dpsql.gateway.planned_questions import PlannedQuestions
 from dpsql.gateway.pricing import PricedPlan
-from dpsql.gateway.profiling import Profiles, with_profile
 from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
-from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff
-from dpsql.gateway.reuse.told_releases import ToldReleases
+from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff, ToldReleases
 from dpsql.gateway.run_through import no_rows, run_through
 from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
 from dpsql.gateway.stand_ins import stand_ins
@@ -53,7 +51,7 @@ from dpsql.rewrite.syntax.read.parse import Wrap
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, AskedStatement, column_probe, known_text, untold
 from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import is_of_rows
-from dpsql.rewrite.translate.rows.granted import require_columns, require_probed, require_table
+from dpsql.rewrite.translate.rows.relations import require_columns, require_probed, require_table
 from dpsql.standing.questions import Ordinary
 from dpsql.trial.begun import BegunTrial
 from dpsql.trial.tried_forms import form_of

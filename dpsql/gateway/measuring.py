@@ -5,39 +5,117 @@ costs nothing; only a `Release` comes out, or one of a few errors that are the s
 """
 
 import hashlib
+import json
 import logging
+import re
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Beside, ChargeItem, Failing, Failure, Ledger, PaidStatement
+from dpsql.accounting.privacy_loss import compose, equal_share, show_down
 from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Edition, Engine, PreparedMeasurements
-from dpsql.errors import EngineFailed, EngineLost, InternalError, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
+from dpsql.errors import (
+    EngineFailed,
+    EngineLost,
+    InternalError,
+    LedgerBusy,
+    LedgerFailed,
+    LedgerFull,
+    QueryCanceled,
+    Unsupported,
+)
 from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared, read_draws
+from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
-from dpsql.gateway.request import Request
-from dpsql.gateway.written_questions import written_question
+from dpsql.gateway.request import ProfileStatement, Request
 from dpsql.interrupt import interruptible, stop_if_cancelled
-from dpsql.policy.model import Period, Policy
+from dpsql.policy.model import Column, Period, Policy, Role, Table, TableName
+from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.plan import Searched
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, outside_of, search_of
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow, whole_number
+from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
 from dpsql.privacy.release.release import Release, release_of
-from dpsql.question import Asker, Cancellation
+from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.analysis.same_rows import condition_words
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.expr import Ref
+from dpsql.rewrite.syntax.whole.analyze import tokens_of
+from dpsql.shadow.splice import shadow_literal
 from dpsql.trial.tried_forms import form_of
+
+# A request as a text that lasts: it is planned again where another process has to know what was measured.
+#
+# To plan it takes as long as to ask it. So the text also has the words of what holds of the rows of each of its measurements,
+# hashed: a question without these words can't be read off it, and need not see it planned. They decide nothing else.
+
+_LONGEST = 64_000
+"""Characters of a question that is kept."""
+_EDITION = 1
+"""Counts the changes of what is a word, and of how it is hashed; words of another edition are not looked at."""
+_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenQuestion:
+    """What a text says."""
+
+    statement: str
+    arguments: tuple[Argument, ...]
+    settings: Settings
+    words: Sequence[frozenset[str]] | None
+    """Of each measurement, hashed; None where they are not known."""
+
+
+def hashed_words(words: Iterable[object]) -> frozenset[str]:
+    """Return a hash of each word, which is the same in every process."""
+    return frozenset(hashlib.sha256(repr(word).encode()).hexdigest()[:_DIGITS] for word in words)
+
+
+def written_question(request: Request, words: Iterable[Iterable[object]]) -> str | None:
+    """Return a request's statement, parameters and settings; None where it reads tables of its session, or is long.
+
+    The `words` are those that hold of each measurement's rows; where they would be too long, the question is kept without.
+    """
+    settings = {name: value for name, value in asdict(request.settings).items() if value is not None}
+    if settings.pop("temporary"):
+        return None
+    arguments = [[argument.text, argument.type] for argument in request.arguments]
+    beside = [_EDITION, [sorted(hashed_words(some)) for some in words]]
+    question = [request.question.text, arguments, settings]
+    texts = (json.dumps(parts, ensure_ascii=False) for parts in ([*question, beside], question))
+    return next((text for text in texts if len(text) <= _LONGEST), None)
+
+
+def read_question(text: str) -> WrittenQuestion | None:
+    """Return what a text says; None where another dpsql wrote it otherwise."""
+    try:
+        statement, arguments, settings, *beside = json.loads(text)
+        edition, words = beside[0] if beside else (0, [])
+        return WrittenQuestion(
+            str(statement),
+            tuple(Argument(*argument) for argument in arguments),
+            Settings(**settings),
+            tuple(map(frozenset, words)) if edition == _EDITION else None,
+        )
+    except (TypeError, ValueError):
+        return None
+
 
 # How a measurement has failed: what is stored of it, and never a word of the engine's.
 
@@ -390,3 +468,149 @@ def _words(priced: PricedPlan) -> Iterator[frozenset[object]]:
     for part in priced.measurements:
         if isinstance(part.measurement, (Sums, Histogram)):
             yield condition_words(part.measurement.relation, part.measurement.where)
+
+
+# The profile of a unit kind: the measurements of whole tables, once an epoch, and the facts that follow from them.
+#
+# SELECT dpsql.take_profile()  measures and pays for the caller's role; what comes of it stands in `dpsql.profile` and
+# `dpsql.columns`, and tells what a declared C takes off. No release depends on it: other roles may be told the same ones.
+#
+# Each table of the kind has a part of the ε for the rows of its units, and one for its values beyond bounds, so that all
+# roles of the kind share releases, whichever tables they may use: a role pays for those of its own.
+
+_NAMED = "take_profile"
+_ASKED = re.compile(
+    r'(EXPLAIN (?:VERBOSE |\( [^()]* \) )*)?SELECT "?dpsql"? \. "?take_profile"? \( \)( ;)*', re.IGNORECASE
+)
+_LADDER = 1 << 20
+"""The most rows that a unit is taken to have where the policy says nothing of a table's size."""
+
+
+def profile_statement(text: str) -> ProfileStatement | None:
+    """Return the statement if it takes the profile, or explains that, else None; comments of tools do not count."""
+    if _NAMED not in text.lower():
+        return None
+    asked = _ASKED.fullmatch(" ".join(token.text for token in tokens_of(text) or ()))
+    return None if asked is None else ProfileStatement(asked[1] or "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePlan:
+    """The measurements of a role's profile, by the table that they are of."""
+
+    tables: Mapping[str, PricedScope]
+
+    @property
+    def priced(self) -> PricedPlan:
+        """Return them as one plan, measured and paid for together."""
+        return PricedPlan(StatementPlan((), ("",)), tuple(self.tables.values()))
+
+    def reply(self) -> str:
+        """Return the statement that says that the profile was taken."""
+        cost = show_down(compose(part.cost for part in self.priced.measurements).epsilon)
+        said = f"the profile is taken, for ε = {cost} once an epoch; dpsql.profile has it"
+        return f"SELECT {shadow_literal(said)}::text AS take_profile"  # a literal only
+
+    def read(self, stored: Mapping[str, bytes]) -> Profile:
+        """Return the profile by the releases that are there, by the measurements' identities."""
+        profile = NOTHING_KNOWN
+        for table, scope in self.tables.items():
+            for part in scope.parts:
+                release, measured = stored.get(part.identity), part.measurement
+                if release is not None and isinstance(measured, Searched):
+                    profile = profile.with_release(table, part.identity, measured, release)
+        return profile
+
+
+class Profiles:
+    """The profiles of all roles."""
+
+    def __init__(
+        self, policy: Policy, measuring: Measuring, planned: Callable[[str, Request], PricedPlan], emitter: Emitter
+    ) -> None:
+        """Plan with `planned`, which plans a statement for a client that asks something else."""
+        self._policy, self._measuring, self._planned, self._emitter = policy, measuring, planned, emitter
+        self._plans: dict[str, ProfilePlan] = {}
+
+    def plan(self, request: Request) -> ProfilePlan:
+        """Return what the profile of the asker's role measures.
+
+        Raises:
+            Unsupported: the policy has no profile for the role's unit kind.
+        """
+        role = self._policy.roles[request.asker.role]
+        plan = self._plans.get(role.name)
+        if plan is None:
+            plan = profile_plan(self._policy, role, lambda text: self._planned(text, request), self._emitter)
+            self._plans[role.name] = plan
+        return plan
+
+    def of(self, request: Request) -> Profile:
+        """Return what the asker's role has paid for, and is stored: of this epoch alone."""
+        role = self._policy.roles[request.asker.role]
+        if self._policy.budgets[role.protects].profile is None:
+            return NOTHING_KNOWN
+        plan = self.plan(request)
+        return plan.read(self._measuring.stored(plan.priced, request, self._measuring.epoch(request)))
+
+
+def profile_plan(policy: Policy, role: Role, planned: Callable[[str], PricedPlan], emitter: Emitter) -> ProfilePlan:
+    """Return what a role's profile measures; `planned` plans a statement for the role.
+
+    Raises:
+        Unsupported: the policy has no profile for the role's unit kind.
+    """
+    kind = role.protects
+    epsilon = policy.budgets[kind].profile
+    if epsilon is None:
+        raise Unsupported(
+            f'the policy has no profile of unit kind "{kind}"',
+            because="no-profile",
+            hint=f"The owner of the data allows one in config.yaml, budget: {{{kind}: {{profile: 0.1, …}}}}.",
+        )
+    tables = [table for table in policy.tables.values() if kind in table.units]
+    each = equal_share(epsilon, sum(1 + bool(_bounded(table)) for table in tables))
+    usable = [table for table in tables if role.may_use(table.name)]
+    return ProfilePlan({table.name: _scope(table, role, planned, each, emitter) for table in usable})
+
+
+def _scope(
+    table: Table, role: Role, planned: Callable[[str], PricedPlan], each: Fraction, emitter: Emitter
+) -> PricedScope:
+    """Return the measured scope of a table: the rows that the role sees, however their units are reached."""
+    every = f"SELECT count(*) FROM {TableName.of(table.name).called}"  # noqa: S608  # a name only
+    (scope,) = planned(every).scopes
+    counted = scope.parts[0].measurement
+    assert isinstance(counted, Sums)
+    searches = []
+    if counted.bound.form is not Form.UNIQUE:
+        ladder = counted.bound.up_to or 1 << max((table.expected_rows or _LADDER) - 1, 1).bit_length()
+        further = replace(counted.bound, up_to=max(ladder, counted.bound.rows + 1))
+        declared = counted.bound.rows if counted.bound.up_to is None else 1
+        searches.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))
+    columns = [
+        Ref(0, table.name, column.name, column)
+        for column in _bounded(table)
+        if role.may_name(table.name, column.stored_name)
+    ]
+    plan = replace(scope.plan, outputs=())
+    return replace(
+        scope, plan=plan, parts=(*searches, *([outside_of(counted, columns, each, emitter)] if columns else []))
+    )
+
+
+def _bounded(table: Table) -> list[Column]:
+    return [column for column in (*table.columns.values(), *table.paths) if column.bounds is not None]
+
+
+def with_profile(drawn: Mapping[str, Draws], priced: PricedPlan, profile: Profile) -> Mapping[str, Draws]:
+    """Return what was released, with the profile of the table where that tells what a C takes off."""
+    profiled = dict(drawn)
+    for scope in priced.scopes:
+        for part in scope.parts:
+            bound, draws = part.measurement.bound, drawn.get(part.identity)
+            if draws is None or (bound.form not in {Form.REWEIGHT, Form.EUCLIDEAN} and part.bound_by is None):
+                continue
+            table_profile = profile.of(bound.unit.table) if bound.once else None
+            profiled[part.identity] = draws if table_profile is None else draws.bounded_by(table_profile)
+    return profiled

@@ -13,8 +13,8 @@ from dpsql.errors import DpsqlError, EngineFailed, InternalError, QueryCanceled,
 from dpsql.gateway.aiming import Drawn, by_best, drawn_until
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
+from dpsql.gateway.measuring import with_profile
 from dpsql.gateway.pricing import PricedPlan
-from dpsql.gateway.profiling import with_profile
 from dpsql.interrupt import interruptible
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.plan import KeySearch, Measured

@@ -23,11 +23,10 @@ from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotRe
 from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.catalogue.virtual_tables import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.measuring import account, failure_of
+from dpsql.gateway.measuring import account, failure_of, written_question
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import is_renewed
-from dpsql.gateway.written_questions import written_question
 from dpsql.interrupt import interruptible
 from dpsql.policy.growth import Grows, Term
 from dpsql.policy.model import Privacy, Role, Table, fingerprint

@@ -18,13 +18,12 @@ from dpsql.engines.base import Edition
 from dpsql.errors import DpsqlError, InternalError, QueryCanceled
 from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.measuring import account
+from dpsql.gateway.measuring import account, read_question
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
-from dpsql.gateway.reuse.told_releases import Lenses, PlannedAgain, Told
+from dpsql.gateway.reuse.reading_off import Lenses, PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.gateway.standing import Claims, StandingStatements, sharing
-from dpsql.gateway.written_questions import read_question
 from dpsql.policy.model import Reuse
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.plan import MeasurementPlan

@@ -15,8 +15,7 @@ from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, DUCKDB_SETTINGS
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.policy.model import Policy, TrialMode
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.analysis.declared import Declared, PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import Ground

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.gateway import known_plans
+from dpsql.gateway import planned_questions
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.request import Reply
 from dpsql.policy.model import Policy
@@ -112,7 +112,7 @@ def test_replies_take_no_more_than_they_may(
     new_client: NewClient, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long statement counts in what a reply is found by."""
-    monkeypatch.setattr(known_plans, "_MOST_REPLIES", 4_500)
+    monkeypatch.setattr(planned_questions, "_MOST_REPLIES", 4_500)
     client = new_client(Memory(policy))
     client.ask(GROUPED)
     _again(client, GROUPED)

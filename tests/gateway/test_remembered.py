@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from dpsql.gateway import known_plans
+from dpsql.gateway import planned_questions
 from dpsql.policy.model import Policy
 from dpsql.remembered import Remembered
 from tests.support.fix_world import NewClient, answered
@@ -90,7 +90,7 @@ def test_many_large_plans_take_no_more_than_they_may(
     new_client: NewClient, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of three, of which each takes nine megabytes, two are remembered in twenty."""
-    monkeypatch.setattr(known_plans, "_MOST", 20 * MIB)
+    monkeypatch.setattr(planned_questions, "_MOST", 20 * MIB)
     client = new_client(Memory(policy))
     for fare in range(3):
         client.ask(MINUTES.format(fare))

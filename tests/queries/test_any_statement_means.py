@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
-from dpsql.privacy.features.feature import Feature, Shape
-from dpsql.privacy.features.readout import PartialSum, Readout
+from dpsql.privacy.features.feature import Feature, PartialSum, Readout, Shape
 from dpsql.privacy.measurement.plan import DistinctCountOutput, KnownOutput, Output, StatisticOutput, VoteOutput
 from tests.support.dialects import DIALECTS
 from tests.support.exactness import plans

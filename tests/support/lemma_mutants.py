@@ -20,7 +20,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact, release
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
-from dpsql.rewrite.analysis import groups, joined, owners
+from dpsql.rewrite.analysis import declared, groups, owners
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.owners import Finders
 from dpsql.rewrite.emit.binning import _Reading
@@ -194,7 +194,7 @@ def the_first_row_wins(patch: pytest.MonkeyPatch) -> None:
 
 def only_units_of_the_table(patch: pytest.MonkeyPatch) -> None:
     """Refuse to group by units, and not by their public copies."""
-    right = joined.identifying
+    right = declared.identifying
     patch.setattr(
         "dpsql.privacy.measurement.plan.identifying", lambda *args: frozenset(c for c in right(*args) if c[0] == 0)
     )

@@ -10,7 +10,7 @@ import pytest
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features import design
-from dpsql.privacy.features.blocks import blocks
+from dpsql.privacy.features.feature import blocks
 from dpsql.privacy.features.lattice import EngineSum
 from dpsql.privacy.measurement import engine_sql, sums
 from dpsql.privacy.measurement.contribution import Bound, Norms

@@ -14,7 +14,6 @@ from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.mechanisms import (
-    bernoulli,
     discrete_laplace,
     entropy,
     gaussian_selection,
@@ -120,7 +119,7 @@ def noise_of_one_sign(patch: pytest.MonkeyPatch) -> None:
 
 def coins_that_lean(patch: pytest.MonkeyPatch) -> None:
     """Let coins fall on tails a tenth too often."""
-    single, many = bernoulli.coin, bernoulli.coins
+    single, many = entropy.coin, entropy.coins
     patch.setattr(discrete_laplace, "coin", lambda source, over, under: single(source, 11 * over, 10 * under))
     patch.setattr(discrete_laplace, "coins", lambda source, counts, rate: many(source, counts, rate * Fraction(11, 10)))
 

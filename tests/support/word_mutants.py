@@ -11,7 +11,8 @@ from dpsql.rewrite.analysis import owners
 from dpsql.rewrite.analysis.owners import Finders, Meanings, Unique
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation, WindowRows
-from dpsql.rewrite.syntax.forms import decorrelate, outer_joins, reworded, set_operations
+from dpsql.rewrite.syntax.forms import decorrelate, outer_joins, set_operations
+from dpsql.rewrite.syntax.whole import scopes
 
 
 def constants_found_once(patch: pytest.MonkeyPatch) -> None:
@@ -83,4 +84,4 @@ def lists_of_rows(patch: pytest.MonkeyPatch) -> None:
         node.set("distinct", True)
         right(node, *rest)
 
-    patch.setattr(reworded, "make_distinct", make_distinct)
+    patch.setattr(scopes, "make_distinct", make_distinct)

@@ -14,8 +14,8 @@ import numpy as np
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
+from dpsql.gateway.measuring import with_profile
 from dpsql.gateway.pricing import PricedPlan
-from dpsql.gateway.profiling import with_profile
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.plan import DistinctMarginOutput, Output, PointMarginOutput, StatisticOutput
 from dpsql.privacy.mechanisms.entropy import Entropy

@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from dpsql.gateway.aiming import by_best, following, with_drawn
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.profiling import with_profile
+from dpsql.gateway.measuring import with_profile
 from dpsql.policy.model import NoiseLevel, Policy
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.release.draws import Draws

@@ -10,8 +10,8 @@ from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.accuracy.margin import Margins, first_width, rests_on_nothing
+from dpsql.privacy.features.feature import row_count
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import row_count
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import units_needed
 from dpsql.privacy.measurement.plan import ComputedMarginOutput, KeySearch, LeastUnits, MeasurementPlan, StatisticOutput

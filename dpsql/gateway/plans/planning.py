@@ -31,24 +31,21 @@ from dpsql.rewrite.ir.constant_table import AwaitedTable, awaited_table
 from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer, Spelled, quoted_name
 from dpsql.rewrite.ir.relation import awaiting
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer
-from dpsql.rewrite.syntax.forms.nested import aggregates_of
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.columns import fold, from_items, output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import copied, every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.whole.doomed import without_failing
-from dpsql.rewrite.syntax.whole.ranked import is_counted, ranked_rows
 from dpsql.rewrite.syntax.whole.scopes import Scope, find
 from dpsql.rewrite.syntax.whole.single_row import several_rows, values_of_several_rows
-from dpsql.rewrite.syntax.whole.splice import drop_private_ctes, probe, replace_scope
+from dpsql.rewrite.syntax.whole.splice import drop_private_ctes, is_counted, probe, ranked_rows, replace_scope
 from dpsql.rewrite.syntax.whole.views import in_words
 from dpsql.rewrite.translate.public.constants import Constants, required
 from dpsql.rewrite.translate.public.public_queries import require_names, spelled_public, with_ctes_in_place
 from dpsql.rewrite.translate.rows.aggregates import DistinctTuples
-from dpsql.rewrite.translate.rows.granted import require_views
-from dpsql.rewrite.translate.rows.inner_answers import value_of_several_rows
-from dpsql.rewrite.translate.rows.relations import Tracker
+from dpsql.rewrite.translate.rows.relations import Tracker, require_views, value_of_several_rows
 from dpsql.shadow.splice import table
 
 # EXCEPT and INTERSECT of lists with all declared values: they would say nothing about the rows in the table.

@@ -8,9 +8,8 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
 from dpsql.question import ColumnDescription
-from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of, function_name
 from dpsql.rewrite.syntax.named.columns import fold, from_items
 from dpsql.rewrite.syntax.named.grouping import Grouping
 from dpsql.rewrite.syntax.read.dialect import render
@@ -28,7 +27,7 @@ from dpsql.rewrite.syntax.whole.single_row import (
     values_of_several_rows,
 )
 from dpsql.rewrite.translate.public.public_queries import with_ctes_in_place
-from dpsql.rewrite.translate.rows.inner_answers import value_of_several_rows
+from dpsql.rewrite.translate.rows.relations import value_of_several_rows
 
 
 def known_rows(released: Released, policy: Policy, rows: PublicRows) -> Released:

@@ -23,11 +23,12 @@ from itertools import product
 from typing import assert_never
 
 from dpsql.privacy.accuracy.margin import Margins, Piece, is_told, mean_ends, reach
-from dpsql.privacy.features.feature import ONE, Feature, Shape
-from dpsql.privacy.features.known_statistics import ANYWHERE, Mean, inverted_width, statistic
-from dpsql.privacy.features.readout import (
+from dpsql.privacy.features.feature import (
+    ONE,
     Estimates,
+    Feature,
     Readout,
+    Shape,
     Weights,
     added,
     mean,
@@ -36,6 +37,7 @@ from dpsql.privacy.features.readout import (
     scale,
     times,
 )
+from dpsql.privacy.features.known_statistics import ANYWHERE, Mean, inverted_width, statistic
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Possible
 from dpsql.privacy.mechanisms.extreme import BEYOND

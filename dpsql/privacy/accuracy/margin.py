@@ -16,13 +16,22 @@ from itertools import product
 
 import numpy as np
 
-from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.features.feature import ONE, Feature, Shape
+from dpsql.privacy.features.feature import (
+    ONE,
+    Estimates,
+    Feature,
+    Number,
+    Reach,
+    Readout,
+    Shape,
+    Weights,
+    count_weights,
+    readable_features,
+    row_count,
+)
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.lattice import on_lattice
-from dpsql.privacy.features.readout import Estimates, Number, Readout, Weights, count_weights, row_count
-from dpsql.privacy.features.statistic import Reach
 from dpsql.privacy.features.variance import combined
 from dpsql.privacy.measurement.contribution import foreseen
 from dpsql.privacy.measurement.plan import MeasurementPlan

@@ -23,9 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.privacy.accuracy.margin import Margins, largest_share
-from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.feature import FIRST, Estimates, Feature, Readout, Weights, mean_weights, row_count, scale
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import FIRST, Estimates, Readout, Weights, mean_weights, row_count, scale
 
 # The digits of a real number that mean something: to a tenth of the power of ten of its noise's scale.
 #

@@ -16,9 +16,19 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dpsql.policy.interval import Interval
-from dpsql.privacy.features.blocks import Combination, readable_features
-from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
-from dpsql.privacy.features.readout import Estimates, Readout, Weights, added, times
+from dpsql.privacy.features.feature import (
+    ONE,
+    Combination,
+    Estimates,
+    Feature,
+    Readout,
+    Scaled,
+    Shape,
+    Weights,
+    added,
+    readable_features,
+    times,
+)
 from dpsql.privacy.features.variance import combined
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.relation import Relation, UnitRows, relations_below

@@ -18,11 +18,19 @@ from dpsql.errors import MissingBounds
 from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, MechanismName
-from dpsql.privacy.features.blocks import cells, limit_passed, readable_features
-from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.feature import (
+    ONE,
+    Feature,
+    PartialSum,
+    Readout,
+    Scaled,
+    Shape,
+    cells,
+    limit_passed,
+    readable_features,
+)
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.lattice import MOST_POINTS
-from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.privacy.features.variance import predicted
 from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.analysis.bounds import facts as facts_of

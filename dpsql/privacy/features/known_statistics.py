@@ -7,8 +7,7 @@ from functools import cache
 from typing import ClassVar, assert_never
 
 from dpsql.policy.model import SqlType
-from dpsql.privacy.features.feature import Scaled, Shape
-from dpsql.privacy.features.readout import (
+from dpsql.privacy.features.feature import (
     FIRST,
     SECOND,
     ArgumentSums,
@@ -16,7 +15,11 @@ from dpsql.privacy.features.readout import (
     MeanAndVariance,
     Number,
     PartialSum,
+    Reach,
     Readout,
+    Scaled,
+    Shape,
+    Statistic,
     Values,
     Weights,
     added,
@@ -33,7 +36,6 @@ from dpsql.privacy.features.readout import (
     variance,
     variance_weights,
 )
-from dpsql.privacy.features.statistic import Reach, Statistic
 from dpsql.rewrite.ir.expr import Apply
 from dpsql.rewrite.syntax.named.aggregate_names import StatisticName
 

@@ -10,10 +10,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.model import MechanismName
-from dpsql.privacy.features.blocks import Combination, blocks, readable_features, weighed_by_value
-from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.feature import (
+    Combination,
+    Feature,
+    MeanAndVariance,
+    Number,
+    Readout,
+    Values,
+    Weights,
+    blocks,
+    readable_features,
+    weighed_by_value,
+)
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import MeanAndVariance, Number, Readout, Values, Weights
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 
 _MEANS = (Fraction(12, 13), Fraction(5, 13))

@@ -9,10 +9,8 @@ from fractions import Fraction
 from dpsql.errors import AccessDenied, InternalError, MissingBounds, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
-from dpsql.privacy.features.blocks import limit_passed
 from dpsql.privacy.features.chosen_end import chosen_end, reads_columns, wide_rows
-from dpsql.privacy.features.feature import Feature, Shape
-from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.features.feature import Feature, Readout, Shape, limit_passed
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
@@ -21,17 +19,16 @@ from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection, selection, weights
+from dpsql.rewrite.analysis.declared import PublicRows, identifying
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.analysis.joined import PublicRows, identifying
 from dpsql.rewrite.analysis.keys import listed_values
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.functions.table import function_of, step_of, unwidened
 from dpsql.rewrite.ir.expr import TRUE, Apply, Env, Expr, Ref, walk
 from dpsql.rewrite.ir.relation import Relation, UnitRows, naming_units
 from dpsql.rewrite.syntax.named.grouping import Set
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, VoteName
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, VoteName, computes, inputs
 from dpsql.rewrite.translate.rows.computed import Formula, Total
-from dpsql.rewrite.translate.rows.profiled import computes, inputs
 
 # The limits of a scope, for all measurements: not too large, not about single units, not hopeless.
 

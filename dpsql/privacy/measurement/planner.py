@@ -9,11 +9,9 @@ from typing import TypeGuard
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import EmptyGroups, MechanismName, Role, SqlType, Table, UniqueKey, Value
-from dpsql.privacy.features.blocks import MOST_FEATURES
 from dpsql.privacy.features.design import Prediction, design, of_one_value, range_of_quotient
-from dpsql.privacy.features.feature import ONE, Scaled
+from dpsql.privacy.features.feature import MOST_FEATURES, ONE, Readout, Scaled
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.compared_once import compared_once
 from dpsql.privacy.measurement.contribution import Bound, Form, least_points
 from dpsql.privacy.measurement.histogram import Histogram
@@ -41,10 +39,9 @@ from dpsql.privacy.measurement.plan import (
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import bounded as interval_of
 from dpsql.rewrite.analysis.bounds import denied, facts
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared import Declared, PublicRows
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, is_by_period, selected_groups
-from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key, domain, number_of_tuples, number_of_values
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import check_numbers, check_numbers_in, owners, unit_numbers
@@ -54,9 +51,15 @@ from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Env, Expr, Facts, b
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows import aggregates as asked
-from dpsql.rewrite.translate.rows.aggregates import Aggregate
+from dpsql.rewrite.translate.rows.aggregates import (
+    Aggregate,
+    as_counted,
+    computes,
+    inputs,
+    is_possible,
+    profiled_without_bounds,
+)
 from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin, refused_shrunk, with_ends
-from dpsql.rewrite.translate.rows.profiled import as_counted, computes, inputs, is_possible, profiled_without_bounds
 
 # How much weights are expected to take off an answer, by the statement and the policy alone: designs differ in it.
 

@@ -19,9 +19,17 @@ from fractions import Fraction
 
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import MechanismName, SqlType
-from dpsql.privacy.features.blocks import Combination, blocks, readable_features, weighed_by_value
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.feature import (
+    ONE,
+    Combination,
+    Feature,
+    Scaled,
+    Shape,
+    blocks,
+    readable_features,
+    weighed_by_value,
+)
 from dpsql.privacy.features.lattice import (
     FINE,
     MOST_POINTS,

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.errors import InternalError
-from dpsql.privacy.mechanisms.bernoulli import coin, coins
-from dpsql.privacy.mechanisms.entropy import Entropy, below, below_each, signs
+from dpsql.privacy.mechanisms.entropy import Entropy, below, below_each, coin, coins, signs
 
 _NARROW = 2**45
 """Scales below this are drawn in 64-bit words alone, larger ones added up in Python's integers."""

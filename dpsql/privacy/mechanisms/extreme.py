@@ -25,9 +25,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.privacy.mechanisms.bernoulli import coins
 from dpsql.privacy.mechanisms.discrete_laplace import geometric
-from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.mechanisms.entropy import Entropy, coins
 
 _THRESHOLD = Fraction(3, 5)
 """The share of ε that τ has. With half the choice is of buckets beyond all units twice as often."""

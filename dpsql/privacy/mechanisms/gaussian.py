@@ -19,10 +19,9 @@ import numpy as np
 from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import InternalError
 from dpsql.policy.model import Privacy
-from dpsql.privacy.mechanisms.bernoulli import coins
 from dpsql.privacy.mechanisms.block import Block, epsilon_parts
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
-from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.mechanisms.entropy import Entropy, coins
 from dpsql.privacy.mechanisms.law import NORMAL, Law
 
 # Exact draws of the discrete Gaussian, P(z) ∝ exp(−z²/2σ²) over the integers: never a rounded real number.

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from dpsql.privacy.mechanisms.bernoulli import exp_bounds
-from dpsql.privacy.mechanisms.entropy import Entropy, below
+from dpsql.privacy.mechanisms.entropy import Entropy, below, exp_bounds
 from dpsql.privacy.mechanisms.threshold import per_key
 
 _BITS = 128

@@ -17,9 +17,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.privacy.mechanisms.bernoulli import coins
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
-from dpsql.privacy.mechanisms.entropy import Entropy, below_each
+from dpsql.privacy.mechanisms.entropy import Entropy, below_each, coins
 
 # Private choice of one candidate among many by score, in every group at once.
 #

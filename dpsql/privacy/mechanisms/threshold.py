@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
-from dpsql.privacy.mechanisms.bernoulli import exp_bounds
+from dpsql.privacy.mechanisms.entropy import exp_bounds
 
 _DIGITS = 120
 _SECANTS = 50

@@ -35,9 +35,8 @@ from dpsql.privacy.accuracy.shrunk import (
     rounded_up,
     shrunk_means,
 )
-from dpsql.privacy.features.feature import ONE, Feature
+from dpsql.privacy.features.feature import ONE, Feature, Readout
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram, is_counted
 from dpsql.privacy.measurement.plan import (
     AddedUp,

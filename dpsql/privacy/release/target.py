@@ -14,9 +14,8 @@ from fractions import Fraction
 from statistics import median
 
 from dpsql.privacy.accuracy.margin import Margins, rests_on_nothing
-from dpsql.privacy.features.feature import ONE
+from dpsql.privacy.features.feature import ONE, Readout, row_count
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import Readout, row_count
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import DistinctCountOutput, KeySearch, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.privacy.features.blocks import Combination
-from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.feature import ONE, Combination, Feature, Scaled, Shape
 from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
@@ -34,9 +33,8 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.exclusion import exclusion
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.same_rows import AmongRows, EnforcedColumns, GroupCells, ReadRows, among_rows
-from dpsql.rewrite.functions.comparisons import number_of
 from dpsql.rewrite.functions.function import Cell
-from dpsql.rewrite.functions.logical import normal_form, only_branch
+from dpsql.rewrite.functions.logical import normal_form, number_of, only_branch
 from dpsql.rewrite.ir.expr import TRUE, Expr, both, refs
 from dpsql.rewrite.ir.relation import Join
 

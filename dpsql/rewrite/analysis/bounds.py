@@ -14,9 +14,8 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.dialects.base import TINY
 from dpsql.rewrite.functions.arithmetic import widened
-from dpsql.rewrite.functions.comparisons import is_whole, number_of
 from dpsql.rewrite.functions.function import LARGEST, Condition, FloatRange, first_argument
-from dpsql.rewrite.functions.logical import branches
+from dpsql.rewrite.functions.logical import branches, is_whole, number_of
 from dpsql.rewrite.functions.table import describe, function_of
 from dpsql.rewrite.ir.calendar import DATES, MOMENTS
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Facts, Ref, Results, conjuncts, refs, walk

@@ -13,11 +13,11 @@ from typing import assert_never
 from dpsql.errors import DpsqlError, InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.declared import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
-from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.keys import Key, key_of, undeclared
-from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, order_of, too_many
+from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.functions.table import function_of, integral
 from dpsql.rewrite.functions.temporal import truncated
 from dpsql.rewrite.ir.calendar import DAY, UNITS, step, truncate

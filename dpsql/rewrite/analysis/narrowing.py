@@ -17,9 +17,8 @@ from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis import bounds
 from dpsql.rewrite.analysis.bounds import as_read, assumed, facts, rounded
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.functions.comparisons import is_whole, number_of
 from dpsql.rewrite.functions.function import Condition
-from dpsql.rewrite.functions.logical import branches
+from dpsql.rewrite.functions.logical import branches, is_whole, number_of
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref, conjuncts, refs

@@ -35,7 +35,7 @@ from dpsql.policy.model import Column, Reference, SqlType, Table, UniqueKey, Uni
 from dpsql.rewrite.analysis.bounds import assumed
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.functions.comparisons import are_exact_numbers, equation
+from dpsql.rewrite.functions.logical import are_exact_numbers, equation
 from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
 from dpsql.rewrite.ir.expr import TRUE, Apply, Expr, Facts, Ref, both, conjuncts, refs, walk, with_refs
 from dpsql.rewrite.ir.relation import (

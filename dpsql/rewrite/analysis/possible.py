@@ -10,8 +10,8 @@ from fractions import Fraction
 from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
-from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.functions.function import Cell
+from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join, Relation

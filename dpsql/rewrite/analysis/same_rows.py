@@ -25,13 +25,11 @@ from operator import itemgetter
 from typing import assert_never
 
 from dpsql.policy.model import Value
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared import Declared, PublicRows, public_rows_of
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.groups import can_be_tried, cases_of, tried_value
-from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
-from dpsql.rewrite.functions.comparisons import compared_ways, equation
 from dpsql.rewrite.functions.function import Cell
-from dpsql.rewrite.functions.logical import normal_form
+from dpsql.rewrite.functions.logical import compared_ways, equation, normal_form
 from dpsql.rewrite.ir.constant_table import AwaitedTable
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Ref, refs, walk, with_refs
 from dpsql.rewrite.ir.relation import Join, Relation, Source, UnionRows, UnitRows, WindowRows, columns_read, leaves_out

@@ -16,8 +16,8 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import identity, quoted, stored
 from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
-from dpsql.rewrite.functions.comparisons import are_exact_numbers, equation
 from dpsql.rewrite.functions.function import Function
+from dpsql.rewrite.functions.logical import are_exact_numbers, equation
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref
 from dpsql.rewrite.ir.relation import Relation, columns_read

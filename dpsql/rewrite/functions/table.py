@@ -7,9 +7,8 @@ from typing import assert_never
 
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.arithmetic import ANALYTIC, ARITHMETIC, ROUNDING
-from dpsql.rewrite.functions.comparisons import COMPARISONS
 from dpsql.rewrite.functions.function import Function
-from dpsql.rewrite.functions.logical import LOGIC
+from dpsql.rewrite.functions.logical import COMPARISONS, LOGIC
 from dpsql.rewrite.functions.temporal import DAY_TIMES, SPANS, TIMES
 from dpsql.rewrite.functions.text import ANY_TEXTS, CUTS, MAPS, PATTERNS
 from dpsql.rewrite.functions.whole import WHOLE

@@ -11,7 +11,6 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.arithmetic import all_given, corners
-from dpsql.rewrite.functions.comparisons import number_of
 from dpsql.rewrite.functions.function import (
     Call,
     Cell,
@@ -25,6 +24,7 @@ from dpsql.rewrite.functions.function import (
     infix,
     template,
 )
+from dpsql.rewrite.functions.logical import number_of
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dpsql.gateway.reuse import told_releases as module
-from dpsql.gateway.reuse.told_releases import Lenses
+from dpsql.gateway.reuse import reading_off as module
+from dpsql.gateway.reuse.reading_off import Lenses
 from dpsql.interrupt import PROCESSOR_SECONDS
 
 

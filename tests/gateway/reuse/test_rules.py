@@ -13,9 +13,9 @@ import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import EngineFailed, LedgerFull, QueryCanceled
+from dpsql.gateway.measuring import read_question, written_question
 from dpsql.gateway.request import Reply
-from dpsql.gateway.reuse import told_releases
-from dpsql.gateway.written_questions import read_question, written_question
+from dpsql.gateway.reuse import reading_off
 from dpsql.policy.model import Policy, Reuse
 from dpsql.privacy.reuse.lens import lens
 from dpsql.question import Argument, Settings
@@ -87,7 +87,7 @@ def test_other_words_are_told_apart_in_no_time(
         looked.append(arguments)
         return right(*arguments)
 
-    monkeypatch.setattr("dpsql.gateway.reuse.told_releases.lens", look)
+    monkeypatch.setattr("dpsql.gateway.reuse.reading_off.lens", look)
     for number in range(20):
         client.ask(f"SELECT count(*) FROM trips WHERE fare > 10.{number}", Settings(reuse="all"))
     assert looked == []
@@ -318,7 +318,7 @@ def test_the_newest_are_looked_at_that_there_is_room_for(
     engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is known of releases takes memory, by their groups."""
-    monkeypatch.setattr(told_releases, "_MOST_GROUPS", 5)
+    monkeypatch.setattr(reading_off, "_MOST_GROUPS", 5)
     client = new_client(engine)
     client.ask(GROUPED)
     assert _charged(client, SOME) == 0
@@ -332,13 +332,13 @@ def test_another_plans_again_what_may_tell_it_something(
     engine: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To plan every question of every other process again took as long as to ask it; what has no words of it is enough."""
-    planned, asked = list[str](), told_releases.ToldReleases._asked
+    planned, asked = list[str](), reading_off.ToldReleases._asked
 
-    def seen(releases: told_releases.ToldReleases, question: str, *rest: Any) -> Mapping[str, told_releases.Told]:
+    def seen(releases: reading_off.ToldReleases, question: str, *rest: Any) -> Mapping[str, reading_off.Told]:
         planned.append(json.loads(question)[0])
         return asked(releases, question, *rest)
 
-    monkeypatch.setattr(told_releases.ToldReleases, "_asked", seen)
+    monkeypatch.setattr(reading_off.ToldReleases, "_asked", seen)
     client = new_client(engine)
     for fare in (5, 6, 7):
         client.ask(f"SELECT payment_type, count(*) FROM trips WHERE fare > {fare} GROUP BY 1")

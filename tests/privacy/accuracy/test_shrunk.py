@@ -12,8 +12,8 @@ import pytest
 from dpsql.policy.model import Policy
 from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.accuracy.shrunk import ShrunkMean, shrunk_means
+from dpsql.privacy.features.feature import FIRST, Readout
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import FIRST, Readout
 from dpsql.privacy.measurement.plan import StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from tests.support.fix_policy import with_epsilon, with_rows

@@ -8,8 +8,7 @@ import pytest
 from dpsql.errors import InternalError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.privacy.features.blocks import blocks, cells, readable_features
-from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape, blocks, cells, readable_features
 from dpsql.privacy.features.lattice import HEAVIEST, coordinate, lattice, row_norm
 from dpsql.privacy.mechanisms.block import Block, Norm, epsilon_parts
 from dpsql.rewrite.ir.expr import Const

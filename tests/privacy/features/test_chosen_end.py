@@ -7,11 +7,20 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType
-from dpsql.privacy.features.blocks import cells, readable_features
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.feature import (
+    CELLS,
+    ONE,
+    Feature,
+    Number,
+    PartialSum,
+    Readout,
+    Scaled,
+    Shape,
+    cells,
+    readable_features,
+)
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import Number, PartialSum, Readout
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.translate.rows.aggregates import Moment
 

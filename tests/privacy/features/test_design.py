@@ -8,10 +8,17 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, MechanismName, Policy, SqlType
-from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.design import Prediction, design
-from dpsql.privacy.features.feature import CELLS, Feature, Shape
-from dpsql.privacy.features.readout import MeanAndVariance, PartialSum, Readout, variance_weights
+from dpsql.privacy.features.feature import (
+    CELLS,
+    Feature,
+    MeanAndVariance,
+    PartialSum,
+    Readout,
+    Shape,
+    readable_features,
+    variance_weights,
+)
 from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import CubeLaw

@@ -8,9 +8,19 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.feature import (
+    FIRST,
+    ONE,
+    SECOND,
+    Feature,
+    MeanAndVariance,
+    PartialSum,
+    Readout,
+    Scaled,
+    Shape,
+    Values,
+)
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import FIRST, SECOND, MeanAndVariance, PartialSum, Readout, Values
 from dpsql.rewrite.ir.expr import Const
 from dpsql.rewrite.syntax.named.aggregate_names import OF_TWO, STATISTICS, StatisticName
 from dpsql.rewrite.translate.rows.aggregates import Moment

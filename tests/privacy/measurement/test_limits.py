@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy
-from dpsql.privacy.features.blocks import MOST_FEATURES
+from dpsql.privacy.features.feature import MOST_FEATURES
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.privacy.mechanisms import bernoulli
-from dpsql.privacy.mechanisms.bernoulli import coin, coins, exp_bounds
+from dpsql.privacy.mechanisms import entropy as mechanisms_entropy
+from dpsql.privacy.mechanisms.entropy import coin, coins, exp_bounds
 from tests.support.laws import as_far
 
 rates = st.fractions(min_value=Fraction(1, 10**9), max_value=20, max_denominator=10**9)
@@ -139,4 +139,4 @@ def test_slack_covers_the_float_error() -> None:
             low, high = exp_bounds(count * rate, 200)
             chance = Fraction(float(np.exp(-np.float64(count) * float(rate))))
             error = max(abs(chance - Fraction(low, 2**200)), abs(chance - Fraction(high, 2**200)))
-            assert error * 2**8 <= chance * Fraction(bernoulli._SLACK) + Fraction(bernoulli._FLOOR)
+            assert error * 2**8 <= chance * Fraction(mechanisms_entropy._SLACK) + Fraction(mechanisms_entropy._FLOOR)

@@ -10,7 +10,7 @@ import pytest
 
 from dpsql.errors import QueryCanceled
 from dpsql.interrupt import interruptible
-from dpsql.privacy.mechanisms import bernoulli
+from dpsql.privacy.mechanisms import entropy as mechanisms_entropy
 from dpsql.privacy.mechanisms import gaussian as module
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.gaussian import discrete_gaussian
@@ -71,14 +71,14 @@ def test_large_scales_do_not_overflow(sigma: int) -> None:
 @pytest.mark.parametrize("sigma", [2**21, 2**21 + 1, 2**61, 2**70])
 def test_wide_scales_take_as_few_exact_decisions(sigma: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of thousands of coins only those are decided in integers that floats can't decide, and those of the last few draws."""
-    right = bernoulli._decide
+    right = mechanisms_entropy._decide
     exact: list[Fraction] = []
 
     def decided(entropy: Entropy, drawn: int, x: Fraction) -> bool:
         exact.append(x)
         return right(entropy, drawn, x)
 
-    monkeypatch.setattr(bernoulli, "_decide", decided)
+    monkeypatch.setattr(mechanisms_entropy, "_decide", decided)
     assert len(discrete_gaussian(_entropy(6), sigma, 2_000)) == 2_000
     assert len(exact) < 200
 

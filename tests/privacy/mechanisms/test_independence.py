@@ -26,10 +26,9 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms import extreme, partition_selection, quantile
-from dpsql.privacy.mechanisms.bernoulli import coins
 from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.mechanisms.discrete_laplace import cube, discrete_laplace, geometric
-from dpsql.privacy.mechanisms.entropy import Entropy, below_each, signs, uniform_words
+from dpsql.privacy.mechanisms.entropy import Entropy, below_each, coins, signs, uniform_words
 from dpsql.privacy.mechanisms.gaussian import discrete_gaussian
 from dpsql.privacy.mechanisms.gaussian_selection import selection
 from dpsql.privacy.mechanisms.k_norm import draw

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpsql.privacy.mechanisms.bernoulli import exp_bounds
+from dpsql.privacy.mechanisms.entropy import exp_bounds
 from dpsql.privacy.mechanisms.partition_selection import _ONE, _chances, chances, shown
 from tests.support.laws import as_far
 

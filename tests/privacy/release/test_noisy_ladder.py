@@ -11,8 +11,7 @@ import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.accuracy.margin import Margins
-from dpsql.privacy.features.feature import ONE
-from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.features.feature import ONE, Readout
 from dpsql.privacy.measurement.plan import as_chosen
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import SHARE, RowsPerUnit

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.accuracy.margin import Margins
-from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.features.feature import Readout
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound

@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis.evaluate import evaluate
-from dpsql.rewrite.functions.comparisons import equation, number_of
+from dpsql.rewrite.functions.logical import equation, number_of
 from dpsql.rewrite.functions.table import TABLE
 from dpsql.rewrite.ir.expr import Apply, Const, Ref
 from tests.rewrite.refs import BOOL, FARE, NUMERIC, PAID, SEATS, TEXT, apply, number

@@ -20,13 +20,11 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy, Table
 from dpsql.question import Settings
 from dpsql.rewrite.bind.reading import BoundReader
-from dpsql.rewrite.syntax.forms import reworded
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
-from dpsql.rewrite.syntax.forms.reworded import FORMS
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole import scopes
-from dpsql.rewrite.syntax.whole.scopes import find
+from dpsql.rewrite.syntax.whole.scopes import FORMS, find
 from dpsql.rewrite.syntax.whole.views import expand_views
 from tests.queries.forms import forms
 from tests.queries.test_golden import ANSWERED as GOLDEN
@@ -94,7 +92,7 @@ class Judge:
             for module, name, form in other_forms():
                 patch.setattr(module, name, noted(form, name))
             every = [replace(form, reword=noted(form.reword, form.reword.__name__)) for form in FORMS]
-            patch.setattr(reworded, "FORMS", every)
+            patch.setattr(scopes, "FORMS", every)
             try:
                 find(tree, policy, nodes)
             except DpsqlError:
@@ -126,7 +124,7 @@ class Judge:
 def other_forms() -> Iterator[tuple[ModuleType, str, Callable[..., object]]]:
     """Yield all else that changes a tree, where it is called."""
     in_order = {form.reword for form in FORMS}
-    for module in (reworded, scopes):
+    for module in (scopes, scopes):
         for name, value in list(vars(module).items()):
             ours = inspect.isfunction(value) and (".syntax.forms." in value.__module__ or name in _OF_SCOPES)
             if ours and value not in in_order:
@@ -226,7 +224,7 @@ def test_a_form_changes_nothing_without_its_kinds_of_nodes(in_town: Judge, monke
     texts = _of_rides()
     made = [in_town.result(text) for text in texts]
     anything = [replace(form, made_of=(exp.Expr,)) for form in FORMS]
-    monkeypatch.setattr(reworded, "FORMS", anything)
+    monkeypatch.setattr(scopes, "FORMS", anything)
     assert [in_town.result(text) for text in texts] == made
     assert len([result for result in made if result is not None]) > len(texts) / 2
 

@@ -19,9 +19,14 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import Correlated, Offered, reads_rows, taken_apart
 from dpsql.rewrite.syntax.forms.inner import with_all_public
-from dpsql.rewrite.syntax.forms.nested import aggregates_of, keys_with_queries, queries_below
 from dpsql.rewrite.syntax.forms.set_operations import put_lists_below
-from dpsql.rewrite.syntax.named.aggregate_names import is_count, top_aggregates
+from dpsql.rewrite.syntax.named.aggregate_names import (
+    aggregates_of,
+    is_count,
+    keys_with_queries,
+    queries_below,
+    top_aggregates,
+)
 from dpsql.rewrite.syntax.named.columns import (
     Ctes,
     column_of_subquery,

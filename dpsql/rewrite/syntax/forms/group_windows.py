@@ -21,8 +21,13 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
-from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.aggregate_names import STATISTICS, function_name, is_aggregate, put_windows_in_place
+from dpsql.rewrite.syntax.named.aggregate_names import (
+    STATISTICS,
+    aggregates_of,
+    function_name,
+    is_aggregate,
+    put_windows_in_place,
+)
 from dpsql.rewrite.syntax.named.columns import (
     Ctes,
     columns_read_of,

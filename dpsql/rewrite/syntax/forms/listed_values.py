@@ -19,8 +19,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.decorrelate import with_values
-from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_inside
-from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of, function_name, queries_inside
 from dpsql.rewrite.syntax.named.columns import Ctes, fresh, output_name, tables_in_from
 from dpsql.rewrite.syntax.named.grouping import grouping_of
 from dpsql.rewrite.syntax.read.dialect import render

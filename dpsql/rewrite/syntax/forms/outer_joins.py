@@ -27,8 +27,15 @@ from dpsql.rewrite.syntax.forms.listed_values import (
     subquery,
     with_answers,
 )
-from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below, queries_inside
-from dpsql.rewrite.syntax.named.aggregate_names import OF_AGGREGATES, function_name, is_count, top_aggregates
+from dpsql.rewrite.syntax.named.aggregate_names import (
+    OF_AGGREGATES,
+    aggregates_of,
+    function_name,
+    is_count,
+    queries_below,
+    queries_inside,
+    top_aggregates,
+)
 from dpsql.rewrite.syntax.named.columns import (
     Ctes,
     columns_read_of,

@@ -17,8 +17,7 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
-from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below
-from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of, function_name, queries_below
 from dpsql.rewrite.syntax.named.columns import Ctes, fold, fresh, from_items
 from dpsql.rewrite.syntax.named.existence import conjuncts_of, existences
 from dpsql.rewrite.syntax.named.units import groups_by_unit

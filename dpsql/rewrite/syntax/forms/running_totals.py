@@ -19,8 +19,7 @@ from sqlglot import exp
 from dpsql.policy.model import Column, Policy, SqlType
 from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
 from dpsql.rewrite.syntax.forms.decorrelate import with_values
-from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_inside
-from dpsql.rewrite.syntax.named.aggregate_names import function_name, is_count
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of, function_name, is_count, queries_inside
 from dpsql.rewrite.syntax.named.columns import Ctes, fold, fresh, from_items, item_name, output_name, tables_in_from
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
 from dpsql.rewrite.syntax.named.grouping import grouping_of

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
-from dpsql.rewrite.syntax.forms.nested import aggregates_of
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.units import output_columns
 from dpsql.rewrite.syntax.read.trees import every
 

@@ -3,7 +3,9 @@
 COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT  →  the query in COPY (…), and its one scope
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,18 +14,239 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, InternalError, Refusal, TooComplex
 from dpsql.lexer.reader import Reader, kind
 from dpsql.lexer.tokens import Token, tokens
-from dpsql.policy.model import Policy, bare_names
+from dpsql.policy.model import Policy, SqlType, Table, bare_names
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.syntax.forms.simplify import simplify
+from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import ReadQuery, Statement, Wrap, not_understood, parse, query_place, reads
+from dpsql.rewrite.syntax.read.trees import every, take_apart
 from dpsql.rewrite.syntax.read.trees import every as every_node
-from dpsql.rewrite.syntax.read.trees import take_apart
-from dpsql.rewrite.syntax.whole.known_rows import put_known_rows
 from dpsql.rewrite.syntax.whole.previews import TablePreview, is_column_probe, is_empty, limit_of, preview_of
-from dpsql.rewrite.syntax.whole.scopes import FoundScopes, Kind, find
+from dpsql.rewrite.syntax.whole.scopes import FoundScopes, Kind, declared, find
 from dpsql.rewrite.syntax.whole.views import expand_views
 from dpsql.rewrite.syntax.whole.writing import rows_refused, written
+
+# Queries whose rows the policy knows: what it declares is not looked for in records.
+#
+# SELECT 1 FROM trips LIMIT 1                         →  SELECT 1 LIMIT 1, where rows are expected
+# SELECT id FROM t GROUP BY id HAVING count(*) > 1    →  SELECT NULL::bigint AS id WHERE FALSE, of a key that is never NULL
+# SELECT count(*) FROM (SELECT count(*) AS n FROM t GROUP BY id) AS f WHERE n > 1
+# →  SELECT count(*) FROM (SELECT NULL::bigint AS n WHERE FALSE) AS f WHERE n > 1
+# SELECT id, count(*) OVER (PARTITION BY id) FROM t   →  SELECT id, 1::bigint FROM t
+#
+# By the first tools find out whether a table can be read; by the others tests of data ask whether a column is unique.
+
+_LOOK = {"expressions", "from_", "limit", "kind"}
+_SOME_ROWS = {"expressions", "from_", "where", "kind"}
+_GROUPED = {"expressions", "from_", "where", "group", "having", "order", "limit", "kind"}
+
+
+def put_known_rows(tree: exp.Query, policy: Policy) -> dict[str, str]:
+    """Change the queries in a tree whose rows are known; return the tables that they read, and what is said of each."""
+    ctes = {fold(cte.args["alias"].this): cte for cte in every(tree, exp.CTE)}
+    read = Counter(fold(table.this) for table in every(tree, exp.Table) if not table.args.get("db")) if ctes else {}
+    once = {name: cte for name, cte in ctes.items() if read[name] == 1 and not cte.args["alias"].args.get("columns")}
+    told = {}
+    for select in every(tree, exp.Select):
+        for window in tuple(every(select, exp.Window)):
+            counted = _counted_by_key(window, select, policy, ctes)
+            if counted is not None:
+                window.replace(
+                    exp.Cast(this=exp.Literal.number(1), to=exp.DataType.build("bigint", dialect="postgres"))
+                )
+                told[counted.name] = _unique(counted)
+        for inner, outer in _looked_at(select, once):
+            table = _only_table(inner, policy, ctes)
+            if table is None:
+                continue
+            if outer is None and _is_look(inner, table):
+                inner.set("from_", None)
+                told[table.name] = f"{table.name} is declared to have rows, and no record was read to see it"
+            elif _is_by_key(inner, table) and _asks_for_several(inner, outer):
+                _leave_none(inner, table)
+                told[table.name] = _unique(table)
+    return told
+
+
+def _unique(table: Table) -> str:
+    (key,) = table.keys
+    return (
+        f"{', '.join(sorted(key))} is declared to be the key of {table.name}: no value is there twice, and no record was read"
+        " to see it"
+    )
+
+
+def _counted_by_key(
+    window: exp.Window, select: exp.Select, policy: Policy, ctes: Mapping[str, exp.CTE]
+) -> Table | None:
+    """Return the table whose rows a window counts, one in each partition, since that is by a declared key; else None."""
+    given = {key for key, value in window.args.items() if value} - {"this", "partition_by", "over"}
+    stars = _is_count(window.this) and isinstance(window.this.expressions[0], exp.Star)
+    if given or not stars or window.find_ancestor(exp.Select) is not select:
+        return None
+    names = {fold(column.this) for column in window.args.get("partition_by") or () if isinstance(column, exp.Column)}
+    return _by_key(select, names, policy, ctes)
+
+
+def _by_key(select: exp.Select, names: AbstractSet[str], policy: Policy, ctes: Mapping[str, exp.CTE]) -> Table | None:
+    """Return the table of which a SELECT reads some rows, each once, where a key of it is among these columns."""
+    if {key for key, value in select.args.items() if value} - _SOME_ROWS:
+        return None
+    table = _only_table(select, policy, ctes)
+    if table is not None:
+        return table if _has_key(names, table) else None
+    item = select.args["from_"].this if select.args.get("from_") else None
+    inner = item.this if isinstance(item, exp.Subquery) else None
+    if not isinstance(inner, exp.Select) or (item is not None and item.args["alias"].args.get("columns")):
+        return None
+    shown = {
+        fold(output.args.get("alias") or output.this): output.unalias()
+        for output in inner.expressions
+        if _has_name(output)
+    }
+    if any(isinstance(output, exp.Star) for output in inner.expressions):
+        return _by_key(inner, names, policy, ctes) if len(inner.expressions) == 1 else None
+    columns = (shown.get(name) for name in names)
+    return _by_key(inner, {fold(column.this) for column in columns if isinstance(column, exp.Column)}, policy, ctes)
+
+
+def _has_name(output: exp.Expr) -> bool:
+    return isinstance(output, exp.Alias) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Identifier))
+
+
+def _has_key(names: AbstractSet[str], table: Table) -> bool:
+    return any(key <= names and not any(table.columns[name].nullable for name in key) for key in table.keys)
+
+
+def _looked_at(select: exp.Select, once: Mapping[str, exp.CTE]) -> Iterator[tuple[exp.Select, exp.Select | None]]:
+    """Yield a SELECT by itself, and the one that it alone reads with itself around that; CTEs are those read `once`."""
+    yield select, None
+    item = select.args["from_"].this if select.args.get("from_") and not select.args.get("joins") else None
+    if isinstance(item, exp.Table) and not item.args.get("db"):
+        item = once.get(fold(item.this))
+    if isinstance(item, (exp.Subquery, exp.CTE)) and isinstance(item.this, exp.Select):
+        yield item.this, select
+
+
+def _only_table(select: exp.Select, policy: Policy, ctes: Mapping[str, exp.CTE]) -> Table | None:
+    """Return the protected table that a SELECT reads, and nothing beside it."""
+    item = select.args["from_"].this if select.args.get("from_") and not select.args.get("joins") else None
+    if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier) or fold(item.this) in ctes:
+        return None
+    if {key for key, value in item.args.items() if value} - {"this", "db", "catalog", "alias"}:
+        return None
+    table = declared(item, policy)
+    return None if table is None or table.public else table
+
+
+def _is_look(select: exp.Select, table: Table) -> bool:
+    """Return whether a SELECT asks for one row of constants, of a table that is declared to have rows."""
+    given = {key for key, value in select.args.items() if value}
+    return (
+        bool(table.expected_rows)
+        and given <= _LOOK
+        and limit_of(select) == 1
+        and bool(select.expressions)
+        and all(_is_constant(output.unalias()) for output in select.expressions)
+    )
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    while isinstance(node, (exp.Cast, exp.Paren)):
+        node = node.this
+    return isinstance(node, (exp.Literal, exp.Boolean, exp.Null))
+
+
+def _is_by_key(select: exp.Select, table: Table) -> bool:
+    """Return whether a SELECT has a group for each value of a declared key, and shows nothing but its columns and counts."""
+    group, given = select.args.get("group"), {key for key, value in select.args.items() if value}
+    if group is None or given - _GROUPED or {key for key, value in group.args.items() if value} - {"expressions"}:
+        return False
+    names = {fold(key.this) for key in group.expressions if isinstance(key, exp.Column)}
+    if len(names) < len(group.expressions) or not all(
+        _is_output(output.unalias(), table) for output in select.expressions
+    ):
+        return False
+    return _has_key(names, table)
+
+
+def _is_output(node: exp.Expr, table: Table) -> bool:
+    return _is_count(node) or (isinstance(node, exp.Column) and fold(node.this) in table.columns)
+
+
+def _is_count(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and function_name(node) == "count" and not node.args.get("order")
+
+
+def _asks_for_several(inner: exp.Select, outer: exp.Select | None) -> bool:
+    """Return whether only groups of several rows are asked for, in HAVING or in WHERE around the groups."""
+    if outer is None:
+        having = inner.args.get("having")
+        return having is not None and any(_is_above_one(conjunct, _is_count) for conjunct in _conjuncts(having.this))
+    counts = frozenset(output.alias_or_name for output in inner.expressions if _is_count(output.unalias()))
+    where, names = outer.args.get("where"), {"", outer.args["from_"].this.alias_or_name}
+    names_count = partial(_is_named, counts, names)
+    return where is not None and any(_is_above_one(conjunct, names_count) for conjunct in _conjuncts(where.this))
+
+
+def _is_named(counts: frozenset[str], tables: set[str], node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and fold(node.this) in counts and fold(node.args.get("table")) in tables
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    match node:
+        case exp.Paren():
+            yield from _conjuncts(node.this)
+        case exp.And():
+            yield from _conjuncts(node.this)
+            yield from _conjuncts(node.expression)
+        case _:
+            yield node
+
+
+def _is_above_one(node: exp.Expr, is_count: Callable[[exp.Expr], bool]) -> bool:
+    """Return whether a condition holds of no count below 2."""
+    match node:
+        case (
+            exp.GT(this=count, expression=exp.Literal() as least)
+            | exp.LT(this=exp.Literal() as least, expression=count)
+        ):
+            return is_count(count) and least.name.isdigit() and int(least.name) >= 1
+        case exp.GTE(this=count, expression=exp.Literal() as least):
+            return is_count(count) and least.name.isdigit() and int(least.name) > 1
+        case _:
+            return False
+
+
+def _leave_none(select: exp.Select, table: Table) -> None:
+    """Leave a SELECT its columns, and no rows."""
+    outputs = [_null(output, table) for output in select.expressions]
+    for clause in ("from_", "group", "having", "order"):
+        select.set(clause, None)
+    select.set("expressions", outputs)
+    select.set("where", exp.Where(this=exp.false()))
+
+
+def _null(output: exp.Expr, table: Table) -> exp.Expr:
+    """Return NULL of the type and with the name that an output has."""
+    node = output.unalias()
+    if isinstance(output, exp.Alias):
+        name = output.args["alias"].copy()
+    else:
+        name = exp.to_identifier(node.name if isinstance(node, exp.Column) else "count", quoted=True)
+    return exp.Alias(this=exp.Cast(this=exp.Null(), to=_type(node, table)), alias=name)
+
+
+def _type(node: exp.Expr, table: Table) -> exp.DataType:
+    if _is_count(node):
+        return exp.DataType.build("bigint", dialect="postgres")
+    column = table.columns[fold(node.this)]
+    if column.type is SqlType.ENUM:
+        return exp.DataType.build(column.spelled_type, dialect="postgres", udt=True)
+    return exp.DataType.build(column.declared, dialect="postgres")
+
 
 _QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
 _WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "CREATE TABLE", "CREATE VIEW"})

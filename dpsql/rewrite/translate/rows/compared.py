@@ -20,7 +20,7 @@ from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
-from dpsql.rewrite.functions.comparisons import compared_ways
+from dpsql.rewrite.functions.logical import compared_ways
 from dpsql.rewrite.functions.table import function_of, unwidened
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, both, conjuncts, refs, with_refs

@@ -35,7 +35,7 @@ from dpsql.rewrite.ir.relation import (
     naming_units,
     ref,
 )
-from dpsql.rewrite.syntax.forms.nested import aggregates_of
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.columns import output_name
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.read.dialect import render

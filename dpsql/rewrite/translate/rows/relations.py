@@ -6,26 +6,27 @@ SELECT avg(f) FROM (SELECT fare AS f FROM trips WHERE tip > 0) AS t JOIN zones O
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
 from sqlglot import exp
 
-from dpsql.errors import DpsqlError, Unsupported
-from dpsql.policy.model import Policy, Role, SqlType, Table, TableName, Value
+from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
+from dpsql.policy.model import Policy, Role, RowCondition, SqlType, Table, TableName, Value
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared import Declared, equated
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
-from dpsql.rewrite.analysis.joined import equated
 from dpsql.rewrite.analysis.owners import Unique
-from dpsql.rewrite.functions.comparisons import compared_ways, equation
+from dpsql.rewrite.functions.logical import compared_ways, equation
 from dpsql.rewrite.ir.calendar import shift
-from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
+from dpsql.rewrite.ir.constant_table import AnswerForm, AwaitedTable, ConstantTable
 from dpsql.rewrite.ir.expr import (
+    FALSE,
     TRUE,
     Apply,
+    Const,
     Expr,
     Facts,
     IntervalValue,
@@ -48,11 +49,12 @@ from dpsql.rewrite.ir.relation import (
     scan,
     tested,
 )
-from dpsql.rewrite.syntax.forms.nested import aggregates_of
-from dpsql.rewrite.syntax.named.columns import fold, output_name
-from dpsql.rewrite.syntax.named.existence import Existence, existences
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
+from dpsql.rewrite.syntax.named.columns import fold, item_name, output_name
+from dpsql.rewrite.syntax.named.existence import Existence, conjuncts_of, existences
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import output_columns
+from dpsql.rewrite.syntax.read.dialect import ViewedTable, ViewRead
 from dpsql.rewrite.syntax.whole.scopes import declared
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.public.public_queries import (
@@ -63,8 +65,6 @@ from dpsql.rewrite.translate.public.public_queries import (
     not_beside,
     recursion_beside,
 )
-from dpsql.rewrite.translate.rows.granted import bound_tree, require_column, require_table
-from dpsql.rewrite.translate.rows.inner_answers import with_inner_answers
 from dpsql.rewrite.translate.rows.per_unit import Around, is_grouped, per_unit
 from dpsql.rewrite.translate.rows.unions import united
 from dpsql.rewrite.translate.rows.windows import windowed, windows_of
@@ -72,6 +72,177 @@ from dpsql.rewrite.translate.values.comparisons import checked, compare
 from dpsql.rewrite.translate.values.context import Names, Translator, renamed
 from dpsql.rewrite.translate.values.json_paths import not_as_a_whole, passed_on
 from dpsql.rewrite.translate.values.translator import translator
+
+# The rights of a role to tables and views, by name; a view that is granted may read tables that are not.
+#
+# FROM by_card, with tables: [by_card]          →  allowed, though the view reads trips
+# FROM by_card, trips                           →  permission denied for table "trips"
+# avg(tip), with columns: {trips: [fare]}       →  permission denied for column "tip" of table "trips"
+# FROM trips, with where: {trips: seats > 1}    →  as if (SELECT * FROM trips WHERE seats > 1) AS trips stood there
+#
+# Claim: a role is told of rows for which its condition holds, and of no others. Proof: each place that names a table
+# becomes a relation with the condition in it, in views, too, before any other rule sees it. So the condition is in the
+# measurement and in the identity under which its release is stored. A stored release is read only if the same identity
+# follows from the question. Columns are checked where names become columns, and every name passes there.
+
+
+def require_table(role: Role, table: Table, item: exp.Table) -> None:
+    """Check that a role may use a table, or reads it in a view.
+
+    Raises:
+        AccessDenied: it may not.
+    """
+    if not (table.public or isinstance(item, ViewedTable)):
+        _require(role, "table", table.name)
+
+
+def require_views(role: Role, nodes: Iterable[exp.Expr]) -> None:
+    """Check that a role may use every view that is among the nodes of a query.
+
+    Raises:
+        AccessDenied: it may not.
+    """
+    for read in nodes:
+        if isinstance(read, ViewRead) and not read.args["public"]:
+            _require(role, "view", read.view)
+
+
+def require_column(role: Role, ref: Ref) -> None:
+    """Check that a role may name a column.
+
+    Raises:
+        AccessDenied: it may not.
+    """
+    require_columns(role, ref.table, (ref.column.stored_name,))
+
+
+def require_columns(role: Role, table: str, names: Iterable[str]) -> None:
+    """Check that a role may name columns of a table.
+
+    Raises:
+        AccessDenied: it may not.
+    """
+    for name in names:
+        if not role.may_name(table, name):
+            raise AccessDenied(
+                f'permission denied for column "{name}" of table "{table}"',
+                because="column-not-granted",
+                hint=f'Of it the role "{role.name}" may name: {", ".join(sorted(role.columns[table]))}.',
+            )
+
+
+def require_probed(role: Role, trees: Iterable[exp.Expr]) -> None:
+    """Check that a role may name the columns of queries that are asked for their columns alone; PostgreSQL does so, too.
+
+    Raises:
+        AccessDenied: it may not name one, of which PostgreSQL would not say what may be named instead.
+    """
+    for tree in trees:
+        named = {item_name(item): fold(item.this) for item in tree.find_all(exp.Table)}
+        for column in tree.find_all(exp.Column):
+            table = fold(column.args.get("table"))
+            for of in {named[table]} if table in named else set(named.values()) if not table else ():
+                require_columns(role, of, (fold(column.this),))
+
+
+def bound_tree(condition: RowCondition) -> exp.Expr:
+    """Return the condition that rows have to satisfy, as PostgreSQL reads it."""
+    if not isinstance(condition.tree, exp.Expr):
+        raise InternalError  # the policy's conditions were not read
+    return condition.tree
+
+
+def _require(role: Role, what: str, name: str) -> None:
+    if not role.may_use(name):
+        raise AccessDenied(
+            f'permission denied for {what} "{name}"',
+            because="table-not-granted",
+            hint=f'The role "{role.name}" may use: {", ".join(sorted(role.tables or ())) or "no table"}.',
+        )
+
+
+# Inner queries over released rows, among private rows: their answers are awaited, as sources of the relation.
+#
+# fare > (SELECT avg(fare) FROM trips)                  →  s1 is the answer, one row of one value; fare > s1.avg
+# WHERE zone IN (SELECT zone FROM … ORDER BY … LIMIT 3) →  s1 is the answer, each value once, ON zone = s1.zone
+
+_BOOL = SqlType.BOOLEAN
+
+
+def with_inner_answers(
+    relation: Relation, select: exp.Select, tables: Mapping[int, AwaitedTable], t: Translator
+) -> tuple[Relation, Translator]:
+    """Return the relation with the answers that the expressions of a SELECT wait for, and the translator that knows them.
+
+    `tables` has the answers by the nodes that ask for them.
+    """
+    if not tables:
+        return relation, t
+    where, waiting = select.args.get("where"), _Waiting(relation, t)
+    certain = set() if where is None else {id(conjunct) for conjunct in conjuncts_of(where.this)}
+    answers: dict[int, Expr] = {}
+    for node in _own(select):
+        if isinstance(node, exp.In) and id(node.args.get("query")) in tables:
+            table = tables[id(node.args["query"])]
+            answers[id(node)] = waiting.among(table, node, certain=id(node) in certain)
+        elif id(node) in tables and not isinstance(node.parent, (exp.From, exp.Join, exp.In)):
+            table = tables[id(node)].as_form(AnswerForm.SCALAR)
+            if table.several:
+                raise value_of_several_rows()
+            answers[id(node)] = waiting.joined(table, Join.INNER, TRUE, table.column().name)
+    return waiting.relation, replace(t, inner=answers)
+
+
+def value_of_several_rows() -> Unsupported:
+    """Return the refusal of a query that stands for one value and may have several rows, for all that anybody knows."""
+    return Unsupported(
+        "a subquery that stands for one value may have several rows",
+        because="value-of-several-rows",
+        hint="Add ORDER BY and LIMIT 1, aggregate it, name its one row in its WHERE, or write IN.",
+    )
+
+
+def _own(select: exp.Select) -> Iterator[exp.Expr]:
+    """Yield the nodes of a SELECT that stand in no query below it; of those the first one."""
+    for node in select.walk(prune=lambda child: isinstance(child, exp.Query) and child is not select):
+        if node is not select:
+            yield node
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A relation to which answers are joined."""
+
+    relation: Relation
+    t: Translator
+
+    def joined(self, table: AwaitedTable, join: Join, on: Expr, name: str) -> Ref:
+        """Join an answer, and return one of its columns."""
+        place = len(self.relation.sources)
+        self.relation = replace(self.relation, sources=(*self.relation.sources, Source(table, join, on)))
+        return ref(place, table, name, optional=join is Join.LEFT)
+
+    def among(self, table: AwaitedTable, node: exp.In, *, certain: bool) -> Expr:
+        """Return `x IN (query)`, in SQL's three values: without values it is false, with NULL among them never.
+
+        Where it is `certain` that each row is to be among the values, the join sees to it.
+        """
+        x, values = self.t.expression(node.this), table.as_form(AnswerForm.VALUES)
+        join, name = Join.INNER if certain else Join.LEFT, table.column().name
+        value = ref(len(self.relation.sources), values, name, optional=not certain)
+        condition = compare(self.t, "eq", x, value, node)
+        self.t.facts_of(condition)  # refuses what could overflow on some row
+        self.joined(values, join, condition, name)
+        if certain:
+            return TRUE
+        facts = table.as_form(AnswerForm.FACTS)
+        some = self.joined(facts, Join.INNER, TRUE, "some")
+        nulls = replace(some, name="nulls", column=facts.columns["nulls"])
+        is_found = Apply("not", (Apply("is_null", (value,), _BOOL),), _BOOL)
+        is_unknown = Apply("or", (Apply("is_null", (x,), _BOOL), nulls), _BOOL)
+        cases = (is_found, TRUE, Apply("not", (some,), _BOOL), FALSE, is_unknown, Const(None, _BOOL), FALSE)
+        return Apply("case", cases, _BOOL)
+
 
 # The side of a join whose rows stay without a partner: private rows do, of one table, and public ones never by themselves.
 #

@@ -10,7 +10,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.evaluator import Spelled, UnspeakableError
 from dpsql.rewrite.ir.expr import Const
-from dpsql.rewrite.syntax.forms.nested import aggregates_of
+from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.translate.public.constants import evaluated
