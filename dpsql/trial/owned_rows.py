@@ -10,7 +10,7 @@ same in each scan of a statement. Proof, from inside out: it holds of a protecte
 A row that is joined has parts of which each names the same unit, or is public; what a LEFT JOIN finds, or does not find,
 is of the unit of the row before it. A group by the unit has its rows alone, and so has a UNION ALL of such. A condition
 is of one row, or of public ones, or asks whether its unit has rows that are tied to it: EXISTS. What is aggregated is the
-same in any order of rows: counts, extremes, and sums of whole numbers; of windows see `unit_windows`.
+same in any order of rows: counts, extremes, and sums of whole numbers; of windows see below.
 """
 
 from collections.abc import Callable, Iterator, Sequence

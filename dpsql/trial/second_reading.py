@@ -10,7 +10,7 @@ each unit kept to its bound in one of these ways. Everything else is `NotProvedE
     heavy units apart:      all rows in full, and (w − W)·s for units that have more than C, of which none is missed
     values of each unit:    SELECT count(*) FROM (SELECT DISTINCT x FROM (… WHERE place <= C) AS r) AS v, of C rows a unit
 
-Weights by length are for Gaussian noise (`by_length`): where no row is longer than s, a unit moves a group by w·n·s at most,
+Weights by length are for Gaussian noise: where no row is longer than s, a unit moves a group by w·n·s at most,
 in the Euclidean norm, and all groups together by w·√(Σ n²)·s ≤ M·s. And σ² ≥ (M·s)² / 2ρ is what ρ-zCDP wants.
 
 Claim: a unit with n rows adds w·n ≤ M rows' worth, since w ≤ M / max(n, C), and one with n ≤ C rows, which is in no list of

@@ -265,7 +265,7 @@ class EngineShape(StrictShape):
     """Whether the engine may be of a version that nobody has tried."""
 
 
-# The shape of `config.yaml`: which keys there are; `table_shapes` are those of schema files.
+# The shape of `config.yaml`: which keys there are; those of schema files follow.
 
 
 class TlsShape(StrictShape):

@@ -4,7 +4,7 @@
 floor(W·C / max(m, C)). So its weights add up to at most C·W for all m, and to exactly m·W when m ≤ C. They depend on the
 unit's own rows only. The weights come by an INNER JOIN: a row without a weight is left out, so a mistake loses rows and
 never counts one too many. Both scans stand in one statement and see one snapshot. Where only heavy units' rows are
-weighed (`heavy_units`), the integers are the same.
+weighed (`engine_sql`), the integers are the same.
 
 *Norm scaling*: if no number of rows is measured, no row need count in full. Then the *norms* ρ of the rows are added up
 instead of the rows; ρ is the most that a row can add to the largest coordinate. With S the most of any row, w = ⌊W·C·S /

@@ -527,8 +527,8 @@ class BoundedScan:
     def heavy_apart(self, values: RowValues, sums: Sequence[HeavySum], *also: str, norm: Norms | None = None) -> str:
         """Return the statement that sums all rows in full, and corrects that by what those of heavy units weigh less.
 
-        The integers are those of `grouped`; see `heavy_units`. Where the statement marks heavy units itself, the rows
-        are said once:
+        The integers are those that weigh every row; the claim is at the top. Where the statement marks heavy units itself,
+        the rows are said once:
 
             WITH r AS (SELECT … FROM trips …), heavy AS (… FROM r …), p AS (… FROM r WHERE u IN (SELECT u FROM heavy) …)
         """

@@ -17,7 +17,7 @@ for every event E
   P(M(D) ∈ E) − e^ε·P(M(D') ∈ E) ≤ min(1, e^ε·p + δ₁) − e^ε·(1 − q)·p ≤ δ₁ + q·(1 − δ₁) ≤ δ, p being P(M'' ∈ E);
 the second is largest where e^ε·p = 1 − δ₁.
 
-Promise: τ and σ rest on upper bounds of probabilities alone (`gaussian_profile`).
+Promise: τ and σ rest on upper bounds of probabilities alone, by the profile below.
 """
 
 import math
@@ -33,7 +33,7 @@ from dpsql.privacy.mechanisms.threshold import per_key
 
 # The loss through discrete Gaussian noise, as upper bounds that hold: no asymptotics, no floating point.
 #
-# The noise is that of `discrete_gaussian`, of one σ in every coordinate. Canonne, Kamath and Steinke, "The Discrete Gaussian
+# The noise is that of `gaussian`, of one σ in every coordinate. Canonne, Kamath and Steinke, "The Discrete Gaussian
 # for Differential Privacy" (2020), bound its loss by that of a continuous one; here it is bounded for vectors that a unit
 # moves by the same amount in each of its coordinates, which is tighter.
 #

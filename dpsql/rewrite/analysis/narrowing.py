@@ -25,7 +25,8 @@ from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref, conjuncts
 
 # Whether a condition can hold at all where each column is within an interval, and for a column that is NULL.
 #
-# A value that an engine computes lies within `float_range`, for every function. So a value outside of it is impossible.
+# A value that an engine computes lies within its range of floats (`bounds`), for every function. So a value outside of it
+# is impossible.
 
 ANY, NONE = Fraction(10) ** 400, Fraction(-1)
 """The room of a condition that is not understood, and so may be true; and the room of a false one."""

@@ -9,7 +9,7 @@ on the amount that one adds repairs that.
 Claim: all rows that make up one joined row are one unit's, so that taking a unit away takes its joined rows away and
 leaves all others as they were. Proof: by `meanings` a column names the unit, or all columns of a unique key name a row,
 which has one owner. They are read as they are stored, and compared as whole numbers with whole numbers or bytewise as
-texts. So equal values are one unit or one row. Columns of the same meaning, each equal to its counterpart (`equal`), lead
+texts. So equal values are one unit or one row. Columns of the same meaning, each equal to its counterpart, lead
 from each source that every joined row has to each other (`_check_one_unit`). To a source of LEFT JOIN its own condition
 leads, with all that holds of every row, where its rows are not missing. An equation on less than all columns of a key
 leads nowhere: line 2 of order 7 and line 2 of order 8 may be two customers'. NULL equals nothing, and so names nobody's

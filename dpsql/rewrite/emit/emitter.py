@@ -39,7 +39,7 @@ class Emitter:
     kept: Callable[[str], KeptColumns] = nothing_kept
     """Returns what the engine keeps of a table beside its columns."""
     once: tuple[Ref, ...] = ()
-    """The columns that stand clamped beside their table's, under names (`clamped_once`)."""
+    """The columns that stand clamped beside their table's, under names (`with_columns_clamped_once`)."""
     _written: dict[Hashable, tuple[Column, str]] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Texts of columns, by their `id`; the columns are kept beside, so that no other one gets them."""
 

@@ -236,7 +236,7 @@ class Facts(HashedOnce):
     """Where the values can be as an engine computes them; of a column, None where that is its interval."""
     anywhere: Interval | None = None
     """Where they can be also in a row that is not counted, since it lacks a value that it has to have; None where that is
-    `float_range`. Engines may compute what they are asked for such a row, and leave it out then."""
+    the range of floats. Engines may compute what they are asked for such a row, and leave it out then."""
 
     @classmethod
     def of_values(cls, values: tuple[Value, ...], *, nullable: bool) -> "Facts":

@@ -7,7 +7,7 @@ riders JOIN (SELECT r.rider, count(*) FROM trips LEFT JOIN riders r ON c GROUP B
 
 Claim: each has the rows that it had. The first is a definition; a row without a partner is NULL in all that is the partner's,
 of which no comparison holds; in the third all such rows are in groups that are NULL in what is compared. FULL JOIN of private
-rows is in `full_joins`.
+rows is below.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -265,7 +265,7 @@ def _is_left_or_inner(join: exp.Join) -> bool:
 
 
 def _joins_rows(select: exp.Select, place: int, ctes: Ctes, policy: Policy) -> bool:
-    """Return whether private rows are joined to private ones: public tables are PostgreSQL's, or are in `public_left`."""
+    """Return whether private rows are joined to private ones: public tables are PostgreSQL's, or an answer beside them."""
     joins = select.args["joins"]
     before = exp.Select(from_=select.args["from_"].copy(), joins=[join.copy() for join in joins[:place]])
     joined = exp.Select(from_=exp.From(this=joins[place].this.copy()))

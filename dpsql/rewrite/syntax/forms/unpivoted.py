@@ -6,7 +6,7 @@ FROM rides r CROSS JOIN LATERAL (VALUES ('fare', r.fare), ('tip', r.tip)) AS x (
 FROM rides r CROSS JOIN LATERAL (SELECT r.fare * 2 AS twice) AS x … x.twice  →  FROM rides r … (r.fare * 2)
 
 Claim: these are the same rows, for each row has as many beside it as there are constants. How much of a unit counts is
-decided where rows are joined with constants (`partners`).
+decided where rows are joined with constants (`relations`).
 """
 
 from collections.abc import Sequence

@@ -429,7 +429,7 @@ def _deepest(stretches: _Stretches) -> int:
 # JOIN days ON at >= d AND at < d + 7  →  unchanged: seven days a row, of however many there are
 # CROSS JOIN zones                     →  unchanged, where the policy's table has few rows; else it is refused
 #
-# A row can meet as many rows of the joined table as the conditions let it (`partners`), and a unit may have as many rows
+# A row can meet as many rows of the joined table as the conditions let it (`most_partners`), and a unit may have as many rows
 # more: else it would lose all but one of them, and the answer would be wrong by that factor.
 #
 # Claim: a unit moves the sums by no more than the bound that `owners` makes of these numbers, for all numbers. It counts
