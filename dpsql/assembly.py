@@ -29,8 +29,7 @@ from dpsql.rewrite.ir.literal import format_value
 from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.questions.oracle import ShadowOracle
-from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.shadow.watch.warden import LeftBehind, ShadowSessions

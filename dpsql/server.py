@@ -49,7 +49,7 @@ from dpsql.rewrite.syntax.read.dialect import check_parser
 from dpsql.served import ServedPages, served_metrics
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.questions.oracle import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.warden import ShadowSessions, Warden
 from dpsql.system_limits import Shares, check_memory, most

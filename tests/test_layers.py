@@ -77,7 +77,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"planned_questions", "run_through", "standing"}),
         frozenset({"explaining", "reuse", "stand_ins"}),
         frozenset({"inner_answers", "measuring"}),
-        frozenset({"aiming", "request"}),
+        frozenset({"request"}),
         frozenset({"catalogue", "pricing", "rehearsal"}),
         frozenset({"plans"}),
         frozenset({"dependencies", "readiness", "session_settings"}),

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpsql.agents.session import AgentRefused, AgentSession, RefusedForm, Sessions, for_agents
 from dpsql.errors import DpsqlError
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.reader import tokens
 from dpsql.plots.margins import WiderStatement, wider_statements
 
 _Found = Mapping[str, Any]

@@ -22,7 +22,7 @@ from dpsql.policy.config import Config
 from dpsql.policy.model import Policy, Role, Table
 from dpsql.private_files import Scratch
 from dpsql.rewrite.analysis.declared import PublicRows
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.trial.records import REMOVED, MadeUpRecords, made_up_records
 
 # The statements that an audit asks of a table: of each kind that a policy has columns for.

@@ -45,7 +45,7 @@ from dpsql.policy.model import (
     TrialMode,
 )
 from dpsql.rewrite.analysis.declared import PublicRows
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.server import Server
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.trial.cells import MadeUpCell

@@ -12,8 +12,7 @@ from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import whole_number
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.owners import owners
-from dpsql.rewrite.emit.columns import identity
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, identity
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import TRUE, Ref
 from dpsql.rewrite.ir.relation import ref, scan

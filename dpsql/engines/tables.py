@@ -16,7 +16,7 @@ from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey, Value, is_unique
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.columns import micros_of_interval, micros_of_time, quoted, representable
+from dpsql.rewrite.emit.emitter import micros_of_interval, micros_of_time, quoted, representable
 from dpsql.rewrite.ir.literal import simplest
 
 # The types of an engine that may stand behind a declared one, and public values as engines return them, made exact.

@@ -15,16 +15,6 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
-from dpsql.gateway.aiming import (
-    Drawn,
-    PaidReleases,
-    affordable,
-    as_awaited,
-    by_best,
-    drawn_until,
-    following,
-    read_draws,
-)
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement, Books, with_accounts
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -33,7 +23,17 @@ from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.measuring import Exact, Measuring, Profiles, Releases, account, with_profile
 from dpsql.gateway.planned_questions import PlannedQuestions
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.pricing import (
+    Drawn,
+    PaidReleases,
+    PricedPlan,
+    affordable,
+    as_awaited,
+    by_best,
+    drawn_until,
+    following,
+    read_draws,
+)
 from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
 from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff, ToldReleases

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dpsql.errors import InternalError
-from dpsql.gateway.aiming import Drawn
-from dpsql.gateway.plans.statement_plan import ScopePlan
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.plans.tracked_scopes import ScopePlan
+from dpsql.gateway.pricing import Drawn, PricedPlan
 from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Digits
 from dpsql.privacy.measurement.histogram import Histogram
@@ -20,12 +19,12 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
 from dpsql.privacy.release.noisy_ladder import chosen_by
 from dpsql.privacy.release.postprocess import CanHaveRows, CellText
-from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
+from dpsql.privacy.release.release import NOTHING_KNOWN, Profile
 from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.possible import possible
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.constant_table import TableRows
-from dpsql.rewrite.ir.evaluator import ConstantEvaluator, Spelled
+from dpsql.rewrite.ir.literal import ConstantEvaluator, Spelled
 from dpsql.rewrite.ir.relation import Relation, awaiting, with_answers
 from dpsql.rewrite.translate.public.public_queries import answered_table
 from dpsql.shadow.splice import table

@@ -34,9 +34,8 @@ from dpsql.errors import (
     QueryCanceled,
     Unsupported,
 )
-from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared, read_draws
-from dpsql.gateway.plans.statement_plan import StatementPlan
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.plans.tracked_scopes import StatementPlan
+from dpsql.gateway.pricing import Drawn, PaidReleases, PricedPlan, is_declared, read_draws
 from dpsql.gateway.request import ProfileStatement, Request
 from dpsql.interrupt import interruptible, stop_if_cancelled
 from dpsql.policy.model import Column, Period, Policy, Role, Table, TableName
@@ -47,10 +46,8 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, ou
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow, whole_number
-from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
-from dpsql.privacy.release.release import Release, release_of
+from dpsql.privacy.release.release import NOTHING_KNOWN, Draws, Profile, Release, release_of
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.analysis.same_rows import condition_words
 from dpsql.rewrite.emit.emitter import Emitter

@@ -15,19 +15,18 @@ from typing import cast
 
 from dpsql.engines.tables import unique_as_declared
 from dpsql.errors import Unsupported
-from dpsql.gateway.aiming import PaidReleases
 from dpsql.gateway.catalogue.virtual_tables import ACCOUNTS, accounts_statement
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.measuring import profile_statement
 from dpsql.gateway.plans.planning import Planner
-from dpsql.gateway.plans.statement_plan import StatementPlan
-from dpsql.gateway.pricing import PricedPlan, price
+from dpsql.gateway.plans.tracked_scopes import StatementPlan
+from dpsql.gateway.pricing import PaidReleases, PricedPlan, price
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.gateway.session_settings import asked_of_empty_groups
 from dpsql.interrupt import ended_when_overdue, undivided
 from dpsql.policy.model import Column, Policy, Role, Table, UniqueKey, bare_names
 from dpsql.privacy.measurement.planner import PlanningContext
-from dpsql.privacy.release.profile import Profile
+from dpsql.privacy.release.release import Profile
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.groups import Groups

@@ -1,20 +1,22 @@
 """The stage price: what a planned statement pays, for the ε that its session has set."""
 
+import itertools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.accounting.privacy_loss import equal_share
-from dpsql.gateway.plans.statement_plan import StatementPlan
+from dpsql.gateway.plans.tracked_scopes import StatementPlan
 from dpsql.gateway.session_settings import Aim, is_clamped, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.accuracy.expected_error import first_look
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan, Searched
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, in_euclidean_norm, shares, waiting
-from dpsql.privacy.release.target import is_aimed
+from dpsql.privacy.release.release import Draw, Draws, Release, together
+from dpsql.privacy.release.target import further, is_aimed
 from dpsql.question import USUAL_INTERVALS, USUAL_STYLE, Settings
 from dpsql.rewrite.emit.emitter import Emitter
 
@@ -178,3 +180,211 @@ def _looking(scope: PricedScope, epsilon: Fraction, search: Fraction) -> PricedS
     )
     measured = tuple(p.measurement for p in parts if not isinstance(p.measurement, Searched))
     return PricedScope(replace(scope.plan, parts=measured), parts)
+
+
+# Errors as a target: an answer is measured again, with more ε, until what was released says that it errs little enough.
+#
+# Inner answers come first. A measurement that waits for one is made once that errs little enough, with the values of its
+# best release. A better one would be another question, so the release is fixed from then on.
+#
+# The first look pays what public numbers promise to be enough. Each measurement is charged before it runs, and all that was
+# released of it is read together. How many there are, and what they pay, depends on data through released values only.
+
+Drawn = Mapping[str, Draws]
+"""The releases of each measurement, by its identity."""
+PaidReleases = Mapping[str, tuple[PricedMeasurement, bytes]]
+"""Releases by what they are stored under, as they are stored."""
+Following = Callable[[PricedScope, int, Draws | None, AimedPrice | None], Fraction | None]
+"""Returns what a part of a scope is to pay next, if anything."""
+_MOST = 64
+"""Combinations of inner answers by which it is looked what was paid earlier."""
+
+
+def following(priced: PricedPlan, drawn: Drawn, *, inner: bool = False) -> PricedPlan | None:
+    """Return what is to be measured next: what nothing is known of, and what errs too much and has not paid its share.
+
+    Of an `inner` query one release is to be enough.
+    """
+    if priced.inner and priced.aim is None:  # all of it is paid for at once
+        return None if all(part.identity in drawn for part in priced.measurements) else priced
+    for inner_plan in priced.inner:
+        step = following(inner_plan, drawn, inner=True)
+        if step is not None and (any(p.identity not in drawn for p in step.measurements) or _can_begin(priced, drawn)):
+            return step
+    wanted = _wanted(priced, drawn, _better if inner else _next)
+    if not wanted:
+        return None
+    # Measurements of selected keys are paid for, and stored, beside the search for them: free, where that is stored.
+    for part in tuple(wanted.values()):
+        if part.finds_keys is not None:
+            wanted.setdefault(part.finds_keys.identity, part.finds_keys)
+    scopes = tuple(
+        replace(scope, parts=tuple(wanted[part.identity] for part in scope.parts if part.identity in wanted))
+        for scope in priced.scopes
+    )
+    return replace(priced, scopes=scopes)
+
+
+def drawn_until(
+    priced: PricedPlan, drawn: Drawn, measured: Callable[[PricedPlan, bool], Mapping[str, Release] | None]
+) -> tuple[PricedPlan, Drawn]:
+    """Measure step by step until nothing is left to be measured, or nothing more can be; return the plan and all releases.
+
+    `measured` returns what is released of a step now, by the measurements' identities, and is told whether there is an answer
+    without it, only less exact; None where that has to do.
+    """
+    while (step := following(priced, drawn)) is not None:
+        now = measured(step, all(part.identity in drawn for part in priced.measurements))
+        if now is None:
+            break
+        more = {
+            part.identity: drawn.get(part.identity, Draws(())).with_draw(part.measurement, now[part.identity])
+            for part in step.measurements
+        }
+        priced, drawn = with_drawn(priced, drawn, more)
+        priced, _ = by_best(priced, drawn)
+    return priced, drawn
+
+
+def _wanted(priced: PricedPlan, drawn: Drawn, following_one: Following) -> dict[str, PricedMeasurement]:
+    """Return what is to be measured next of a statement, whose inner queries stay as they are."""
+    wanted: dict[str, PricedMeasurement] = {}
+    fixed = _inner_parts(priced)
+    for scope in priced.scopes:
+        for place, part in enumerate(scope.parts):
+            epsilon = following_one(scope, place, drawn.get(part.identity), priced.aim)
+            if epsilon is None or part.identity in fixed:
+                continue
+            already = wanted.get(part.identity)
+            if already is None or already.cost.epsilon < epsilon:
+                wanted[part.identity] = part if epsilon == part.cost.epsilon else part.paying(epsilon)
+    return wanted
+
+
+def by_best(priced: PricedPlan, drawn: Drawn) -> tuple[PricedPlan, Drawn]:
+    """Return a plan that waits for the best release of what its inner queries measure, and what was drawn without others."""
+    if priced.aim is None or not priced.inner:
+        return priced, drawn
+    best = {identity: Draws((drawn[identity].best,)) for identity in _inner_parts(priced) if identity in drawn}
+    paid = {identity: draws.best[0].epsilon for identity, draws in best.items()}
+
+    def at(part: PricedMeasurement) -> PricedMeasurement:
+        paid_part = part.paying(paid[part.identity]) if part.identity in paid else part
+        bound_by = None if paid_part.bound_by is None else at(paid_part.bound_by)
+        return replace(paid_part, awaits=tuple(map(at, paid_part.awaits)), bound_by=bound_by)
+
+    def of(plan: PricedPlan) -> PricedPlan:
+        scopes = tuple(replace(scope, parts=tuple(map(at, scope.parts))) for scope in plan.scopes)
+        return replace(plan, scopes=scopes, inner=tuple(map(of, plan.inner)))
+
+    return of(priced), {**drawn, **best}
+
+
+def by_each(priced: PricedPlan, drawn: Drawn) -> Iterator[PricedPlan]:
+    """Yield a plan with each release of its inner queries that there is, the best first."""
+    inner = {identity: drawn[identity].drawn for identity in sorted(_inner_parts(priced)) if identity in drawn}
+    releases = (sorted(each, key=lambda draw: draw[0].epsilon, reverse=True) for each in inner.values())
+    for chosen in itertools.islice(itertools.product(*releases), _MOST):
+        yield by_best(priced, {name: Draws((draw,)) for name, draw in zip(inner, chosen, strict=True)})[0]
+
+
+def spent(priced: PricedPlan, drawn: Drawn) -> Fraction:
+    """Return what was paid for measurements that wait for an inner answer, and would be others with another."""
+    waiting = (drawn[part.identity].drawn for part in priced.measurements if part.awaits and part.identity in drawn)
+    return sum((measurement.epsilon for draws in waiting for measurement, _ in draws), Fraction(0))
+
+
+def having_spent(priced: PricedPlan, before: Fraction) -> PricedPlan:
+    """Return a plan that may pay so much less for each measurement: all together pay no more than the statement may."""
+    aim = None if priced.aim is None else priced.aim.less(before)
+    return replace(priced, aim=aim, inner=tuple(having_spent(plan, before) for plan in priced.inner))
+
+
+def _can_begin(priced: PricedPlan, drawn: Drawn, before: Fraction = Fraction(0)) -> bool:
+    """Return whether what waits for inner answers could be measured with others: if enough is left for first looks."""
+    if priced.aim is None:
+        return True
+    first = max((part.cost.epsilon for part in priced.measurements if part.awaits), default=Fraction(0))
+    return first + before + spent(priced, drawn) <= priced.aim.steps[-1]
+
+
+def affordable(priced: PricedPlan, inner: Sequence[Drawn], drawn_of: Callable[[PricedPlan], Drawn]) -> PricedPlan:
+    """Return a plan with the best inner answers with which it has been measured, or can pay for that.
+
+    `inner` has the releases of its inner queries; `drawn_of` returns those of a plan that waits for some of them.
+    """
+    every = {identity: draws for drawn in inner for identity, draws in drawn.items()}
+    plans = [(plan, drawn_of(plan)) for plan in by_each(priced, every)]
+    whole = sum((spent(plan, drawn) for plan, drawn in plans), Fraction(0))
+    for plan, drawn in plans:
+        before = whole - spent(plan, drawn)
+        if _can_begin(plan, {}, before) or all(part.identity in drawn for part in plan.measurements):
+            return having_spent(plan, before)
+    return plans[0][0]
+
+
+def as_awaited(priced: PricedPlan, releases: PaidReleases) -> PaidReleases:
+    """Return releases but those of inner queries that are better than what a plan waits for."""
+    awaited = {inner.identity: inner.cost.epsilon for part in priced.measurements for inner in part.awaits}
+    return {
+        key: (part, release)
+        for key, (part, release) in releases.items()
+        if part.cost.epsilon <= awaited.get(part.identity, part.cost.epsilon)
+    }
+
+
+def with_drawn(priced: PricedPlan, drawn: Drawn, more: Drawn) -> tuple[PricedPlan, Drawn]:
+    """Return all that is drawn, but what was measured with an inner answer that is a better one now: of another question.
+
+    It was paid for, so that there is less to pay with.
+    """
+    better = {
+        identity
+        for identity, draws in more.items()
+        if identity in drawn and draws.best[0].epsilon > drawn[identity].best[0].epsilon
+    }
+    past = {part.identity for part in priced.measurements if any(inner.identity in better for inner in part.awaits)}
+    gone = spent(priced, {identity: draws for identity, draws in drawn.items() if identity in past})
+    kept = {identity: draws for identity, draws in drawn.items() if identity not in past}
+    return having_spent(priced, gone) if gone else priced, {**kept, **more}
+
+
+def _inner_parts(priced: PricedPlan) -> frozenset[str]:
+    """Return the identities of what inner queries measure."""
+    return frozenset(part.identity for inner in priced.inner for part in inner.measurements)
+
+
+def is_declared(part: PricedMeasurement) -> bool:
+    """Return whether a measurement can be made again at another ε: its groups are declared, and no C is chosen by it."""
+    return not part.cost.delta and part.finds_keys is None and not isinstance(part.measurement, Searched)
+
+
+def _next(scope: PricedScope, place: int, draws: Draws | None, aim: AimedPrice | None) -> Fraction | None:
+    """Return what a part is to pay next, if anything."""
+    part = scope.parts[place]
+    if draws is None:
+        return part.cost.epsilon
+    if aim is None or not is_declared(part) or not is_aimed(scope.plan, place):
+        return None
+    return further(scope.plan, place, draws, aim.error, aim.steps)
+
+
+def _better(scope: PricedScope, place: int, draws: Draws | None, aim: AimedPrice | None) -> Fraction | None:
+    """Return what a part of an inner query is to pay next, if anything: enough for a release that is read by itself."""
+    if draws is None or aim is None:
+        return _next(scope, place, draws, aim)
+    best, paid = Draws((draws.best,)), sum(measurement.epsilon for measurement, _ in draws.drawn)
+    now, step = best.best[0].epsilon, _next(scope, place, best, aim)
+    free = [epsilon for epsilon in aim.steps if now < epsilon <= aim.steps[-1] - paid]
+    if step is None or not free:
+        return None
+    return free[min(bisect_left(free, together((step, now))), len(free) - 1)]
+
+
+def read_draws(paid_releases: PaidReleases) -> Drawn:
+    """Return what was released of each measurement."""
+    draws: dict[str, tuple[Draw, ...]] = {}
+    for part, release in paid_releases.values():
+        draw = (part.measurement, Release.from_bytes(release))
+        draws[part.identity] = (*draws.get(part.identity, ()), draw)
+    return {identity: Draws.of(*made) for identity, made in draws.items()}

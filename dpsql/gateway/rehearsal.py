@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dpsql.gateway.plans.values_of_one_row import trials_beside, trials_of_values
-from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import name, tokens
+from dpsql.gateway.plans.planning import trials_beside, trials_of_values
+from dpsql.lexer.reader import Reader, name, tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap

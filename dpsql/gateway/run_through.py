@@ -10,19 +10,17 @@ from dataclasses import dataclass, field
 from random import Random
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError, QueryCanceled, TooComplex
-from dpsql.gateway.aiming import Drawn, by_best, drawn_until
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.measuring import with_profile
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.pricing import Drawn, PricedPlan, by_best, drawn_until
 from dpsql.interrupt import interruptible
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.plan import KeySearch, Measured
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow
-from dpsql.privacy.release.release import Release, release_of
+from dpsql.privacy.release.release import Draws, Release, release_of
 from dpsql.trial.trial import failed_trial
 
 _LOG = logging.getLogger("dpsql.trial")

@@ -10,9 +10,8 @@ partition selection has yet to choose are not there. Nothing of it depends on da
 from collections.abc import Iterator
 
 from dpsql.errors import DpsqlError, QueryCanceled
-from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.pricing import Drawn, PricedPlan, is_declared
 from dpsql.gateway.rehearsal import copied_as
 from dpsql.gateway.request import StandIn
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
@@ -21,8 +20,7 @@ from dpsql.privacy.measurement.plan import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.release import Release
+from dpsql.privacy.release.release import Draws, Release
 from dpsql.rewrite.syntax.read.parse import Statement, Wrap, place
 from dpsql.shadow.splice import table
 

@@ -20,11 +20,10 @@ from dpsql.accounting.sliding import ReadDays
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Edition, PreparedMeasurements
 from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotReady, InternalError, Unsupported
-from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.catalogue.virtual_tables import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.measuring import account, failure_of, written_question
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.pricing import Drawn, PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import is_renewed
 from dpsql.interrupt import interruptible
@@ -32,8 +31,7 @@ from dpsql.policy.growth import Grows, Term
 from dpsql.policy.model import Privacy, Role, Table, fingerprint
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.release import Release, release_of
+from dpsql.privacy.release.release import Draws, Release, release_of
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.standing.measuring import AskedQuestion, StandingMeasuring, lost_periods, measured_cells, to_measure

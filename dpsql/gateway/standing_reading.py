@@ -16,10 +16,9 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import StandingClaim
 from dpsql.engines.base import Edition
 from dpsql.errors import DpsqlError, InternalError, QueryCanceled
-from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.measuring import account, read_question
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.pricing import Drawn, PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.reading_off import Lenses, PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
@@ -30,8 +29,7 @@ from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.release import Release
+from dpsql.privacy.release.release import Draws, Release
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, needed_sums
 from dpsql.rewrite.analysis.declared import Declared

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from dpsql.accounting.sqlite.trouble import ROOM
+from dpsql.accounting.sqlite.ledger import ROOM
 from dpsql.errors import AuditFailed, ConfigError
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.trail.folder import TrailFolder, newest_first

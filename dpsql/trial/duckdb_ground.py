@@ -20,7 +20,7 @@ from dpsql.errors import QueryCanceled
 from dpsql.policy.config import Resources
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import KeptColumns
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.ground import (

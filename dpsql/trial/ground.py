@@ -14,7 +14,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.declared import PublicRows
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.records import REMOVED, MadeUpRecords

@@ -7,7 +7,7 @@ from fractions import Fraction
 import sqlglot
 from sqlglot import exp
 
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import HeavyRows
 from dpsql.trial.summed import (
     FULL_WEIGHT,

@@ -15,7 +15,7 @@ from dpsql.engines.tables import LOOSE
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.ground import (
     PATIENCE,

@@ -9,7 +9,7 @@ from dpsql.engines.spark.settings import answered_within, safe_cause
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.ground import (
     PATIENCE,

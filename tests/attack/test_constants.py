@@ -8,7 +8,7 @@ import pytest
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
-from dpsql.rewrite.ir.evaluator import Spelled
+from dpsql.rewrite.ir.literal import Spelled
 from dpsql.rewrite.syntax.read.dialect import parsed
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.translate.public.speller import spell

@@ -16,7 +16,7 @@ import pytest
 
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import DatasetBudget, Privacy, RoleBudget
-from dpsql.privacy.measurement.partition_rule import FromCount, selection_rule
+from dpsql.privacy.measurement.plan import FromCount, selection_rule
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Asker
 from tests.audit.canaries import FALSE_ALARM

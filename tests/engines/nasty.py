@@ -15,8 +15,7 @@ from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.columns import identity
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, identity
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Expr, Facts, Ref, refs
 from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES

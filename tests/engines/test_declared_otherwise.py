@@ -16,8 +16,7 @@ from dpsql.engines.tables import LOOSE, fits, identifies
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.columns import salt
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, salt
 from dpsql.rewrite.ir.expr import Facts, Ref
 from tests.engines.asking import asked
 from tests.support.dialects import DUCKDB, POSTGRES

@@ -28,7 +28,7 @@ from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from tests.engines.copies import column, copying
 from tests.support.samples import ALL
 

@@ -6,10 +6,9 @@ from fractions import Fraction
 import pytest
 
 from dpsql.gateway import gateway
-from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.gateway import splice
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.pricing import Drawn, PricedPlan
 from dpsql.policy.model import NoiseLevel, Policy
 from dpsql.question import Settings
 from tests.support.fix_policy import with_chosen_rows, with_epsilon

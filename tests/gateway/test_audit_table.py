@@ -12,7 +12,7 @@ from dpsql.errors import QueryCanceled
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement, Books, with_accounts
 from dpsql.gateway.measuring import account
 from dpsql.policy.model import Policy
-from dpsql.privacy.release.profile import Profile
+from dpsql.privacy.release.release import Profile
 from dpsql.question import Asker, Cancellation
 from dpsql.rewrite.syntax.read.dialect import parsed
 from dpsql.trail.record import BEGINNING, ChainedLine, chained, read_line

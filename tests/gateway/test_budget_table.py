@@ -8,7 +8,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement, Books, with_accounts
 from dpsql.gateway.measuring import account
 from dpsql.policy.model import Policy, Privacy
-from dpsql.privacy.release.profile import Profile
+from dpsql.privacy.release.release import Profile
 from dpsql.question import Asker, Cancellation
 from dpsql.rewrite.syntax.read.dialect import parsed
 from tests.support.fix_ledger import Clock

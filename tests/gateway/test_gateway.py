@@ -14,7 +14,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError, TooComplex
 from dpsql.policy.model import DatasetBudget, Policy, Privacy
 from dpsql.question import Cancellation, Settings
-from dpsql.shadow.questions import oracle_session
+from dpsql.shadow.questions import oracle
 from tests.gateway.engines import Watched, shuffled
 from tests.gateway.ledgers import costs, entries
 from tests.support.fix_policy import with_epsilon
@@ -174,7 +174,7 @@ def test_what_a_moment_refuses_is_not_remembered(
     """Who has cancelled, or waits for what was left behind, takes nobody's statement away, not even the own one."""
     client, sql = new_client(rides), "SELECT count(*) FROM rides WHERE seats > 1"
     with monkeypatch.context() as busy:
-        busy.setattr(oracle_session, "_MOST_LEFT", 0)
+        busy.setattr(oracle, "_MOST_LEFT", 0)
         with pytest.raises(TooComplex):
             client.ask(sql)
     assert len(client.ask(sql).rows) == 1

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from dpsql.gateway import gateway, planned_questions
-from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.release import Draws
 
 ROOT = Path(__file__).parents[2]
 _ROW = re.compile(r"^\| (\w+) \| `dpsql\.([\w.]+)` \| `(\w+)` \| `(\w+)` \|$", re.MULTILINE)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Exact, Measured, key_searches, measurements
 from tests.support.fix_policy import with_rows

@@ -13,8 +13,7 @@ from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.emit.columns import quoted
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, quoted
 from dpsql.rewrite.ir.relation import ref
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements

@@ -10,7 +10,7 @@ from dpsql.engines.tables import unique_as_declared
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.question import Settings
-from dpsql.rewrite.emit.columns import micros_of_interval
+from dpsql.rewrite.emit.emitter import micros_of_interval
 from tests.queries.test_golden import compare
 from tests.support.exactness import measurements
 from tests.support.fix_types import NewTyped, TypedEngines

@@ -10,8 +10,7 @@ from dpsql.errors import DpsqlError, TooComplex, Unsupported
 from dpsql.question import Settings, TemporaryTable
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions import oracle
-from dpsql.shadow.questions.oracle import ShadowOracle
-from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.warden import LeftBehind
 

@@ -12,11 +12,10 @@ import pytest
 
 from dpsql.errors import TooComplex, Unsupported
 from dpsql.question import Settings
-from dpsql.rewrite.ir.evaluator import Spelled
+from dpsql.rewrite.ir.literal import Spelled
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.questions import oracle_session
-from dpsql.shadow.questions.oracle import ShadowOracle
-from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.questions import oracle
+from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch import warden as watch_sessions
 from dpsql.shadow.watch.warden import LeftBehind, see
@@ -112,7 +111,7 @@ def left() -> LeftBehind:
 @pytest.fixture
 def sessions(shadow: Postgres, left: LeftBehind, monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleSession]:
     """Give sessions for planning that are impatient."""
-    monkeypatch.setattr(oracle_session, "_PATIENCE", 0.5)
+    monkeypatch.setattr(oracle, "_PATIENCE", 0.5)
     made = OracleSession(shadow.dsn("taxi", ORACLE), left)
     yield made
     made.close()

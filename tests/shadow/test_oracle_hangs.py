@@ -12,11 +12,10 @@ import pytest
 from dpsql.errors import QueryCanceled, Unsupported
 from dpsql.interrupt import _WATCHDOG, _Call, called_when_overdue, ended_when_overdue
 from dpsql.question import Cancellation, Settings
-from dpsql.rewrite.ir.evaluator import Spelled
+from dpsql.rewrite.ir.literal import Spelled
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.questions import oracle_session
-from dpsql.shadow.questions.oracle import ShadowOracle
-from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.questions import oracle as questions_oracle
+from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.warden import LeftBehind
 
@@ -28,7 +27,7 @@ SOON = 3.0
 @pytest.fixture
 def sessions(shadow: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleSession]:
     """Give sessions that are impatient."""
-    monkeypatch.setattr(oracle_session, "_PATIENCE", 0.3)
+    monkeypatch.setattr(questions_oracle, "_PATIENCE", 0.3)
     made = OracleSession(shadow.dsn("taxi", ORACLE), LeftBehind())
     yield made
     made.close()
@@ -57,7 +56,7 @@ def test_a_session_that_does_not_answer_is_replaced(sessions: OracleSession) -> 
 
 def test_a_cancel_of_planning_is_heard_meanwhile(sessions: OracleSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long before the session is given up by itself."""
-    monkeypatch.setattr(oracle_session, "_PATIENCE", 60.0)
+    monkeypatch.setattr(questions_oracle, "_PATIENCE", 60.0)
     process = _hanging(sessions)
     cancellation = Cancellation()
     cancellation.cancel()
@@ -80,7 +79,7 @@ def test_a_session_that_is_given_up_at_once_is_not_asked_again(
         with called_when_overdue(stop, seconds):
             yield
 
-    monkeypatch.setattr(oracle_session, "called_when_overdue", cut)
+    monkeypatch.setattr(questions_oracle, "called_when_overdue", cut)
     with pytest.raises(Unsupported, match="takes too long to evaluate"):
         ShadowOracle(sessions, Settings(), "ana").constant(ONE)
 

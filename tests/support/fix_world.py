@@ -32,8 +32,7 @@ from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Set
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.read.parse import query_place
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.questions.oracle import ShadowOracle
-from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.warden import LeftBehind
 from dpsql.trial.trial import StatementTrial

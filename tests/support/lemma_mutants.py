@@ -14,7 +14,7 @@ from dpsql.policy.model import UniqueKey
 from dpsql.privacy.measurement import contribution, engine_sql, planner
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule, selection_rule
+from dpsql.privacy.measurement.plan import FromCount, SelectionRule, selection_rule
 from dpsql.privacy.measurement.planner import Builder, PlanningContext
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact, release

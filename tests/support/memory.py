@@ -19,7 +19,7 @@ from dpsql.engines.watch import Use
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import EngineRow
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from tests.support.records import ZONES, Cell, Row
 from tests.support.schema import APART, SCHEMA, are_meant, bare, filled, public_rows
 

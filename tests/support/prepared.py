@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpsql.engines.snapshot.keeping import fill, to_keep
 from dpsql.policy.model import Policy
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 from tests.support.memory import Memory
 from tests.support.records import ZONES, Row

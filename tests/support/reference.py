@@ -11,7 +11,7 @@ import psycopg
 from psycopg.sql import SQL, Composed, Identifier
 from sqlglot import exp
 
-from dpsql.lexer.tokens import name, tokens
+from dpsql.lexer.reader import name, tokens
 from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.read.dialect import parsed
 from tests.support.fix_world import Answer, World, fetched

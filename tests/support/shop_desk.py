@@ -23,9 +23,8 @@ from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_cells, exact_sums, exact_units
-from dpsql.privacy.release.release import Release, release_buckets
+from dpsql.privacy.release.release import Draws, Release, release_buckets
 from dpsql.question import Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter

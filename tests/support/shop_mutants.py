@@ -11,8 +11,7 @@ from dpsql.gateway import inner_answers
 from dpsql.privacy.measurement import engine_sql
 from dpsql.rewrite.analysis import owners
 from dpsql.rewrite.emit import source
-from dpsql.rewrite.emit.columns import identity
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, identity
 from dpsql.rewrite.ir.relation import UnionRows, Window, with_answers
 
 

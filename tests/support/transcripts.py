@@ -13,7 +13,7 @@ from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.gateway.gateway import Gateway
-from dpsql.privacy.measurement import partition_rule
+from dpsql.privacy.measurement import plan
 from dpsql.privacy.mechanisms import k_norm
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Asker, Settings
@@ -81,7 +81,7 @@ def _late_work() -> Iterator[_Work]:
     """Count how many times a threshold, or a table of chances, is asked for."""
     work = _Work()
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((k_norm, "threshold"), (k_norm, "threshold"), (partition_rule, "chances")):
+        for module, name in ((k_norm, "threshold"), (k_norm, "threshold"), (plan, "chances")):
             patch.setattr(module, name, work.counted(getattr(module, name)))
         yield work
 

@@ -8,8 +8,7 @@ import pytest
 from dpsql.rewrite.analysis import owners
 from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.emit import source
-from dpsql.rewrite.emit.columns import identity
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, identity
 from dpsql.rewrite.ir.relation import Relation, UnitRows, WindowRows
 from tests.support.dialects import DUCKDB
 

@@ -19,7 +19,7 @@ from dpsql.policy.config import Resources
 from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.trial.asking import MeasuredNumbers, reader
 from dpsql.trial.duckdb_ground import DuckDbGround
 from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, Optimized, TrialPlace, trial_places

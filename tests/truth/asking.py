@@ -19,8 +19,7 @@ from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.plan import DistinctMarginOutput, Output, PointMarginOutput, StatisticOutput
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.release import release_of
+from dpsql.privacy.release.release import Draws, release_of
 from dpsql.question import Asker
 from tests.support.fix_policy import with_epsilon
 from tests.support.fix_world import Client, World, noon, running

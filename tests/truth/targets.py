@@ -13,15 +13,13 @@ from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
 
-from dpsql.gateway.aiming import by_best, following, with_drawn
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.measuring import with_profile
+from dpsql.gateway.pricing import by_best, following, with_drawn
 from dpsql.policy.model import NoiseLevel, Policy
 from dpsql.privacy.measurement.pricing import PricedMeasurement
-from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.profile import NOTHING_KNOWN
-from dpsql.privacy.release.release import Release, release_of
+from dpsql.privacy.release.release import NOTHING_KNOWN, Draws, Release, release_of
 from tests.support.fix_policy import with_epsilon
 from tests.truth.asking import Asked, Place, Repeated, Values, place
 from tests.truth.data_sets import LABS, PATIENTS, TRIPS, DataSet, with_bound

@@ -12,9 +12,8 @@ from psycopg import pq
 from dpsql.errors import DpsqlError, SyntaxFailed
 from dpsql.lexer import pieces
 from dpsql.lexer import reader as lexer_reader
-from dpsql.lexer import tokens as lexer_tokens
-from dpsql.lexer.reader import Reader, kind, statements
-from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
+from dpsql.lexer import reader as lexer_tokens
+from dpsql.lexer.reader import TEXTS, Reader, Sort, Token, kind, statements, tokens
 from tests.support.samples import examples
 from tests.wire import lexemes
 

@@ -4,11 +4,12 @@ import errno
 import fcntl
 import logging
 import os
+import shutil
 import sqlite3
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -20,13 +21,73 @@ from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sql.opening import demand_no_loss, mark_path, read_mark, take
 from dpsql.accounting.sql.releases import last_epoch
 from dpsql.accounting.sql.store import SqlConnection, place_of_key
-from dpsql.accounting.sqlite import trouble
 from dpsql.accounting.sqlite.schema import VERSION, create, upgrade
 from dpsql.clock import Clock
-from dpsql.errors import ConfigError, LedgerFailed
+from dpsql.errors import ConfigError, DpsqlError, LedgerBusy, LedgerFailed, LedgerFull
 from dpsql.interrupt import pause
 from dpsql.private_files import open_private, prepare_file
 from dpsql.question import Cancellation
+
+# SQLite's errors when it can't go on, as instructions for an operator.
+
+_LOG = logging.getLogger("dpsql.ledger")
+ROOM = 16 * 2**20
+"""Bytes that have to be free for a charge to be made: its release is stored after it."""
+_KINDS: Mapping[int, Callable[[], DpsqlError]] = {
+    sqlite3.SQLITE_FULL: LedgerFull,
+    sqlite3.SQLITE_BUSY: LedgerBusy,
+    sqlite3.SQLITE_LOCKED: LedgerBusy,
+    sqlite3.SQLITE_CANTOPEN: LedgerFailed,
+    sqlite3.SQLITE_IOERR: LedgerFailed,
+    sqlite3.SQLITE_READONLY: LedgerFailed,
+    sqlite3.SQLITE_PERM: LedgerFailed,
+    sqlite3.SQLITE_AUTH: LedgerFailed,
+    sqlite3.SQLITE_CORRUPT: LedgerFailed,
+    sqlite3.SQLITE_NOTADB: LedgerFailed,
+    sqlite3.SQLITE_NOMEM: LedgerFailed,
+    sqlite3.SQLITE_PROTOCOL: LedgerFailed,
+}
+"""By the low byte of SQLite's code; anything else is a mistake of ours."""
+
+
+def trouble(error: sqlite3.Error) -> Exception:
+    """Return what clients are told, and log the cause; `error` itself where nobody but us can do something."""
+    kind = _KINDS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    if kind is None:
+        return error
+    _LOG.error("the ledger can't be used: %s", error)
+    return kind()
+
+
+def check_place(path: Path, inode: int) -> None:
+    """Return if the ledger that is open is the one that the next process would open.
+
+    Raises:
+        LedgerFailed: it is not.
+    """
+    try:
+        same = path.stat().st_ino == inode
+    except OSError:
+        same = False
+    if not same:
+        _LOG.error("the ledger can't be used: %s was moved, removed or replaced; bring it back, or restart dpsql", path)
+        raise LedgerFailed
+
+
+def check_room(path: Path) -> None:
+    """Return if there is room for a charge and for what it pays for.
+
+    Raises:
+        LedgerFull: there is not.
+    """
+    try:
+        free = shutil.disk_usage(path.parent).free
+    except OSError:
+        return  # the transaction will tell
+    if free < ROOM:
+        _LOG.error("the ledger can't be used: %s bytes are free on its disk", free)
+        raise LedgerFull
+
 
 # Group commit: what several threads have written is made durable by one sync of the log that all of them wrote to.
 
@@ -87,7 +148,6 @@ class GroupCommit:
 # The ledger's SQLite file: its tables, and transactions that survive a kill or a power cut at any moment.
 
 T = TypeVar("T")
-_LOG = logging.getLogger("dpsql.ledger")
 _PATIENCE = 60.0
 """Seconds to wait for another process's transaction; one takes milliseconds."""
 _LEAST = 0.2
@@ -227,7 +287,7 @@ class SqliteFile:
                             yield self._connection
                         return
                 except sqlite3.Error as error:
-                    raise trouble.trouble(error) from error
+                    raise trouble(error) from error
             pause(_AGAIN, cancellation)
 
     def _begun(self, begin: tuple[str, ...], *, again: bool) -> bool:
@@ -261,10 +321,10 @@ class SqliteFile:
             LedgerFailed: another file has taken its place, and what is written to the old one is lost.
             LedgerFull: there is no room.
         """
-        trouble.check_place(self._path, self._inode)
+        check_place(self._path, self._inode)
         if self._log is not None:
-            trouble.check_place(_log(self._path), self._log.inode)
-        trouble.check_room(self._path)
+            check_place(_log(self._path), self._log.inode)
+        check_room(self._path)
 
     def touch(self, connection: SqlConnection) -> None:
         """Write the version of the tables again; see `LedgerStore.touch`."""

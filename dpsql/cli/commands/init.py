@@ -18,7 +18,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer
 from dpsql.policy.load.scalars import column_type
 from dpsql.policy.model import PUBLIC, SqlType, TableName, yaml_name
-from dpsql.rewrite.ir.evaluator import quoted_name
+from dpsql.rewrite.ir.literal import quoted_name
 
 # The beginnings of schema files: what a catalogue says, and in comments what only the owner of the data knows.
 

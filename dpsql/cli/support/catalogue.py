@@ -17,7 +17,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer
 from dpsql.policy.load.scalars import table_name
 from dpsql.policy.model import PUBLIC, TableName
-from dpsql.rewrite.ir.evaluator import quoted_name
+from dpsql.rewrite.ir.literal import quoted_name
 
 # Tables as a catalogue has them.
 

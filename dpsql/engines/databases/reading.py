@@ -25,7 +25,7 @@ from dpsql.engines.databases.catalogue import Family, SourceColumn
 from dpsql.engines.duckdb.files import duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 
 _DECIMAL = re.compile(r"(?:numeric|decimal)\((\d+)(?:,(\d+))?\)")
 _MOST_DIGITS = 38

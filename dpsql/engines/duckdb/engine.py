@@ -28,7 +28,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.remembered import Remembered
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 
 # Measurements that DuckDB has accepted, on a cursor of their own.

@@ -13,7 +13,7 @@ from dpsql.engines.base import NoEngine
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CsvWords, DecimalMark
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv")

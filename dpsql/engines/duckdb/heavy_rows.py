@@ -24,7 +24,7 @@ import duckdb
 from dpsql.engines.duckdb.opening import ATTACHED, KEPT, memory_of
 from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.columns import identity, quoted
+from dpsql.rewrite.emit.emitter import identity, quoted
 from dpsql.rewrite.emit.kept import HeavyRows, KeptColumns
 from dpsql.rewrite.ir.relation import ref
 

@@ -15,7 +15,7 @@ from dpsql.engines.duckdb.files import TableFile, duckdb_literal, made
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Resources
 from dpsql.private_files import Scratch, make_directory
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 
 # DuckDB's optimizers that may change a statement: those that the benchmarks need; all others are off.
 #

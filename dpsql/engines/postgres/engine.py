@@ -26,7 +26,7 @@ from dpsql.policy.model import PUBLIC, Table, TableName, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
 # Measurements that a PostgreSQL server has accepted: prepared in a transaction that holds on to the tables as they are.

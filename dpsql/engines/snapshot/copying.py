@@ -31,13 +31,13 @@ from dpsql.errors import ConfigError, QueryCanceled
 from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
-from dpsql.rewrite.emit.columns import quoted, representable
+from dpsql.rewrite.emit.emitter import quoted, representable
 
 # How a column of PostgreSQL's comes into the copy: as the text that PostgreSQL writes, in the type that DuckDB reads.
 #
 # Promise: no row can make a copy fail, since whether one was made is seen by everybody; so every expression here is total on
 # both sides, and what can't be copied is refused by its type. And no statement can tell the copy from the records: what it
-# holds is what statements read (`rewrite.emit.columns`), value by value.
+# holds is what statements read (`rewrite.emit.emitter`), value by value.
 #
 # day date               →  '2019-03-01', '4714-11-24 (BC)', 'infinity'   DATE
 # fare numeric           →  '12.5', 'NaN'                                 DOUBLE

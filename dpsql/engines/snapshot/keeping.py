@@ -21,8 +21,7 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.binning import Grid, bucket, stepped
-from dpsql.rewrite.emit.columns import identity, quoted
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, identity, quoted
 from dpsql.rewrite.emit.kept import HeavyMark, KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref

@@ -25,7 +25,7 @@ import duckdb
 from dpsql.accounting.ledger import AHEAD
 from dpsql.policy.growth import Grows
 from dpsql.policy.model import Policy, SqlType, Table
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import KeptColumns
 
 _EPOCH = date(1970, 1, 1)

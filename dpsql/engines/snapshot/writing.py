@@ -35,7 +35,7 @@ from dpsql.errors import ConfigError, InternalError, QueryCanceled
 from dpsql.policy.config import Config, CopiedDatabase, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 from dpsql.policy.model import Table, UniqueKey
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import KeptColumns
 
 _LOG = logging.getLogger("dpsql.engine")

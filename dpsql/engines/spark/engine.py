@@ -21,7 +21,7 @@ from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.spark import SPARK
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
 # Measurements that a Spark server has accepted, and how they are stopped.

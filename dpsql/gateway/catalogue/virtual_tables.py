@@ -14,10 +14,10 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import USUAL_LINES, Entry, Ledger, StandingQuestion, usual_price
 from dpsql.accounting.privacy_loss import compose, show_down, show_up
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
-from dpsql.gateway.plans.statement_plan import placeholder
+from dpsql.gateway.plans.tracked_scopes import placeholder
 from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Period
-from dpsql.privacy.release.profile import Profile
+from dpsql.privacy.release.release import Profile
 from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import render

@@ -18,15 +18,13 @@ from dpsql.privacy.features.feature import ONE, Scaled, Shape
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule
-from dpsql.privacy.measurement.plan import KeySearch, MeasurementPlan, Searched
+from dpsql.privacy.measurement.plan import FromCount, KeySearch, MeasurementPlan, Searched, SelectionRule
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.release.noisy_ladder import chosen_by
-from dpsql.privacy.release.profile import NOTHING_KNOWN, Profile
-from dpsql.privacy.release.release import Release
+from dpsql.privacy.release.release import NOTHING_KNOWN, Profile, Release
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.relation import reads_all
 from dpsql.shadow.splice import shadow_literal

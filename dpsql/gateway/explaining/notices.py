@@ -6,20 +6,24 @@ from math import ceil
 
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import InternalError
-from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.pricing import AimedPrice, PricedPlan
+from dpsql.gateway.pricing import AimedPrice, Drawn, PricedPlan, is_declared
 from dpsql.privacy.accuracy.margin import Margins, first_width, rests_on_nothing
 from dpsql.privacy.features.feature import row_count
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.partition_rule import units_needed
-from dpsql.privacy.measurement.plan import ComputedMarginOutput, KeySearch, LeastUnits, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import (
+    ComputedMarginOutput,
+    KeySearch,
+    LeastUnits,
+    MeasurementPlan,
+    StatisticOutput,
+    units_needed,
+)
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups, hidden, too_few
-from dpsql.privacy.release.profile import Profile
+from dpsql.privacy.release.release import Draws, Profile
 from dpsql.privacy.release.target import is_aimed, is_met, lasting
 from dpsql.rewrite.analysis.owners import unit_numbers
 from dpsql.rewrite.functions.table import describe

@@ -17,13 +17,12 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Unique, owners
 from dpsql.rewrite.bind.reading import Binder, BoundReader, PlanningShadow, is_moving
-from dpsql.rewrite.ir.evaluator import quoted_name
 from dpsql.rewrite.ir.expr import TRUE, Facts, conjuncts, refs
+from dpsql.rewrite.ir.literal import quoted_name
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, analyze, tokens_of
+from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, analyze, bound_views, columns_of, tokens_of
 from dpsql.rewrite.syntax.whole.conditions import bound_conditions
 from dpsql.rewrite.syntax.whole.scopes import Kind
-from dpsql.rewrite.syntax.whole.views import bound_views, columns_of
 
 
 class _ValueNeededError(Exception):

@@ -21,10 +21,9 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
 from dpsql.engines.base import Edition
 from dpsql.errors import DpsqlError, QueryCanceled, TooComplex
-from dpsql.gateway.aiming import Drawn, PaidReleases, is_declared
 from dpsql.gateway.catalogue.virtual_tables import KnownRelease
 from dpsql.gateway.measuring import Measuring, WrittenQuestion, account, hashed_words, read_question
-from dpsql.gateway.pricing import AimedPrice, PricedPlan
+from dpsql.gateway.pricing import AimedPrice, Drawn, PaidReleases, PricedPlan, is_declared
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.interrupt import ended_when_overdue
@@ -33,8 +32,7 @@ from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.release import Release
+from dpsql.privacy.release.release import Draws, Release
 from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, ToldNoise, lens, needed_sums

@@ -8,8 +8,7 @@ from types import MappingProxyType
 
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width, least_told
 from dpsql.privacy.features.feature import ONE, Readout, Shape, added, times
-from dpsql.privacy.features.known_statistics import ANYWHERE, statistic
-from dpsql.privacy.features.variance import noise_ratio
+from dpsql.privacy.features.known_statistics import ANYWHERE, noise_ratio, statistic
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,

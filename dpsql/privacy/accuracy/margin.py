@@ -30,9 +30,8 @@ from dpsql.privacy.features.feature import (
     readable_features,
     row_count,
 )
-from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.known_statistics import combined, statistic
 from dpsql.privacy.features.lattice import on_lattice
-from dpsql.privacy.features.variance import combined
 from dpsql.privacy.measurement.contribution import foreseen
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.sums import CountOf, Sums

@@ -29,7 +29,7 @@ from dpsql.privacy.features.feature import (
     readable_features,
     times,
 )
-from dpsql.privacy.features.variance import combined
+from dpsql.privacy.features.known_statistics import combined
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.relation import Relation, UnitRows, relations_below
 

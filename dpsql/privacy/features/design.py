@@ -29,9 +29,8 @@ from dpsql.privacy.features.feature import (
     limit_passed,
     readable_features,
 )
-from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.known_statistics import predicted, statistic
 from dpsql.privacy.features.lattice import MOST_POINTS
-from dpsql.privacy.features.variance import predicted
 from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.analysis.bounds import facts as facts_of
 from dpsql.rewrite.analysis.exclusion import Known, exclusion

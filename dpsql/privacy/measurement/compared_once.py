@@ -7,7 +7,7 @@ from itertools import pairwise
 from dpsql.errors import AccessDenied, InternalError, MissingBounds, Unsupported
 from dpsql.privacy.measurement.plan import AddedUp, ComputedMarginOutput, MeasurementPlan, Run, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
+from dpsql.rewrite.analysis.bounds import evaluable, evaluate
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.ir.expr import Expr, refs

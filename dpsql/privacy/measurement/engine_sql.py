@@ -11,8 +11,7 @@ from dpsql.privacy.features.chosen_end import ChosenEnd
 from dpsql.privacy.measurement.contribution import USUAL_ROWS, Bound, Form, Norms, selected, unit_text
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.binning import stepped
-from dpsql.rewrite.emit.columns import identity, quoted, salt
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, identity, quoted, salt
 from dpsql.rewrite.emit.kept import HeavyRows
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results

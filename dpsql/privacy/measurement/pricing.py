@@ -13,8 +13,16 @@ from dpsql.policy.model import MechanismName, Privacy, Role
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.partition_rule import SelectionRule, chosen, selection_rule
-from dpsql.privacy.measurement.plan import KeySearch, Measured, Measurement, MeasurementPlan, priced
+from dpsql.privacy.measurement.plan import (
+    KeySearch,
+    Measured,
+    Measurement,
+    MeasurementPlan,
+    SelectionRule,
+    chosen,
+    priced,
+    selection_rule,
+)
 from dpsql.privacy.measurement.rows_per_unit import SHARE, ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.block import Block

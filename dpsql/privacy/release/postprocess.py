@@ -55,8 +55,8 @@ from dpsql.privacy.measurement.plan import (
     VoteOutput,
 )
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws, Found
 from dpsql.privacy.release.exact import KeyRow
+from dpsql.privacy.release.release import Draws, Found
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value

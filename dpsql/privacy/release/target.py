@@ -20,7 +20,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import DistinctCountOutput, KeySearch, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.quantile import ROWS_FOR_WIDTH
-from dpsql.privacy.release.draws import Draws, Found, together
+from dpsql.privacy.release.release import Draws, Found, together
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 # How much more ε chosen quantiles take for an error, and how far off the width of their buckets alone puts them.

@@ -8,7 +8,7 @@ from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import Law
-from dpsql.privacy.release.draws import Draws, Found
+from dpsql.privacy.release.release import Draws, Found
 from dpsql.privacy.reuse.lens import Lens
 
 _COPIES = 32

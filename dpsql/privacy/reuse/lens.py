@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.privacy.features.feature import ONE, Combination, Feature, Scaled, Shape
-from dpsql.privacy.features.variance import coordinate_variances, spread
+from dpsql.privacy.features.known_statistics import coordinate_variances, spread
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (

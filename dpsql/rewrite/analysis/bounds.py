@@ -1,17 +1,16 @@
 """From facts about columns to facts about expressions of them: NULL-ability, interval, finite domain."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import assert_never
 
-from dpsql.errors import MissingBounds, Unsupported
+from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.dialects.base import TINY
 from dpsql.rewrite.functions.arithmetic import widened
 from dpsql.rewrite.functions.function import LARGEST, Condition, FloatRange, first_argument
@@ -19,6 +18,35 @@ from dpsql.rewrite.functions.logical import branches, is_whole, number_of
 from dpsql.rewrite.functions.table import describe, function_of
 from dpsql.rewrite.ir.calendar import DATES, MOMENTS
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Facts, Ref, Results, conjuncts, refs, walk
+
+# The value of an expression for given column values, in Python and exact: for public values only.
+
+
+def evaluable(expr: Expr) -> bool:
+    """Return whether `evaluate` knows everything in the expression."""
+    return not isinstance(expr, Apply) or (function_of(expr).evaluate is not None and all(map(evaluable, expr.args)))
+
+
+def evaluate(expr: Expr, row: Mapping[Ref, Value | None]) -> Value | None:
+    """Return the value of an evaluable expression; None is NULL."""
+    match expr:
+        case Ref():
+            return row[expr]
+        case Const():
+            return expr.value
+        case Apply():
+            rule = function_of(expr).evaluate
+            if rule is None:
+                raise InternalError
+            return rule([evaluate(arg, row) for arg in expr.args], expr)
+        case _:
+            assert_never(expr)
+
+
+def keeps(condition: Expr, row: Mapping[Ref, Value | None]) -> bool:
+    """Return whether WHERE would keep the row; a condition that is not evaluable keeps every row."""
+    return not evaluable(condition) or not set(refs(condition)) <= set(row) or evaluate(condition, row) is True
+
 
 # Where an engine's numbers can be, which it computes in double precision: a little beside where exact ones would be.
 #

@@ -14,8 +14,7 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.analysis.bounds import blurred
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
+from dpsql.rewrite.analysis.bounds import blurred, evaluable, evaluate
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref, walk
 

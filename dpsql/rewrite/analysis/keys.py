@@ -11,8 +11,7 @@ from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Value
-from dpsql.rewrite.analysis.bounds import assumed, countable, facts, too_large
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
+from dpsql.rewrite.analysis.bounds import assumed, countable, evaluable, evaluate, facts, too_large
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, lists_too_many, order_of, too_many
 from dpsql.rewrite.functions.logical import within_branches
 from dpsql.rewrite.functions.table import describe, function_of, integral, step_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.policy.model import Value
+from dpsql.rewrite.analysis.bounds import evaluable, evaluate, keeps
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.ir.constant_table import ConstantTable

@@ -25,8 +25,8 @@ from operator import itemgetter
 from typing import assert_never
 
 from dpsql.policy.model import Value
+from dpsql.rewrite.analysis.bounds import evaluable, evaluate
 from dpsql.rewrite.analysis.declared import Declared, PublicRows, public_rows_of
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.groups import can_be_tried, cases_of, tried_value
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.functions.logical import compared_ways, equation, normal_form

@@ -13,8 +13,8 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.lexer import tokens as lexer_tokens
-from dpsql.lexer.tokens import TEXTS, Token, tokens
+from dpsql.lexer import reader as lexer_tokens
+from dpsql.lexer.reader import TEXTS, Token, tokens
 from dpsql.policy.model import PUBLIC, TableName
 from dpsql.question import ColumnDescription
 from dpsql.remembered import Remembered
@@ -29,7 +29,7 @@ from dpsql.rewrite.bind.plain import (
     with_own_names,
     with_tables_in_place,
 )
-from dpsql.rewrite.ir.evaluator import ConstantEvaluator
+from dpsql.rewrite.ir.literal import ConstantEvaluator
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import PREFIXES, Prefixed, parsed, render
 from dpsql.rewrite.syntax.read.trees import every, kinds_below

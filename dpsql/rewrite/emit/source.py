@@ -15,8 +15,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.emit.binning import stepped
-from dpsql.rewrite.emit.columns import identity, quoted
-from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.emitter import Emitter, identity, quoted
 from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import (

@@ -16,8 +16,7 @@ from sqlglot import exp
 from dpsql.accounting.privacy_loss import compose, left_of, show_down
 from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
-from dpsql.lexer.reader import statements
-from dpsql.lexer.tokens import Sort, Token, tokens
+from dpsql.lexer.reader import Sort, Token, statements, tokens
 from dpsql.plots.margins import wider_statements
 from dpsql.policy.model import Privacy, Role
 from dpsql.web.inputs import BadField, Json, fraction

@@ -14,7 +14,7 @@ from itertools import islice
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dpsql.rewrite.ir.evaluator import FUNCTIONS as OF_CONSTANTS
+from dpsql.rewrite.ir.literal import FUNCTIONS as OF_CONSTANTS
 from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_AGGREGATES, QUANTILES, STATISTICS
 from dpsql.web.asking.answered import (
     answer_to,

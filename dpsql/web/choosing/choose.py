@@ -16,8 +16,7 @@ from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, belief_after
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
-from dpsql.lexer.reader import statements
-from dpsql.lexer.tokens import Sort, tokens
+from dpsql.lexer.reader import Sort, statements, tokens
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role, Table
 from dpsql.shadow.splice import shadow_literal
 from dpsql.web.choosing.policies import (

@@ -18,7 +18,7 @@ from dpsql.errors import AccessDenied, DpsqlError, InternalError, QueryCanceled,
 from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.gateway.request import Answers, Reply, Request, StandIn, Unpaid
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
-from dpsql.rewrite.ir.evaluator import TYPES, quoted_name
+from dpsql.rewrite.ir.literal import TYPES, quoted_name
 from dpsql.rewrite.syntax.read.parse import Wrap, place
 from dpsql.shadow.contents.guard import PREPARED
 from dpsql.wire.backend.backend import (

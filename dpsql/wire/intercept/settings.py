@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from dpsql.errors import AccessDenied, DpsqlError, InvalidText, Unsupported
-from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import folded
+from dpsql.lexer.reader import Reader, folded
 from dpsql.question import PREFIX
 
 # Python's codecs for clients' texts, for the encodings of PostgreSQL that both have.

@@ -17,8 +17,7 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
 from dpsql.gateway.request import Question
-from dpsql.lexer.reader import Reader, kind, statements
-from dpsql.lexer.tokens import Sort, tokens
+from dpsql.lexer.reader import Reader, Sort, kind, statements, tokens
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import ShadowRefusedError, leave_out, moved, refuse, unplaced
 from dpsql.wire.intercept.classify import (

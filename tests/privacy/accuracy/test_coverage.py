@@ -19,10 +19,9 @@ from dpsql.privacy.features.lattice import EngineSum
 from dpsql.privacy.measurement.plan import StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
-from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import ExactSums
 from dpsql.privacy.release.postprocess import Shows
-from dpsql.privacy.release.release import estimates, release_sums
+from dpsql.privacy.release.release import Draws, estimates, release_sums
 from tests.support.exactness import plans
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World

@@ -19,7 +19,7 @@ from dpsql.privacy.features.feature import (
     readable_features,
     variance_weights,
 )
-from dpsql.privacy.features.variance import coordinate_variances, spread
+from dpsql.privacy.features.known_statistics import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import CubeLaw
 from dpsql.rewrite.analysis.declared import Declared

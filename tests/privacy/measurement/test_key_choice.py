@@ -6,8 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import MechanismName, Policy, Privacy
-from dpsql.privacy.measurement.partition_rule import chosen
-from dpsql.privacy.measurement.plan import KeySearch, MeasurementPlan
+from dpsql.privacy.measurement.plan import KeySearch, MeasurementPlan, chosen
 from tests.support.exactness import plans
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World

@@ -8,9 +8,8 @@ import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draw, Draws, Found, together
 from dpsql.privacy.release.exact import ExactSums
-from dpsql.privacy.release.release import estimates, release_sums
+from dpsql.privacy.release.release import Draw, Draws, Found, estimates, release_sums, together
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory

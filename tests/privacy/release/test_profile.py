@@ -9,8 +9,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.beyond_bounds import ONE_UNIT, BeyondBounds
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.profile import Profile
-from dpsql.privacy.release.release import Release
+from dpsql.privacy.release.release import Profile, Release
 from dpsql.rewrite.ir.relation import ref
 from tests.support.exactness import measurements
 from tests.support.fix_world import World

@@ -13,8 +13,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.release import Release, estimates
+from dpsql.privacy.release.release import Draws, Release, estimates
 from dpsql.privacy.release.target import further, is_met, lasting
 from tests.support.exactness import plans
 from tests.support.fix_world import World

@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.errors import InternalError
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
+from dpsql.rewrite.analysis.bounds import evaluable, evaluate, keeps
 from dpsql.rewrite.ir.expr import Expr
 from tests.rewrite.refs import BOOL, SEATS, apply, number
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.analysis import exclusion as module
-from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.analysis.bounds import evaluate, facts
 from dpsql.rewrite.analysis.exclusion import Exclusion, exclusion
 from dpsql.rewrite.ir.expr import FALSE, Apply, Const, Env, Expr, Facts, Ref, both
 

@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.policy.model import Column
 from dpsql.rewrite.analysis import same_rows
-from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.analysis.bounds import evaluate
 from dpsql.rewrite.analysis.same_rows import FoundRow, Lookup
 from dpsql.rewrite.ir.expr import Expr, Ref
 from dpsql.rewrite.ir.relation import Join

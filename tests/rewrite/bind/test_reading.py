@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from dpsql.errors import Unsupported
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.reader import tokens
 from dpsql.question import ColumnDescription, Settings, TemporaryTable
 from dpsql.rewrite.bind.reading import BoundReader, is_moving
 from dpsql.rewrite.syntax.read.dialect import render

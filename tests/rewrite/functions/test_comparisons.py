@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.analysis.bounds import evaluate
 from dpsql.rewrite.functions.logical import equation, number_of
 from dpsql.rewrite.functions.table import TABLE
 from dpsql.rewrite.ir.expr import Apply, Const, Ref

@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.analysis.bounds import evaluate, facts
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.functions.logical import branches, only_branch
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr

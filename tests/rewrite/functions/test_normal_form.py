@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from dpsql.policy.model import Column, SqlType, Value
-from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.analysis.bounds import evaluate
 from dpsql.rewrite.functions.logical import normal_form
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref
 

@@ -6,8 +6,7 @@ import duckdb
 import pytest
 
 from dpsql.policy.model import Value
-from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.analysis.bounds import evaluate, facts
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Const, Results

@@ -7,8 +7,7 @@ import pytest
 
 from dpsql.errors import MissingBounds
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.analysis.bounds import evaluate, facts
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.whole import WHOLE

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.ir.evaluator import TYPES
+from dpsql.rewrite.ir.literal import TYPES
 from dpsql.shadow.contents.role import ORACLE
 from tests.support.fix_world import World
 

@@ -24,8 +24,8 @@ from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole import scopes
+from dpsql.rewrite.syntax.whole.analyze import expand_views
 from dpsql.rewrite.syntax.whole.scopes import FORMS, find
-from dpsql.rewrite.syntax.whole.views import expand_views
 from tests.queries.forms import forms
 from tests.queries.test_golden import ANSWERED as GOLDEN
 from tests.support import fix_shop

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from dpsql.lexer.tokens import folded
+from dpsql.lexer.reader import folded
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 

@@ -23,8 +23,8 @@ from sqlglot.tokenizer_core import Token as ParserToken
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import ConfigError, DpsqlError, Unsupported
-from dpsql.lexer import tokens as lexer_tokens
-from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
+from dpsql.lexer import reader as lexer_tokens
+from dpsql.lexer.reader import TEXTS, Sort, Token, tokens
 from dpsql.policy.model import PUBLIC, TableName
 
 # Views in the tree of a statement: a subquery where the view is read, written by its name where PostgreSQL reads it.

@@ -13,8 +13,7 @@ from itertools import islice, pairwise
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, Unsupported
-from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import Token, name, tokens
+from dpsql.lexer.reader import Reader, Token, name, tokens
 from dpsql.policy.model import TableName
 from dpsql.rewrite.syntax.read.dialect import parsed
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.policy.model import Policy, Role, RowCondition, TableName
-from dpsql.rewrite.ir.evaluator import quoted_name
+from dpsql.rewrite.ir.literal import quoted_name
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.parse import ReadQuery
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from dpsql.lexer.tokens import Sort, tokens
+from dpsql.lexer.reader import Sort, tokens
 from dpsql.rewrite.syntax.named.aggregate_names import OBJECTS_OF_ROWS, function_name, is_aggregate
 from dpsql.rewrite.syntax.read.dialect import render, untyped
 from dpsql.rewrite.syntax.read.trees import every, holds

@@ -14,7 +14,7 @@ from dpsql.errors import AccessDenied, InternalError, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Policy, Table
 from dpsql.question import TemporaryTable
-from dpsql.rewrite.ir.evaluator import literal, quoted_name
+from dpsql.rewrite.ir.literal import literal, quoted_name
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelated, without_laterals
 from dpsql.rewrite.syntax.forms.distinct_on import put_places_below

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.reader import tokens
 from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggregates
 from dpsql.rewrite.syntax.named.columns import fold, from_items, item_name, outer_columns, output_name
 from dpsql.rewrite.syntax.named.existence import conjuncts_of

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.errors import AccessDenied, DpsqlError, Refusal, Unsupported
-from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import name, tokens
+from dpsql.lexer.reader import Reader, name, tokens
 from dpsql.policy.model import bare_names
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.parse import (

@@ -14,9 +14,19 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.question import Argument
-from dpsql.rewrite.ir.evaluator import TYPES, ConstantEvaluator, Spelled, UnspeakableError, type_name
 from dpsql.rewrite.ir.expr import NULL, Const, IntervalValue
-from dpsql.rewrite.ir.literal import exact_number, is_endless, parse_any, parse_interval, simplest
+from dpsql.rewrite.ir.literal import (
+    TYPES,
+    ConstantEvaluator,
+    Spelled,
+    UnspeakableError,
+    exact_number,
+    is_endless,
+    parse_any,
+    parse_interval,
+    simplest,
+    type_name,
+)
 from dpsql.rewrite.translate.public.speller import spell
 
 _WIDEST = frozenset({"numeric", "decimal", "double precision"})

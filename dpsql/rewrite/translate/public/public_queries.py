@@ -11,7 +11,7 @@ from dpsql.errors import Unsupported
 from dpsql.interrupt import count_nodes
 from dpsql.policy.model import Policy, SqlType, Value
 from dpsql.rewrite.ir.constant_table import ConstantTable, constant_table
-from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer, Spelled, UnspeakableError
+from dpsql.rewrite.ir.literal import TYPES, PublicAnswer, Spelled, UnspeakableError
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.named.recursion import names_itself, recursive_names, repeats
 from dpsql.rewrite.syntax.whole.scopes import declared

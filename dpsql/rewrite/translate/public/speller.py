@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dpsql.policy.model import TableName
 from dpsql.question import Argument
-from dpsql.rewrite.ir.evaluator import (
+from dpsql.rewrite.ir.literal import (
     AGGREGATES,
     CLOCKS,
     PLAIN_FUNCTIONS,

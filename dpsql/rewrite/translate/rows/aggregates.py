@@ -4,14 +4,14 @@ avg(fare) FILTER (WHERE seats > 2)                      →  Moment('avg', (fare
 percentile_cont(0.9) WITHIN GROUP (ORDER BY fare DESC)  →  Quantile(fare, (1/10,), discrete=False)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 from sqlglot import exp
 
-from dpsql.errors import Unsupported
+from dpsql.errors import DpsqlError, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.declared import Declared
@@ -31,6 +31,8 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     is_aggregate,
 )
 from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.trees import every
+from dpsql.rewrite.syntax.whole.splice import Match
 from dpsql.rewrite.translate.rows.computed import Formula, Of, check_size, formula, is_computed, refused_margin
 from dpsql.rewrite.translate.values.comparisons import as_whole, checked
 from dpsql.rewrite.translate.values.context import Elapsed, IntervalTimes, Translator
@@ -550,3 +552,58 @@ def is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) ->
         return all(is_possible(moment, relation, declared) for moment in of.of)
     where = TRUE if isinstance(of, GroupingCall) else of.where
     return where == TRUE or narrowed(refs(where), both(relation.condition, where), declared) is not None
+
+
+# The column of grouped rows that a node of their SELECT is: a key or an aggregate call.
+#
+# SELECT floor(fare), count(*) … GROUP BY floor(fare)  →  floor(fare) is g0, count(*) is a0
+
+_LARGER = 16
+"""How many times as many nodes as the largest key has may mean the same."""
+
+
+def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequence[exp.Expr], t: Translator) -> Match:
+    """Return which column a node is: by its text, or because it means what a key means, one of `exprs`."""
+    named = [(node, f"g{i}") for i, node in enumerate(keys)]
+    named += [(node, f"a{i}") for i, node in enumerate(aggregates)]
+    ours: Mapping[int, str] = {id(node): name for node, name in named}
+    kinds = {type(node) for node, _ in named}
+    texts: dict[type[exp.Expr], dict[str, str]] = {}  # by kind: where each is the very node, nothing is written
+    sizes: dict[int, tuple[exp.Expr, int]] = {}
+    largest = _LARGER * max((len(every(key, exp.Expr)) for key in keys), default=0)
+
+    def match(node: exp.Expr) -> str | None:
+        if id(node) in ours:
+            return ours[id(node)]
+        kind = type(node)
+        if kind in kinds and kind not in texts:
+            texts[kind] = {render(shown): name for shown, name in named if type(shown) is kind}
+        matched = texts[kind].get(render(node)) if kind in kinds else None
+        if matched is not None or not exprs or isinstance(node, exp.Query):
+            return matched
+        if id(node) not in sizes:
+            sizes.update(_sizes(node))
+        if not 0 < sizes[id(node)][1] <= largest:
+            return None
+        try:
+            expr = t.expression(node)
+        except DpsqlError:
+            return None
+        return next((f"g{i}" for i, key in enumerate(exprs) if key == expr), None)
+
+    return match
+
+
+def _sizes(tree: exp.Expr) -> dict[int, tuple[exp.Expr, int]]:
+    """Return how many nodes there are in each node of a tree, by its `id`; 0 where it can be no key."""
+    nodes = every(tree, exp.Expr)
+    size, columns, others = dict.fromkeys(map(id, nodes), 1), set[int](), set[int]()
+    for node in reversed(nodes):  # what is in a node comes before it
+        me, above = id(node), id(node.parent)
+        size[above] = size.get(above, 1) + size[me]
+        if me in columns or isinstance(node, exp.Column):
+            columns |= {me, above}
+        if me in others or isinstance(node, (exp.Window, exp.Query)) or is_aggregate(node):
+            others |= {me, above}
+    possible = columns - others
+    return {id(node): (node, size[id(node)] if id(node) in possible else 0) for node in nodes}

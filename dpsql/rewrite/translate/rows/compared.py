@@ -19,7 +19,7 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
+from dpsql.rewrite.analysis.bounds import evaluable, evaluate
 from dpsql.rewrite.functions.logical import compared_ways
 from dpsql.rewrite.functions.table import function_of, unwidened
 from dpsql.rewrite.ir.constant_table import ConstantTable

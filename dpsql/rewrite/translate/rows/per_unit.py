@@ -49,8 +49,8 @@ from dpsql.rewrite.translate.rows.aggregates import (
     Vote,
     aggregate,
     condition_of,
+    matcher,
 )
-from dpsql.rewrite.translate.rows.matching import matcher
 from dpsql.rewrite.translate.values.comparisons import checked
 from dpsql.rewrite.translate.values.context import Names, Translator
 from dpsql.rewrite.translate.values.durations import in_span, span_of

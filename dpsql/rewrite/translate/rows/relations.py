@@ -15,9 +15,8 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
 from dpsql.policy.model import Policy, Role, RowCondition, SqlType, Table, TableName, Value
-from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.bounds import evaluable, evaluate, facts, keeps
 from dpsql.rewrite.analysis.declared import Declared, equated
-from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.functions.logical import compared_ways, equation
 from dpsql.rewrite.ir.calendar import shift

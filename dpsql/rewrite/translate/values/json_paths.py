@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import Column, JsonPath, SqlType
-from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Const, Expr, Ref
+from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text
 from dpsql.rewrite.translate.values.context import Handler, Translator, refused

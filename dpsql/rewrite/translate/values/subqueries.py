@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.evaluator import Spelled, UnspeakableError
 from dpsql.rewrite.ir.expr import Const
+from dpsql.rewrite.ir.literal import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import parsed, render

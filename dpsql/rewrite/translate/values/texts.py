@@ -14,8 +14,8 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.keys import domain
-from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref, Results, TimeField, Unit, refs
+from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp

@@ -16,8 +16,8 @@ from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.table import NUMBERS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
-from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Bins, Buckets, Const, Digits, Expr, Facts, IntervalValue, TimeField, Unit
+from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.values.arithmetic import ARITHMETIC_HANDLERS, applied, as_timestamp, power

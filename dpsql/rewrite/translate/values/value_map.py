@@ -15,9 +15,8 @@ from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.functions.table import digits_written
-from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
-from dpsql.rewrite.ir.literal import format_value, parse_value
+from dpsql.rewrite.ir.literal import TYPES, format_value, parse_value
 from dpsql.rewrite.translate.values.context import Handler, Translator, refused
 
 MAX_VALUES = 10_000

@@ -16,9 +16,8 @@ from dpsql.errors import DpsqlError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.temporal import FIELDS, moment_of
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, TimeField, Unit
-from dpsql.rewrite.ir.literal import is_endless, parse_value
+from dpsql.rewrite.ir.literal import TYPES, is_endless, parse_value
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text
 from dpsql.rewrite.translate.values.arithmetic import arithmetic, as_timestamp

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.reader import tokens
 from dpsql.rewrite.syntax.read.dialect import _OF_OTHERS, _VOCABULARY, Client
 from tests.support.fix_world import World
 
