@@ -71,3 +71,11 @@ def test_tests_that_the_table_of_faults_names_exist() -> None:
     there = {file.stem for file in files}.union(*(re.findall(r"def (test_\w+)\(", file.read_text()) for file in files))
     assert sorted(named - there) == []
     assert len(named) > 40
+
+
+def test_files_that_mistakes_are_caught_by_exist() -> None:
+    """A file that is gone would stop them all from being put in."""
+    text = (ROOT / "tests" / "mutants" / "catalogue.py").read_text(encoding="utf-8")
+    named = set(re.findall(r'"([\w/]+\.py)"', text))
+    assert sorted(name for name in named if not (ROOT / "tests" / name).exists()) == []
+    assert len(named) > 40

@@ -110,7 +110,7 @@ OWN: Mapping[str, Sequence[str]] = {
         _KEYS,
     ),
     "remainders_that_lean": ("privacy/mechanisms/test_entropy.py",),
-    "no_noise_on_cells": ("privacy/release/test_chosen_bound.py", "privacy/mechanisms/test_independence.py"),
+    "no_noise_on_cells": ("privacy/release/test_noisy_ladder.py", "privacy/mechanisms/test_independence.py"),
     **dict.fromkeys(("half_scale_of_shares", "half_scale_of_ladders"), ("privacy/release/test_cells.py",)),
     "ladders_are_forgotten": ("gateway/test_chosen_bounds.py",),
     "all_of_delta_for_rho": ("accounting/test_privacy_filter.py",),
