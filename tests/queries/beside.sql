@@ -130,3 +130,7 @@ SELECT zone_id, sum(CASE WHEN t.fare IS NOT NULL THEN 1 ELSE 0 END) FROM zones L
 -- public rows that find no private one, by what is true of no values at all
 --> refused 0A000: write the protected table on the left
 SELECT zone_id, count(*) FILTER (WHERE t.fare <> ALL ('{}'::float8[])) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id GROUP BY 1;
+
+-- public rows that find no private one, by what is not true of no values at all
+--> refused 0A000: write the protected table on the left
+SELECT zone_id, count(*) FILTER (WHERE NOT (t.fare = ANY ('{}'::float8[]))) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id GROUP BY 1;

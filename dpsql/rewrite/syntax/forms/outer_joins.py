@@ -198,7 +198,10 @@ def value_of_missing(node: exp.Expr, missing: Offered) -> Known | Unknown:
 
 def is_never_true(condition: exp.Expr, missing: Offered) -> bool:
     """Return whether a condition is not true where the columns of some tables are NULL."""
-    return value_of_missing(condition, missing) in (None, False)
+    plain = condition.unnest()
+    if isinstance(plain.args.get("expression"), exp.Any):  # false of no values at all, and NULL of others
+        return value_of_missing(plain.this, missing) is None
+    return value_of_missing(plain, missing) in (None, False)
 
 
 def _of_case(node: exp.Case, missing: Offered) -> Known | Unknown:
@@ -214,8 +217,8 @@ def _of_case(node: exp.Case, missing: Offered) -> Known | Unknown:
 
 def _of_strict(node: exp.Expr, missing: Offered) -> Known | Unknown:
     parts = [part for part in (node.this, node.args.get("expression"), *node.expressions) if isinstance(part, exp.Expr)]
-    if any(isinstance(part, exp.All) or str(part.this).upper() == "ALL" for part in parts):
-        return UNKNOWN  # of no values at all it is true, for any value that is compared with them
+    if any(isinstance(part, (exp.All, exp.Any)) or str(part.this).upper() in {"ALL", "ANY"} for part in parts):
+        return UNKNOWN  # of no values at all it is true, or false, for any value that is compared with them
     values = [value_of_missing(part, missing) for part in parts]
     if None in values:
         return None
