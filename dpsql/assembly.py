@@ -26,7 +26,7 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Settings
 from dpsql.rewrite.bind.reading import PlanningShadow
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.secret import kept_secret, secret_file
+from dpsql.secret import read_or_make_secret, secret_file
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
@@ -135,7 +135,7 @@ def _accounts_of(config: Config, engine: Engine) -> AccountStore | None:
         return None
     if all(table.grows is None for table in config.policy.tables.values()):
         return None
-    secret = kept_secret(secret_file(config.shadow, config.file.parent))
+    secret = read_or_make_secret(secret_file(config.shadow, config.file.parent))
     return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources, secret, engine.beside)
 
 
@@ -190,7 +190,7 @@ def listener_of(
         config.listen.port,
         watched=watched[0],
         trail=watched[1],
-        secret=kept_secret(secret_file(config.shadow, config.file.parent)),
+        secret=read_or_make_secret(secret_file(config.shadow, config.file.parent)),
         tls=certificate_of(config.listen.tls),
         directory=None if config.ldap is None else Directory(config.ldap),
         limits=Limits(

@@ -243,7 +243,7 @@ def ended_when_overdue(
 
     `processor` is how many seconds of the processor it may take.
 
-    It must keep nothing that another thread sees, but in `undivided` steps. Within other such work it is a part of that.
+    It must keep nothing that another thread sees, but in `uninterruptible` steps. Within other such work it is a part of it.
 
     Raises:
         TooComplex: it takes too long, or writes out too many nodes.
@@ -280,7 +280,7 @@ def ended_when_overdue(
 
 
 @contextmanager
-def undivided() -> Iterator[None]:
+def uninterruptible() -> Iterator[None]:
     """Let no work of this thread be ended within the block, which takes little time or ends by itself.
 
     Raises:
@@ -344,7 +344,7 @@ def called_when_overdue(stop: Callable[[], None], seconds: float) -> Iterator[No
 
     The block is undivided: a waiting thread hears of the end by the thing that it waits for.
     """
-    with undivided():
+    with uninterruptible():
         call = _Call(stop, time.monotonic() + seconds, _effort())
         _WATCHDOG.watch(call)
         try:

@@ -35,7 +35,7 @@ def open_ledger(config: Config, way: Way = Way.AS_IT_IS, clock: Clock = system_c
     return SqliteLedger(place_of_ledger(config), clock, _dataset(config), way)
 
 
-def see_that_budgets_fit(ledger: Ledger, policy: Policy) -> None:
+def require_fitting_budgets(ledger: Ledger, policy: Policy) -> None:
     """Return if no budget adds up ε while answers count in it that have a ρ and no ε.
 
     Raises:
@@ -55,7 +55,7 @@ def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
         see_that_rho_is_counted(balance)
 
 
-def kept_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
+def read_ledger_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
     """Return the ledger's newest lines first, of one role or of all, for a command that does not serve it.
 
     Raises:
@@ -94,7 +94,7 @@ def place_of_trail(config: Config) -> Path:
     return ledger.with_name(f"{ledger.name}.audit")
 
 
-def told_ahead(ahead: datetime) -> tuple[str, str]:
+def future_lines_notice(ahead: datetime) -> tuple[str, str]:
     """Return of a ledger with lines that lie in the future until when they do, and what that means."""
     return (
         f"{ahead:%Y-%m-%d %H:%M} (UTC)",
@@ -189,7 +189,7 @@ def open_books(config: Config, way: Way, clock: Clock = system_clock) -> Iterato
         closing(open_ledger(config, way, clock)) as ledger,
         closing(AuditTrail(place_of_trail(config), clock)) as trail,
     ):
-        see_that_budgets_fit(ledger, config.policy)
+        require_fitting_budgets(ledger, config.policy)
         trail.note(AuditRecord(trail.now(), AuditEvent.START, about=about))
         try:
             yield OpenBooks(ledger, trail, StageTimes())

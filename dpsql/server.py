@@ -40,7 +40,7 @@ from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.readiness import Readiness
 from dpsql.metrics.sources import Sources
-from dpsql.open_ledger import OpenBooks, open_books, see_that_budgets_fit, told_ahead
+from dpsql.open_ledger import OpenBooks, future_lines_notice, open_books, require_fitting_budgets
 from dpsql.policy.config import Config, Listen, User
 from dpsql.policy.model import Period
 from dpsql.policy.users_file import remaining_users
@@ -52,7 +52,7 @@ from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.warden import ShadowSessions, Warden
-from dpsql.system_limits import Shares, check_memory, most
+from dpsql.system_limits import Shares, raise_limits, require_memory
 from dpsql.web.client import Address
 from dpsql.web.site import Site
 from dpsql.wire.protocol.certificate import Certificate, certificate_of
@@ -66,7 +66,7 @@ Show = Callable[[Certificate | None], None]
 """Shows a certificate to those who connect from now on."""
 
 
-def reloaded(old: Config) -> Config:
+def reload_config(old: Config) -> Config:
     """Return what the configuration's file says now.
 
     Raises:
@@ -345,7 +345,7 @@ class Server:
 
     async def _reload(self) -> None:
         old, engine = self._config, self._engine
-        new = await asyncio.to_thread(reloaded, old)
+        new = await asyncio.to_thread(reload_config, old)
         if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
             engine = await asyncio.to_thread(open_engine, new, clock=self._clock)
         await self._change(new, engine)
@@ -396,7 +396,7 @@ class Server:
 
     async def _serve_config(self, new: Config, engine: Engine, known: Public | None) -> None:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
-        await asyncio.to_thread(see_that_budgets_fit, self._books.ledger, new.policy)
+        await asyncio.to_thread(require_fitting_budgets, self._books.ledger, new.policy)
         # The work that may take long comes before the lock: the shadow can be restarted meanwhile.
         public = await asyncio.to_thread(read_public, new.policy, engine) if known is None else known
         contents = await asyncio.to_thread(self._contents_of, new, public, engine)
@@ -424,9 +424,9 @@ class Server:
         self._complete = True
 
     async def _start(self) -> None:
-        check_memory()
+        require_memory()
         check_parser()
-        self._shares = Shares.of(most())
+        self._shares = Shares.of(raise_limits())
         config = self._config
         # First what the rest can't do without: records, ledger, shadow; last who lets clients in. The stack stops them in
         # reverse.
@@ -436,7 +436,7 @@ class Server:
         self._public = read_public(config.policy, self._engine)
         self._books = self._stack.enter_context(open_books(config, self._way, self._clock))
         if (ahead := self._books.ledger.ahead(config.asked_anew)) is not None:
-            _LOG.error("the ledger has lines of %s, which is to come: %s", *told_ahead(ahead))
+            _LOG.error("the ledger has lines of %s, which is to come: %s", *future_lines_notice(ahead))
         self._stack.callback(self._on_shadow_thread.shutdown)
         self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)

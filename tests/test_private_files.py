@@ -15,7 +15,7 @@ from dpsql.engines.duckdb.opening import spill
 from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.errors import ConfigError
 from dpsql.private_files import make_directory, open_private, prepare_file, see_directory
-from dpsql.secret import kept_secret
+from dpsql.secret import read_or_make_secret
 from dpsql.shadow.server.place import home_of, lock
 from tests.support.ordinary import NOBODY
 
@@ -42,7 +42,7 @@ def test_modes_do_not_follow_the_umask(tmp_path: Path) -> None:
     state = tmp_path / "deep" / "state"
     SnapshotPlace(state / "taxi" / "snapshot")
     with SqliteLedger(state / "taxi" / "ledger.db", _clock):
-        kept_secret(state / "secret")
+        read_or_make_secret(state / "secret")
         spilled = spill(state / "spill")
         lock(home_of(state / "shadow", None)).close()
         modes = _modes(tmp_path)

@@ -191,7 +191,7 @@ class AuditedQuestion:
         return self.guesses.breaks(self.paid) < _FALSE_ALARM
 
 
-def audited(
+def audit_questions(
     config: Config, role: Role, public: PublicRows, minutes: float, tell: Callable[[str], None]
 ) -> Iterator[AuditedQuestion]:
     """Yield what is proved of each question, for several synthetic people, within some minutes.

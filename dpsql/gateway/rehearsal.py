@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dpsql.gateway.plans.planning import trials_beside, trials_of_values
-from dpsql.lexer.reader import Reader, name, tokens
+from dpsql.lexer.reader import Reader, token_name, tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
@@ -72,7 +72,10 @@ def copied_as(statement: Statement) -> str | None:
         return None
     words = list(tokens(statement.around[-1]))
     written = (value for word, value in itertools.pairwise(words) if word.word == "encoding")
-    return next((token.text if name(token) is None else shadow_literal(name(token) or "") for token in written), None)
+    return next(
+        (token.text if token_name(token) is None else shadow_literal(token_name(token) or "") for token in written),
+        None,
+    )
 
 
 def is_tried(asked: AnalyzedStatement) -> bool:

@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 
 from dpsql.private_files import make_directory, open_private, see_directory
-from dpsql.trail.record import BEGINNING, ChainedLine, Link, chained, read_line
+from dpsql.trail.record import BEGINNING, ChainedLine, ChainLink, chain_line, read_line
 
 _LOG = logging.getLogger("dpsql.trail")
 _LARGEST = 256 * 2**20
@@ -36,9 +36,9 @@ class Head:
     size: int = 0
 
     @property
-    def link(self) -> Link:
+    def link(self) -> ChainLink:
         """Return the last line's place."""
-        return Link(self.line, self.hash)
+        return ChainLink(self.line, self.hash)
 
 
 def files_of(directory: Path) -> tuple[Path, ...]:
@@ -84,7 +84,7 @@ class TrailFolder:
             head = self._rotated(head, today)
             link, written = head.link, list[bytes]()
             for fields in lines:
-                line, link = chained(fields, link)
+                line, link = chain_line(fields, link)
                 written.append(line)
             data = b"".join(written)
             self._append(self.directory / head.file, data, head.size)
@@ -218,7 +218,7 @@ class TrailExamination:
     lines: int = 0
     first: ChainedLine | None = None
     """The files before it were removed, whole ones at a time."""
-    last: Link = BEGINNING
+    last: ChainLink = BEGINNING
     wrong: list[str] = field(default_factory=list)
     releases: set[str] = field(default_factory=set)
     """The releases that lines name."""

@@ -71,7 +71,7 @@ class VisitorClient(RowsClient, Protocol):
         """Hang up."""
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """The server's own words to its client."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Refused(Exception):
         """The character of the statement that it is about, from 1 on."""
 
 
-class Gone(Exception):
+class ServerLost(Exception):
     """The connection to the server is lost."""
 
 
@@ -96,7 +96,7 @@ class LoginRefused(Exception):
 Connect = Callable[[str, str, str], Awaitable[VisitorClient]]
 """Logs in at the server with a name and a password, for a visitor from an address.
 
-Raises `LoginRefused`, or `Refused` with the reason.
+Raises `LoginRefused`, or `ServerRefused` with the reason.
 """
 
 

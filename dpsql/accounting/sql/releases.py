@@ -13,7 +13,7 @@ from dpsql.accounting.sql.store import LedgerStore, SqlConnection
 from dpsql.interrupt import pause
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
-from dpsql.remembered import Remembered
+from dpsql.remembered import ByteLimitedCache
 
 # Three tables: `releases` has what was measured, once for all roles that protect a unit kind; `entitlements` which role has
 # paid for which of them; `readings` which releases an answer was read off. A key names all that a release depends on: the
@@ -241,7 +241,7 @@ class Looks:
 
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
-        self._known: Remembered[bytes] = Remembered(_MOST_REMEMBERED, _size)
+        self._known: ByteLimitedCache[bytes] = ByteLimitedCache(_MOST_REMEMBERED, _size)
         """Releases by unit kind, role and key: which of them may have which without a further charge."""
 
     def stored_releases(

@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from dpsql.cli.commands.serve import Signals
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import show_answer
-from dpsql.demo.growing import BEGINS, Arrivals, HurriedClock, growing
+from dpsql.demo.growing import BEGINS, Arrivals, HurriedClock, growing_config
 from dpsql.demo.setting import USERS, demo_config, new_passwords
 from dpsql.libpq import OWN
 from dpsql.policy.config import Config
@@ -73,7 +73,9 @@ def demo(
     ] = 5439,
     grows: Annotated[
         bool,
-        typer.Option("--growing", help="Trips arrive by the day, a day a minute: charts by day grow, and pay once."),
+        typer.Option(
+            "--growing_config", help="Trips arrive by the day, a day a minute: charts by day grow, and pay once."
+        ),
     ] = False,
 ) -> None:
     """Serve synthetic taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted."""
@@ -86,7 +88,7 @@ def demo(
         if not grows:
             asyncio.run(serve(config, passwords))
             return
-        config, arrivals = growing(config, run)
+        config, arrivals = growing_config(config, run)
         asyncio.run(serve(config, passwords, Growth(HurriedClock(), arrivals)))
 
 

@@ -11,7 +11,7 @@ from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
-from dpsql.secret import kept_secret, secret_file
+from dpsql.secret import read_or_make_secret, secret_file
 
 
 @with_exit_code
@@ -34,7 +34,7 @@ def forget(
             hint=f"Kinds: {', '.join(sorted(kinds)) or 'none'}.",
         )
     SnapshotPlace(copied.directory).demand_whole()
-    secret = kept_secret(secret_file(loaded.shadow, loaded.file.parent))
+    secret = read_or_make_secret(secret_file(loaded.shadow, loaded.file.parent))
     number = AccountStore(copied.accounts, Path(), copied.resources, secret).forget(kind, unit)
     if number:
         typer.echo(f"{kind} {unit} had accounts in {number} standing questions; they are removed")

@@ -15,9 +15,9 @@ from dpsql.accounting.sql.opening import Examined
 from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_back
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
-from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of
+from dpsql.cli.support.show import Form, print_blocks, table_of, terminal_text
 from dpsql.errors import ConfigError, Unsupported
-from dpsql.open_ledger import kept_lines, open_ledger, place_of_ledger
+from dpsql.open_ledger import open_ledger, place_of_ledger, read_ledger_lines
 from dpsql.policy.config import Config, PostgresLedgerConfig
 from dpsql.policy.load import load
 
@@ -95,13 +95,13 @@ def show(
 ) -> None:
     """Print the newest charges: when, who, for which role, how much, and for what."""
     form = Form.of(as_json, as_csv)
-    entries = kept_lines(load(config), role, limit)
+    entries = read_ledger_lines(load(config), role, limit)
     if form is Form.JSON:
         for entry in entries:
             typer.echo(json.dumps(_object(entry), ensure_ascii=False))
         return
     names = ("time (UTC)", "user", "role", "protects", "ε", "δ", "what", "statement")
-    rows = [tuple(shown_of(str(_object(entry)[key])) for key in _LINE_COLUMNS) for entry in entries]
+    rows = [tuple(terminal_text(str(_object(entry)[key])) for key in _LINE_COLUMNS) for entry in entries]
     print_blocks(table_of(names, rows), form=form)
 
 

@@ -17,7 +17,7 @@ from dpsql.accounting.ledger import Way
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import LogFormat, log_as
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.control import ControlDoor, notify
+from dpsql.control import ControlSocket, notify
 from dpsql.engines.base import NoEngine
 from dpsql.engines.connect import connect_engine
 from dpsql.engines.snapshot.open import see_that_there_is_one
@@ -169,7 +169,7 @@ async def _serve(config: Config, ledger: Way, worker: Worker | None) -> None:
             who = "" if worker is None else f"process {worker.post.number + 1}: "
             number, processes = (0, 1) if worker is None else (worker.post.number, len(worker.post.doors))
             reload = partial(_reload, server, who)
-            door = ControlDoor(config.file, number, processes, reload)
+            door = ControlSocket(config.file, number, processes, reload)
             await door.open()
             try:
                 await signals.until_stopped(reload)

@@ -26,7 +26,7 @@ from dpsql.policy.config import Resources
 from dpsql.policy.model import PUBLIC, Policy, Table, TableName, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.remembered import Remembered
+from dpsql.remembered import ByteLimitedCache
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
@@ -61,7 +61,7 @@ def with_parameters(sql: str) -> tuple[str, list[float]]:
 
 
 _LOG = logging.getLogger("dpsql.engine")
-KnownStatements = Remembered[duckdb.Statement]
+KnownStatements = ByteLimitedCache[duckdb.Statement]
 _MOST_ACCEPTED = 2**24
 """Bytes for the statements that are kept."""
 _PARSED = 64
@@ -141,7 +141,7 @@ class DuckPrepared:
 
 def no_statements() -> KnownStatements:
     """Return what remembers the statements that a database has accepted."""
-    return Remembered(_MOST_ACCEPTED, lambda part: _PARSED * len(part) if isinstance(part, str) else 0)
+    return ByteLimitedCache(_MOST_ACCEPTED, lambda part: _PARSED * len(part) if isinstance(part, str) else 0)
 
 
 def ready_statements(

@@ -37,7 +37,7 @@ from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, ToldNoise, lens, needed_sums
 from dpsql.question import Argument, Settings
-from dpsql.remembered import Remembered
+from dpsql.remembered import ByteLimitedCache
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.same_rows import EnforcedColumns, condition_words
 
@@ -250,7 +250,7 @@ class Lenses:
 
     def __init__(self, declared: Declared, enforced: EnforcedColumns) -> None:
         self._declared, self._enforced = declared, enforced
-        self._known: Remembered[tuple[Lens | None]] = Remembered(_MOST_LENSES, _weighed)
+        self._known: ByteLimitedCache[tuple[Lens | None]] = ByteLimitedCache(_MOST_LENSES, _weighed)
 
     def of_statement(self, *, until_found: bool = False) -> "LensesOfStatement":
         """Return what finds some for one statement, however long it takes if an answer that was given needs them."""

@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 """Where a value stands in a file: the keys and positions that lead to it."""
 
 
-class Positioned(Protocol):
+class LocatedFile(Protocol):
     """A file that knows the lines of its values."""
 
     @property
@@ -52,25 +52,25 @@ class Mistakes:
     """What is right and may be meant otherwise."""
     _places: set[tuple[str, Path]] = field(default_factory=set)
 
-    def add(self, document: Positioned, path: Path, text: str) -> None:
+    def add(self, document: LocatedFile, path: Path, text: str) -> None:
         """Note a mistake at a place of a file."""
-        place = f"{dotted(path)}: " if path else ""
+        place = f"{dotted_path(path)}: " if path else ""
         self.gathered.append(Mistake(document.file, document.line(path), _on_one_line(place + text)))
         self._places.add((document.file, path))
 
-    def ignore(self, document: Positioned, path: Path) -> None:
+    def ignore(self, document: LocatedFile, path: Path) -> None:
         """Let nothing be told of a place, which belongs to a mistake beside it."""
         self._places.add((document.file, path))
 
-    def note(self, document: Positioned, path: Path, text: str) -> None:
+    def note(self, document: LocatedFile, path: Path, text: str) -> None:
         """Note what is no mistake."""
-        self.notes.append(Mistake(document.file, document.line(path), _on_one_line(f"{dotted(path)}: {text}")))
+        self.notes.append(Mistake(document.file, document.line(path), _on_one_line(f"{dotted_path(path)}: {text}")))
 
     def add_file(self, file: str, text: str, line: int = 1) -> None:
         """Note a mistake of a whole file."""
         self.gathered.append(Mistake(file, line, text))
 
-    def touch(self, document: Positioned, path: Path) -> bool:
+    def touch(self, document: LocatedFile, path: Path) -> bool:
         """Return whether a mistake is known at `path` or below: what follows from it need not be told."""
         return any(file == document.file and place[: len(path)] == path for file, place in self._places)
 
@@ -87,7 +87,7 @@ class Mistakes:
         raise ConfigError("\n".join(str(mistake) for mistake in ordered), hint=f"{number} in the configuration.")
 
 
-def dotted(path: Path) -> str:
+def dotted_path(path: Path) -> str:
     """Write a path as people do: `columns.fare.bounds[1]`."""
     text = ""
     for step in path:

@@ -260,7 +260,7 @@ def _of_characters(name: str, length: str | None, scale: str | None) -> str:
     return f"character({1 if length is None else int(length)})"
 
 
-def bound(kind: SqlType, text: str) -> Fraction:
+def bound_value(kind: SqlType, text: str) -> Fraction:
     """Read one bound of a column of this type; dates as days, timestamps as microseconds since 1970-01-01."""
     if kind.is_temporal:
         return Fraction(moment(kind, text))
@@ -327,7 +327,7 @@ def domain_value(kind: SqlType, declared: str, text: str) -> Value:
         return text
     if kind is SqlType.BOOLEAN:
         return flag(text)
-    value = bound(kind, text)
+    value = bound_value(kind, text)
     return int(value) if kind.is_integer or kind.is_temporal or kind.is_span else value
 
 

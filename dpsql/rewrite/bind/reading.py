@@ -17,7 +17,7 @@ from dpsql.lexer import reader as lexer_tokens
 from dpsql.lexer.reader import TEXTS, Token, tokens
 from dpsql.policy.model import PUBLIC, TableName
 from dpsql.question import ColumnDescription
-from dpsql.remembered import Remembered
+from dpsql.remembered import ByteLimitedCache
 from dpsql.rewrite.bind.plain import (
     Counts,
     in_equations,
@@ -85,8 +85,8 @@ class KnownForms:
     """What PostgreSQL said of texts, by their forms; any thread may use it. It is of one database."""
 
     def __init__(self) -> None:
-        self._read: Remembered[bool] = Remembered(_MOST, _weight)
-        self._columns: Remembered[Sequence[ColumnDescription]] = Remembered(_MOST, _weight)
+        self._read: ByteLimitedCache[bool] = ByteLimitedCache(_MOST, _weight)
+        self._columns: ByteLimitedCache[Sequence[ColumnDescription]] = ByteLimitedCache(_MOST, _weight)
 
     def is_read(self, text: str, written: str, types: Hashable) -> bool:
         """Return whether it is known that a text, which our parser has read and `written`, is read as PostgreSQL does."""
@@ -273,5 +273,5 @@ def _without_signs(text: str) -> str:
 
 def is_moving(read: Sequence[Token]) -> bool:
     """Return whether a text of a statement may be a time that moves: then what is bound serves once."""
-    texts = (lexer_tokens.value(token) for token in read if token.sort in TEXTS)
+    texts = (lexer_tokens.literal_value(token) for token in read if token.sort in TEXTS)
     return any(value is not None and _MOVING.search(value) is not None for value in texts)

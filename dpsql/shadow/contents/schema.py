@@ -14,7 +14,7 @@ from psycopg.errors import UndefinedTable
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from dpsql.errors import ConfigError
-from dpsql.lexer.reader import name as name_of_token
+from dpsql.lexer.reader import token_name as name_of_token
 from dpsql.lexer.reader import tokens
 from dpsql.policy.model import PUBLIC, Column, Policy, SqlType, Table, TableName, View
 from dpsql.rewrite.ir.literal import format_value

@@ -11,8 +11,8 @@ from psycopg import adapters, pq, sql
 
 from dpsql.errors import DpsqlError, InternalError, SyntaxFailed, TooComplex, Unsupported
 from dpsql.hang_up import hang_up
-from dpsql.interrupt import called_when_overdue, undivided
-from dpsql.lexer.reader import name, tokens
+from dpsql.interrupt import called_when_overdue, uninterruptible
+from dpsql.lexer.reader import token_name, tokens
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import USUAL_STYLE, ColumnDescription, Settings
 from dpsql.rewrite.ir.literal import PublicAnswer, Spelled, format_value, literal, quoted_name
@@ -91,7 +91,7 @@ class OracleSession:
                 because="constants-left-behind",
                 hint="Try again when they have ended, in a few seconds, and write long computations as their results.",
             )
-        with undivided():
+        with uninterruptible():
             session = self._taken()
             session.given_up, session.user = False, user
             try:
@@ -279,7 +279,7 @@ def _begin(connection: OracleConnection, settings: Settings, *, again: bool) -> 
         path = (
             ()
             if settings.search_path == '""'
-            else (name(token) for token in tokens(settings.search_path) if token.word != ",")
+            else (token_name(token) for token in tokens(settings.search_path) if token.word != ",")
         )
         names = [quoted_name(schema) for schema in path if schema]
         style = f"{settings.date_style}, {settings.date_order}"

@@ -10,7 +10,7 @@ from typing import cast
 
 from dpsql.errors import DpsqlError
 from dpsql.question import ColumnDescription
-from dpsql.remembered import Remembered
+from dpsql.remembered import ByteLimitedCache
 from dpsql.shadow.contents import guard
 from dpsql.shadow.contents.guard import REFUSAL
 from dpsql.wire.backend.fair_share import FairShare
@@ -284,7 +284,7 @@ class TypeNames:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], str] = {}
-        self._columns: Remembered[tuple[ColumnDescription, ...]] = Remembered(_MOST_COLUMNS, _size)
+        self._columns: ByteLimitedCache[tuple[ColumnDescription, ...]] = ByteLimitedCache(_MOST_COLUMNS, _size)
         """Columns by row description and codec, where none has a type that was made in the database."""
 
     async def spell(self, backend: Backend, types: tuple[tuple[int, int], ...]) -> tuple[str, ...]:

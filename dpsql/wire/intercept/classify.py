@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import AccessDenied, DpsqlError, Refusal, SyntaxFailed, Unsupported
 from dpsql.gateway.request import Question
-from dpsql.lexer.reader import Reader, kind, statements
+from dpsql.lexer.reader import Reader, statement_kind, statements
 from dpsql.wire.intercept.settings import own_setting, refused_setting
 
 # The kinds of statement that may reach the shadow: those named here, and no others.
@@ -44,7 +44,7 @@ def refusal(reader: Reader) -> DpsqlError | None:
         DpsqlError: where it can't be read.
     """
     first, is_temporary_view = reader.token, _is_temporary_view(reader)
-    command = kind(reader)
+    command = statement_kind(reader)
     if command is not None and command in _READ_FURTHER:
         return _READ_FURTHER[command](reader)
     match command:
@@ -385,13 +385,13 @@ def tag(text: str) -> bytes | None:
     Raises:
         DpsqlError: PostgreSQL would not read it.
     """
-    return b"EXPLAIN" if "explain" in text.lower() and kind(_begun(text)) == "EXPLAIN" else None
+    return b"EXPLAIN" if "explain" in text.lower() and statement_kind(_begun(text)) == "EXPLAIN" else None
 
 
 def is_restoring(text: str) -> bool:
     """Return whether a text changes settings or ends a transaction, and does nothing else."""
     try:
-        kinds = {kind(Reader(text[start:end])) for start, end in statements(text)}
+        kinds = {statement_kind(Reader(text[start:end])) for start, end in statements(text)}
     except DpsqlError:
         return False
     return kinds <= _RESTORING

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from dpsql.errors import AccessDenied, DpsqlError, InvalidText, Unsupported
-from dpsql.lexer.reader import Reader, folded
+from dpsql.lexer.reader import Reader, fold_name
 from dpsql.question import PREFIX
 
 # Python's codecs for clients' texts, for the encodings of PostgreSQL that both have.
@@ -121,7 +121,7 @@ def refused_setting(reader: Reader) -> DpsqlError | None:
         "=",
     ):
         return None
-    name = folded(reader.name() or "")
+    name = fold_name(reader.name() or "")
     if name == "names":
         return _encoding(reader)
     if reader.skip("to", "=") or name == "role":
@@ -164,7 +164,7 @@ def _value(reader: Reader) -> tuple[str, bool]:
         value = number
         reader.take()
     reader.skip(";")
-    return folded(value), reader.is_at_end
+    return fold_name(value), reader.is_at_end
 
 
 def own_setting(reader: Reader) -> tuple[str, str] | None:
@@ -177,9 +177,9 @@ def own_setting(reader: Reader) -> tuple[str, str] | None:
         return None
     if reader.ahead(1).word not in _AFTER_A_NAME:
         reader.skip("session", "local")
-    name = folded(reader.name() or "")
+    name = fold_name(reader.name() or "")
     while reader.skip("."):
-        name += "." + folded(reader.name() or "")
+        name += "." + fold_name(reader.name() or "")
     if not name.startswith(PREFIX) or not reader.skip("to", "=") or reader.word == "default":
         return None
     sign = "-" if reader.skip("-") else ""

@@ -17,7 +17,7 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
 from dpsql.gateway.request import Question
-from dpsql.lexer.reader import Reader, Sort, kind, statements, tokens
+from dpsql.lexer.reader import Reader, TokenKind, statement_kind, statements, tokens
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import ShadowRefusedError, leave_out, moved, refuse, unplaced
 from dpsql.wire.intercept.classify import (
@@ -93,7 +93,7 @@ def _undefined(text: str) -> RefusedStatement | None:
     """Return the error for a parameter outside of PREPARE; None if there is none."""
     if "$" not in text or isinstance(read(text), Prepare):
         return None
-    parameter = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
+    parameter = next((token for token in tokens(text) if token.sort is TokenKind.PARAMETER), None)
     if parameter is None:
         return None
     error = UndefinedParameter(f"there is no parameter {parameter.text}", position=parameter.start + 1)
@@ -159,7 +159,7 @@ async def _parses(context: SessionContext, pieces: tuple[Part, ...]) -> bool:
 
 def _kind(part: Part) -> str | None:
     try:
-        return kind(Reader(part.text))
+        return statement_kind(Reader(part.text))
     except DpsqlError:
         return None
 

@@ -24,7 +24,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import ConfigError, DpsqlError, Unsupported
 from dpsql.lexer import reader as lexer_tokens
-from dpsql.lexer.reader import TEXTS, Sort, Token, tokens
+from dpsql.lexer.reader import TEXTS, Token, TokenKind, tokens
 from dpsql.policy.model import PUBLIC, TableName
 
 # Views in the tree of a statement: a subquery where the view is read, written by its name where PostgreSQL reads it.
@@ -212,12 +212,12 @@ class Vocabulary:
         while pending:
             sort, text, start, end = token = pending.pop()
             kind, inside = self._known(token)
-            if kind is None and sort is Sort.OPERATOR and len(text) > 1:  # !~~ is NOT and ~~
+            if kind is None and sort is TokenKind.OPERATOR and len(text) > 1:  # !~~ is NOT and ~~
                 pending += [Token(sort, text[1:], start + 1, end), Token(sort, text[0], start, start + 1)]
                 continue
             if kind is None:
                 return None
-            if sort is Sort.NAME and pending and (pair := self._pair(text, pending[-1])) in self._pairs:
+            if sort is TokenKind.NAME and pending and (pair := self._pair(text, pending[-1])) in self._pairs:
                 kind, inside, end = self._pairs[pair], pair, pending.pop().end
             told.append(ParserToken(kind, inside, start=start, end=end - 1))
             if kind is TokenType.PARAMETER:
@@ -228,21 +228,21 @@ class Vocabulary:
         """Return what a token is to the parser, None if it is nothing, and its text."""
         text = token.text
         match token.sort:
-            case Sort.NAME:
+            case TokenKind.NAME:
                 return self._words.get(text.upper(), TokenType.VAR), text
-            case Sort.OPERATOR if text in PREFIXES:
+            case TokenKind.OPERATOR if text in PREFIXES:
                 return TokenType.PIPE_SLASH, text
-            case Sort.PUNCTUATION | Sort.OPERATOR:
+            case TokenKind.PUNCTUATION | TokenKind.OPERATOR:
                 return self._signs.get(text), text
-            case Sort.QUOTED:
-                return TokenType.IDENTIFIER, lexer_tokens.name(token) or ""
-            case Sort.NUMBER if _NUMBER.fullmatch(text):
+            case TokenKind.QUOTED:
+                return TokenType.IDENTIFIER, lexer_tokens.token_name(token) or ""
+            case TokenKind.NUMBER if _NUMBER.fullmatch(text):
                 return TokenType.NUMBER, text
-            case Sort.PARAMETER:
+            case TokenKind.PARAMETER:
                 return TokenType.PARAMETER, "$"
-            case Sort.BITS:
+            case TokenKind.BITS:
                 return TokenType.BIT_STRING, text[2:-1]
-            case _ if token.sort in TEXTS and (inside := lexer_tokens.value(token)) is not None:
+            case _ if token.sort in TEXTS and (inside := lexer_tokens.literal_value(token)) is not None:
                 return TokenType.STRING, inside
             case _:
                 return None, text

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, Unsupported
-from dpsql.lexer.reader import Reader, Token, name, tokens
+from dpsql.lexer.reader import Reader, Token, token_name, tokens
 from dpsql.policy.model import TableName
 from dpsql.rewrite.syntax.read.dialect import parsed
 
@@ -270,7 +270,7 @@ def mentions(text: str, names: Collection[str], read: Iterable[Token] | None = N
     `read` are its tokens, if they are known.
     """
     try:
-        return any(name(token) in names for token in (tokens(text) if read is None else read))
+        return any(token_name(token) in names for token in (tokens(text) if read is None else read))
     except DpsqlError:
         return True
 
@@ -278,7 +278,7 @@ def mentions(text: str, names: Collection[str], read: Iterable[Token] | None = N
 def named_in(text: str, tables: Collection[str]) -> list[str]:
     """Return those of the tables that a text names, sorted: of several with one name those whose schema it names, too."""
     try:
-        words = {name(token) for token in tokens(text)}
+        words = {token_name(token) for token in tokens(text)}
     except DpsqlError:
         return sorted(tables)
     found = [table for table in sorted(tables) if TableName.of(table).name in words]
@@ -292,7 +292,7 @@ def reads(text: str, names: Collection[str]) -> bool:
     before = ""
     try:
         for token in tokens(text):
-            if before in _BEFORE_TABLES and name(token) in names:
+            if before in _BEFORE_TABLES and token_name(token) in names:
                 return True
             before = token.word
     except DpsqlError:

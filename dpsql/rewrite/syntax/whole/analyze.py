@@ -12,7 +12,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError, InternalError, Refusal, TooComplex, Unsupported
-from dpsql.lexer.reader import Reader, Token, kind, tokens
+from dpsql.lexer.reader import Reader, Token, statement_kind, tokens
 from dpsql.policy.model import Column, Policy, SqlType, Table, View, bare_names
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.ir.literal import quoted_name
@@ -447,7 +447,7 @@ def tokens_of(text: str) -> Sequence[Token] | None:
 def asked_statement(text: str) -> AskedStatement | None:
     """Return a statement that names a protected table; None when it is the shadow's own business by its first words."""
     try:
-        verb, of_query = kind(reader := Reader(text)), reader.word == "("
+        verb, of_query = statement_kind(reader := Reader(text)), reader.word == "("
     except DpsqlError:
         return AskedStatement(text)
     if verb not in _QUERIES | _WRITING or (verb == "COPY" and not of_query):
@@ -496,7 +496,7 @@ def _kind(policy: Policy, tree: exp.Query) -> Kind:
 def _is_query(text: str) -> bool:
     reader = Reader(text)
     try:
-        verb, of_query = kind(reader), reader.word == "("
+        verb, of_query = statement_kind(reader), reader.word == "("
     except DpsqlError:
         return True
     return verb in _QUERIES and (verb != "COPY" or of_query)

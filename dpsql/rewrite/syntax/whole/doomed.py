@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from dpsql.lexer.reader import Sort, tokens
+from dpsql.lexer.reader import TokenKind, tokens
 from dpsql.rewrite.syntax.named.aggregate_names import OBJECTS_OF_ROWS, function_name, is_aggregate
 from dpsql.rewrite.syntax.read.dialect import render, untyped
 from dpsql.rewrite.syntax.read.trees import every, holds
@@ -58,7 +58,7 @@ def trials_around(texts: Sequence[str]) -> Iterator[str]:
         if _LAZY & {token.word for token in words}:
             continue
         for sign, divisor in itertools.pairwise(words):
-            if sign.word in ("/", "%") and divisor.sort is Sort.NUMBER and not set(divisor.text) - set("0._"):
+            if sign.word in ("/", "%") and divisor.sort is TokenKind.NUMBER and not set(divisor.text) - set("0._"):
                 yield f"SELECT 1 / {divisor.text}"
 
 
