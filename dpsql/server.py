@@ -46,12 +46,12 @@ from dpsql.policy.model import Period
 from dpsql.policy.users_file import remaining_users
 from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.read.dialect import check_parser
-from dpsql.served import ServedPages, served_metrics
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.warden import ShadowSessions, Warden
+from dpsql.side_services import ServedPages, served_metrics
 from dpsql.system_limits import Shares, raise_limits, require_memory
 from dpsql.web.client import Address
 from dpsql.web.site import Site

@@ -16,7 +16,7 @@ from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.errors import ConfigError
 from dpsql.private_files import make_directory, open_private, prepare_file, see_directory
 from dpsql.secret import read_or_make_secret
-from dpsql.shadow.server.place import home_of, lock
+from dpsql.shadow.server.directory import home_of, lock
 from tests.support.ordinary import NOBODY
 
 

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import cast
 
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.engines.tables import unique_as_declared
 from dpsql.errors import Unsupported
 from dpsql.gateway.catalogue.virtual_tables import ACCOUNTS, accounts_statement
@@ -28,7 +29,6 @@ from dpsql.policy.model import Column, Policy, Role, Table, UniqueKey, bare_name
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.release.release import Profile
 from dpsql.question import Argument, Asker, Cancellation, Settings
-from dpsql.remembered import ByteLimitedCache
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.bind.plain import counts_of
 from dpsql.rewrite.bind.reading import BoundReader, KnownForms, is_moving

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from dpsql.cli.commands.demo import Growth, serve
-from dpsql.demo.growing import BEGINS, GROWS, MAX_ROWS, Arrivals, HurriedClock, growing_config
+from dpsql.demo.growing_trips import BEGINS, GROWS, MAX_ROWS, Arrivals, HurriedClock, growing_config
 from dpsql.demo.setting import demo_config, new_passwords, packaged_config
 from dpsql.demo.trips import generate
 from dpsql.policy.config import Config
@@ -112,7 +112,7 @@ def test_charts_grow_and_the_budget_stands_still(
 ) -> None:
     """The same chart on three mornings: a day more on each, for what was paid on the first."""
     hands, passwords = _Hands(), new_passwords()
-    monkeypatch.setattr("dpsql.demo.growing._LOOK", 0.05)
+    monkeypatch.setattr("dpsql.demo.growing_trips._LOOK", 0.05)
 
     async def mornings() -> None:
         with Scratch("dpsql-demo-", mode=0o711) as scratch:

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.gateway import planned_questions
 from dpsql.policy.model import Policy
-from dpsql.remembered import ByteLimitedCache
 from tests.support.fix_world import NewClient, answered
 from tests.support.memory import Memory
 

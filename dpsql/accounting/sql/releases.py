@@ -10,10 +10,10 @@ from dpsql.accounting.ledger import AHEAD, Beside, ChargeItem, Failing, ToldRele
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import lines
 from dpsql.accounting.sql.store import LedgerStore, SqlConnection
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.interrupt import pause
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
-from dpsql.remembered import ByteLimitedCache
 
 # Three tables: `releases` has what was measured, once for all roles that protect a unit kind; `entitlements` which role has
 # paid for which of them; `readings` which releases an answer was read off. A key names all that a release depends on: the

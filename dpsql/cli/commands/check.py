@@ -53,8 +53,8 @@ from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load.shapes import write_schemas
 from dpsql.policy.model import Period, Policy, Role, Table
 from dpsql.private_files import open_private, see_directory
-from dpsql.served import require_prometheus_client
 from dpsql.shadow.server.sandbox import Sandbox
+from dpsql.side_services import require_prometheus_client
 from dpsql.wire.protocol.certificate import certificate_of
 from dpsql.wire.server.acceptor import listen
 from dpsql.wire.server.directory import Directory

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from dpsql.accounting.privacy_loss import Charge
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows, read_heavy_rows, row_keepers
@@ -26,7 +27,6 @@ from dpsql.policy.config import Resources
 from dpsql.policy.model import PUBLIC, Policy, Table, TableName, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.remembered import ByteLimitedCache
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import NOTHING, KeptColumns

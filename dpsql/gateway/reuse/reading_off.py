@@ -19,6 +19,7 @@ from itertools import islice
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.engines.base import Edition
 from dpsql.errors import DpsqlError, QueryCanceled, TooComplex
 from dpsql.gateway.catalogue.virtual_tables import KnownRelease
@@ -37,7 +38,6 @@ from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.privacy.reuse.derived import Derived
 from dpsql.privacy.reuse.lens import Lens, ToldNoise, lens, needed_sums
 from dpsql.question import Argument, Settings
-from dpsql.remembered import ByteLimitedCache
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.same_rows import EnforcedColumns, condition_words
 

@@ -12,12 +12,12 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.errors import Unsupported
 from dpsql.lexer import reader as lexer_tokens
 from dpsql.lexer.reader import TEXTS, Token, tokens
 from dpsql.policy.model import PUBLIC, TableName
 from dpsql.question import ColumnDescription
-from dpsql.remembered import ByteLimitedCache
 from dpsql.rewrite.bind.plain import (
     Counts,
     in_equations,

@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow.contents import guard, hidden, role, schema
+from dpsql.shadow.contents import guard, restrictions, role, schema
 from dpsql.shadow.contents.schema import relation
 from dpsql.shadow.server.postgres import Postgres
 
@@ -112,9 +112,9 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         policy = schema.known_views(connection, policy)
         schema.described_tables(connection, policy)
         schema.described_views(connection, policy)
-        hidden.create_hidden(connection)
-        hidden.create_costly(connection)
-        hidden.rebind_views(connection)
+        restrictions.create_hidden(connection)
+        restrictions.create_costly(connection)
+        restrictions.rebind_views(connection)
         guard.create_signals(connection)
         guard.create_check(connection)
         role.create_triggers(connection, policy)

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.server.place import Binaries, Place, directory_for, write_for
+from dpsql.shadow.server.directory import Binaries, Place, directory_for, write_for
 
 OWNER = "dpsql_owner"
 """The superuser of the shadow; no client can be it."""

@@ -20,10 +20,11 @@ from psycopg.conninfo import make_conninfo
 from dpsql.errors import ConfigError
 from dpsql.libpq import OWN
 from dpsql.private_files import open_private
-from dpsql.shadow.server import cluster, launch, orphan, place
-from dpsql.shadow.server import place as programs
+from dpsql.shadow.server import cluster, launch, orphan
+from dpsql.shadow.server import directory as programs
+from dpsql.shadow.server import directory as server_directory
 from dpsql.shadow.server.cluster import FAST_SECRETS, OWNER
-from dpsql.shadow.server.place import Binaries, Place, SystemAccount
+from dpsql.shadow.server.directory import Binaries, Place, SystemAccount
 from dpsql.shadow.server.sandbox import Ruleset, Sandbox, filter_program, landlock_ruleset
 
 # Starts the shadow's server as a child process, with all its settings on the command line: it can't change them itself.
@@ -162,8 +163,8 @@ class Postgres:
         # The order matters: nothing in the directory is touched before it is locked, and what an earlier dpsql left running
         # there is ended before a server starts on its files.
         who = SystemAccount.for_server(account)
-        home = place.home_of(directory, who)
-        lock = place.lock(home)
+        home = server_directory.home_of(directory, who)
+        lock = server_directory.lock(home)
         try:
             installed = programs.executable_for(who, programs.find_binaries(), home)
             where = Place.prepare(home, who)
@@ -239,7 +240,7 @@ class Postgres:
 
     def _failure(self) -> ConfigError:
         log = self._place.log
-        _LOG.error("the shadow did not start: %s", place.last_words(log))
+        _LOG.error("the shadow did not start: %s", server_directory.last_words(log))
         return ConfigError("the shadow PostgreSQL did not start", hint=f"Its log is {log}.")
 
 
@@ -254,5 +255,5 @@ def _end_orphan(where: Place) -> None:
 def _is_ready(pid_file: Path, pid: int) -> bool:
     # The postmaster writes its state into this line (LOCK_FILE_LINE_PM_STATUS of PostgreSQL's pidfile.h), so that nobody has
     # to connect to find out.
-    lines = place.read_foreign(pid_file).splitlines()
+    lines = server_directory.read_foreign(pid_file).splitlines()
     return len(lines) > _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE].strip() == "ready"

@@ -16,15 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from dpsql.rewrite.ir.literal import FUNCTIONS as OF_CONSTANTS
 from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_AGGREGATES, QUANTILES, STATISTICS
-from dpsql.web.asking.answered import (
-    answer_to,
-    budget_of,
-    history_of,
-    plan_of,
-    refusal_of,
-    settings_of,
-    typed_statement,
-)
+from dpsql.web.asking.answers import answer_to, budget_of, history_of, plan_of, refusal_of, settings_of, typed_statement
 from dpsql.web.inputs import BadField, Json
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.errors import DpsqlError
 from dpsql.question import ColumnDescription
-from dpsql.remembered import ByteLimitedCache
 from dpsql.shadow.contents import guard
 from dpsql.shadow.contents.guard import REFUSAL
 from dpsql.wire.backend.fair_share import FairShare

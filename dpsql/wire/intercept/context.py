@@ -20,7 +20,7 @@ from dpsql.gateway.request import Answers, Question
 from dpsql.lexer.reader import statements
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError, moved, refuse, unplaced
-from dpsql.wire.intercept.audited import AuditedStatement, SessionAudit, written_parameters
+from dpsql.wire.intercept.audit_lines import AuditedStatement, SessionAudit, written_parameters
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Cursors,
@@ -34,7 +34,7 @@ from dpsql.wire.intercept.classify import (
     set_by,
 )
 from dpsql.wire.intercept.interceptor import EXPLAIN, NOBODYS, Answer, Interceptor, failed_probe, stopped_error
-from dpsql.wire.intercept.prepared import Allowance, Execution, Prepared, PreparedStatements
+from dpsql.wire.intercept.prepared_statements import Allowance, Execution, Prepared, PreparedStatements
 from dpsql.wire.intercept.settings import codec_of, decoded, not_in, unread
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply

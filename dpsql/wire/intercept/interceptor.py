@@ -33,9 +33,9 @@ from dpsql.wire.backend.backend import (
     unplaced,
 )
 from dpsql.wire.backend.fair_share import Workers
-from dpsql.wire.intercept.audited import AuditedStatement
+from dpsql.wire.intercept.audit_lines import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
-from dpsql.wire.intercept.prepared import Execution, Prepared, SearchPath
+from dpsql.wire.intercept.prepared_statements import Execution, Prepared, SearchPath
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, error_fields, join_error_fields, parameter_oids
 from dpsql.wire.protocol.replies import Message, MessageKind

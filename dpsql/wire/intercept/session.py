@@ -25,7 +25,7 @@ from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.intercept import simple
 from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Fetch, LeftOut, Prepare, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
-from dpsql.wire.intercept.prepared import Execution, Portal, Prepared
+from dpsql.wire.intercept.prepared_statements import Execution, Portal, Prepared
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
 from dpsql.wire.protocol.replies import MessageKind, PendingReply

@@ -32,7 +32,7 @@ from dpsql.wire.intercept.classify import (
     tag,
 )
 from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
-from dpsql.wire.intercept.prepared import Execution, Prepared
+from dpsql.wire.intercept.prepared_statements import Execution, Prepared
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 

@@ -12,10 +12,10 @@ from dpsql.question import Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.shadow.watch.warden import SeenProcess, see
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
-from dpsql.wire.intercept.audited import LogInAudit, SessionAudit
+from dpsql.wire.intercept.audit_lines import LogInAudit, SessionAudit
 from dpsql.wire.intercept.context import SessionContext
 from dpsql.wire.intercept.interceptor import Interceptor
-from dpsql.wire.intercept.prepared import Allowance
+from dpsql.wire.intercept.prepared_statements import Allowance
 from dpsql.wire.intercept.session import Session
 from dpsql.wire.intercept.settings import started_with
 from dpsql.wire.protocol import messages, startup

@@ -13,7 +13,7 @@ from dpsql.shadow.server.postgres import ShadowAddress
 from dpsql.shadow.watch.warden import ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.backend.fair_share import Workers
-from dpsql.wire.intercept.audited import LogInAudit
+from dpsql.wire.intercept.audit_lines import LogInAudit
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits

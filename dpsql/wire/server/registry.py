@@ -20,7 +20,7 @@ from dpsql.shadow.watch.warden import ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.backend.backend import TypeNames
 from dpsql.wire.backend.fair_share import FairShares, Workers
-from dpsql.wire.intercept.prepared import Kept
+from dpsql.wire.intercept.prepared_statements import Kept
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier

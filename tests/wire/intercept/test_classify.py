@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.wire.intercept.classify import ExecuteNamed, LeftOut, Prepare, RefusedStatement, read
-from dpsql.wire.intercept.prepared import Allowance, Kept, Prepared, PreparedStatements
+from dpsql.wire.intercept.prepared_statements import Allowance, Kept, Prepared, PreparedStatements
 from dpsql.wire.protocol.messages import Limits
 
 PREPARES = [

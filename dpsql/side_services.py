@@ -76,7 +76,7 @@ def served_metrics(listen: Listen | None, number: int, sources: Sources) -> Abst
     if listen is None:
         return nullcontext()
     require_prometheus_client()
-    from dpsql.metrics.collecting import serving_figures  # noqa: PLC0415  (which most servers do without)
+    from dpsql.metrics.collector import serving_figures  # noqa: PLC0415  (which most servers do without)
 
     return serving_figures(listen, number, sources)
 
