@@ -32,7 +32,7 @@ from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
-from dpsql.shadow.watch.warden import LeftBehind, ShadowSessions
+from dpsql.shadow.watch.warden import LeftoverSessions, ShadowSessions
 from dpsql.system_limits import Shares
 from dpsql.trail.record import ChainedLine
 from dpsql.trail.trail import Trail
@@ -42,7 +42,7 @@ from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.directory import Directory
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.registry import UserEntry
-from dpsql.wire.server.siblings import Post
+from dpsql.wire.server.siblings import ProcessSlot
 
 _LOG = logging.getLogger("dpsql.server")
 
@@ -75,7 +75,7 @@ def _try_in_shadow(config: Config) -> None:
         if isinstance(where, EmbeddedShadow):
             where = replace(where, directory=Path(made) / "shadow")
         shadow = start_shadow(replace(config, shadow=where), None)
-        session = OracleSession(shadow.dsn(config.policy.dataset, ORACLE), LeftBehind())
+        session = OracleSession(shadow.dsn(config.policy.dataset, ORACLE), LeftoverSessions())
         try:
             make_database(shadow, config.policy, {}, lambda _: (), ShadowOracle(session, Settings(), ORACLE))
         finally:
@@ -154,7 +154,7 @@ def entries_of(config: Config) -> Mapping[str, UserEntry]:
     return {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
 
 
-def start_shadow(config: Config, post: Post | None) -> Postgres:
+def start_shadow(config: Config, post: ProcessSlot | None) -> Postgres:
     """Start the shadow's server; each of several processes has one of its own, beside that of the first.
 
     Raises:
@@ -204,7 +204,7 @@ def listener_of(
 def drop_roles(shadow: Postgres, config: Config) -> None:
     """Drop the roles of users who were removed; they can't log in even if that fails, and the next reload tries again."""
     try:
-        build.dismiss(shadow, config.policy, roles_of(config))
+        build.drop_departed_users(shadow, config.policy, roles_of(config))
     except psycopg.Error as failed:
         _LOG.warning("the shadow still has roles of users that are no more, until the next reload: %s", failed)
 

@@ -58,7 +58,7 @@ from dpsql.web.site import Site
 from dpsql.wire.protocol.certificate import Certificate, certificate_of
 from dpsql.wire.server.connection import ended_by_reload, ended_with_the_shadow
 from dpsql.wire.server.listener import Listener
-from dpsql.wire.server.siblings import Post
+from dpsql.wire.server.siblings import ProcessSlot
 
 # The files that are read again while the server runs, and the parts that count when something in them is wrong.
 
@@ -250,7 +250,7 @@ class Server:
         self,
         config: Config,
         ledger: Way = Way.AS_IT_IS,
-        post: Post | None = None,
+        post: ProcessSlot | None = None,
         read_after: float = 0,
         clock: Clock = system_clock,
     ) -> None:
@@ -414,7 +414,9 @@ class Server:
     async def _rebuild(self, new: Config, engine: Engine, public: Public, contents: str) -> None:
         # Three cases: nothing is to be done; words, rights or public rows change under sessions that go on; or tables change,
         # and then all sessions end, since they hold on to the old ones.
-        needed = await self._on_shadow_thread(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
+        needed = await self._on_shadow_thread(
+            build.needed_change, self._shadow, new.policy, roles_of(new), epoch=contents
+        )
         if needed is build.Change.ANEW:
             self._complete = False
             await self._listener.suspend(ended_by_reload())

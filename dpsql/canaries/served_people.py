@@ -49,7 +49,7 @@ from dpsql.rewrite.emit.emitter import quoted
 from dpsql.server import Server
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import public_texts
+from dpsql.trial.engine import public_texts
 from dpsql.trial.records import MadeUpRecords
 from dpsql.wire.protocol.scram import Verifier
 

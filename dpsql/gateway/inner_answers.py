@@ -27,7 +27,7 @@ from dpsql.rewrite.ir.constant_table import TableRows
 from dpsql.rewrite.ir.literal import ConstantEvaluator, Spelled
 from dpsql.rewrite.ir.relation import Relation, awaiting, with_answers
 from dpsql.rewrite.translate.public.public_queries import answered_table
-from dpsql.shadow.splice import table
+from dpsql.shadow.splice import released_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Reading:
         Raises:
             DpsqlError: an inner answer can't be computed, or has rows where it may have one.
         """
-        return [table(scope.columns, scope.types, rows) for scope, rows in self.rows(priced, drawn)]
+        return [released_table(scope.columns, scope.types, rows) for scope, rows in self.rows(priced, drawn)]
 
     def rows(self, priced: PricedPlan, drawn: Drawn) -> Iterator[tuple[ScopePlan, list[list[CellText]]]]:
         """Yield each scope of a plan with its released rows.

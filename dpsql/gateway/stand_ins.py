@@ -22,7 +22,7 @@ from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release
 from dpsql.rewrite.syntax.read.parse import Statement, Wrap, place
-from dpsql.shadow.splice import table
+from dpsql.shadow.splice import released_table
 
 _MANY = (1_000, 1_000_000)
 """Rows of the first group; each that follows has one more, so that values differ."""
@@ -41,7 +41,7 @@ def stand_ins(priced: PricedPlan, statement: Statement | None, text: str, readin
         for scope, lines in reading.rows(priced, _made_up(priced, _MANY[0])):
             keys = len(scope.plan.groups.keys)
             unknown = [[*line[:keys], *(None for _ in line[keys:])] for line in lines]
-            nulls.append(table(scope.columns, scope.types, unknown))
+            nulls.append(released_table(scope.columns, scope.types, unknown))
         yield StandIn(_inside(statement, text, priced.plan.text(nulls)), of_nulls=True)
     except QueryCanceled:
         raise

@@ -34,8 +34,8 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release, release_of
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.standing.measuring import AskedQuestion, StandingMeasuring, lost_periods, measured_cells, to_measure
-from dpsql.standing.questions import Ordinary, StandingPart, recognized
+from dpsql.standing.measuring import AskedQuestion, StandingMeasuring, due_periods, lost_periods, measured_cells
+from dpsql.standing.questions import Ordinary, StandingPart, recognize_question
 from dpsql.trial.tried_forms import form_of
 
 _MARK = b"standing"
@@ -84,7 +84,7 @@ class StandingStatement:
     def left(self, claims: Claims) -> bool:
         """Return whether something of it has closed, and is not measured yet."""
         return any(
-            to_measure(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions.values()
+            due_periods(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions.values()
         )
 
     def narrowed(self, claims: Claims) -> tuple[PricedPlan, Drawn]:
@@ -249,7 +249,7 @@ class StandingStatements:
         deps, now = self._deps, self.now()
         role = deps.policy.roles[request.asker.role]
         every = [(scope, part) for stage in priced.stages() for scope in stage.scopes for part in scope.parts]
-        found = [(part, recognized(scope.plan, part, role.protects, now)) for scope, part in every]
+        found = [(part, recognize_question(scope.plan, part, role.protects, now)) for scope, part in every]
         if all(asked is None for _, asked in found):
             return None
         why = next((asked for _, asked in found if isinstance(asked, Ordinary)), None) or self.not_here(priced, role)

@@ -37,13 +37,13 @@ from dpsql.rewrite.analysis.groups import Groups
 from dpsql.standing.measuring import (
     AskedQuestion,
     WantedSums,
+    due_periods,
     lost_periods,
     measured_cells,
-    to_measure,
     told_sums,
     wanted_sums,
 )
-from dpsql.standing.questions import StandingPart, recognized
+from dpsql.standing.questions import StandingPart, recognize_question
 
 _MOST = 200
 """Questions of a role that are looked at, the oldest."""
@@ -86,7 +86,7 @@ class ReadPart:
         """Return what was measured of them, or at a time will have been, as one release."""
         periods = [_measured(asked, claims) for asked in self.sources]
         if closed is not None:
-            left = [to_measure(asked, claims.get(asked.key, ()), closed) for asked in self.sources]
+            left = [due_periods(asked, claims.get(asked.key, ()), closed) for asked in self.sources]
             periods = [sorted({*known, *more}) for known, more in zip(periods, left, strict=True)]
         sums = told_sums(self.wanted, [asked.part for asked in self.sources], periods)
         named = repr([(asked.key, days) for asked, days in zip(self.sources, periods, strict=True)])
@@ -137,7 +137,7 @@ class StandingReading:
 
     def left(self, claims: Claims) -> bool:
         """Return whether something of them has closed, and is not measured yet."""
-        return any(to_measure(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions)
+        return any(due_periods(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions)
 
     def is_readable(self, claims: Claims) -> bool:
         """Return whether it is, once all is measured that has closed."""
@@ -283,7 +283,7 @@ class StandingReadings:
             return
         every = [(scope.plan, part) for scope in priced.scopes for part in scope.parts]
         now, kind = self._standing.now(), payer.role.protects
-        found = {part.identity: recognized(plan, part, kind, now) for plan, part in every}
+        found = {part.identity: recognize_question(plan, part, kind, now) for plan, part in every}
         parts = sharing({identity: part for identity, part in found.items() if isinstance(part, StandingPart)})
         for part in parts.values():
             yield _PlannedQuestion(read.statement, part, whole)
@@ -321,7 +321,7 @@ class StandingReadings:
         claims = self._deps.ledger.standing_claims(payer, [s.key for s in part.sources], request.cancellation)
         for asked in part.sources:
             own = claims.get(asked.key, ())
-            left, lost = to_measure(asked, own, taken), lost_periods(own)
+            left, lost = due_periods(asked, own, taken), lost_periods(own)
             over = self._standing.now() >= asked.part.grows.last_moment(asked.part.term)
             if (left and over) or lost & set(asked.part.periods):
                 return False

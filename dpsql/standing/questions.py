@@ -235,7 +235,7 @@ class StandingPart:
         return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()
 
 
-def recognized(
+def recognize_question(
     plan: MeasurementPlan, part: PricedMeasurement, kind: str, now: datetime
 ) -> StandingPart | Ordinary | None:
     """Return a measurement as a standing question, or why it is none; None where no growing table is read."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpsql.trial.summed import NotProvedError, asked_in_place, column_bounds, is_text, without_parens
+from dpsql.trial.row_contribution import NotProvedError, asked_in_place, column_bounds, is_text, without_parens
 
 # Windows within the rows of a unit, which compute the same of them in each scan of a statement.
 #
@@ -49,7 +49,7 @@ def windows_of(select: exp.Select) -> list[exp.Window]:
     ]
 
 
-def see_windows(select: exp.Select, unit: str) -> None:
+def require_unit_windows(select: exp.Select, unit: str) -> None:
     """See that a SELECT with windows has each row of its FROM, and what a unit's rows make of each other beside it.
 
     `unit` is the column of its FROM that names the unit.
@@ -239,7 +239,7 @@ class OwnedRows:
         if (distinct is not None and distinct.args.get("on")) or not all(map(is_in_any_order, calls)):
             raise NotProvedError
         if windows_of(select):
-            see_windows(select, next(iter(named.values())))
+            require_unit_windows(select, next(iter(named.values())))
             self.seen.add(select.sql())
         units = {place: name for place, output in enumerate(select.expressions, 1) if (name := _unit_in(output, named))}
         if group is not None:

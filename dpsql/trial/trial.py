@@ -28,8 +28,8 @@ from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.constant_table import AnswerForm, AwaitedTable, ConstantTable, TableRows
 from dpsql.rewrite.ir.relation import awaiting, with_answers
-from dpsql.trial.asking import Outcome, TimeLimit, what_is_wrong
-from dpsql.trial.ground import Ground, GroundFailed, TrialPlace, trial_places
+from dpsql.trial.database_comparison import Outcome, TimeLimit, what_is_wrong
+from dpsql.trial.engine import DatabaseVariant, TrialEngine, TrialEngineFailed, database_variants
 from dpsql.trial.records import MOST_TRIED_ROWS
 from dpsql.trial.second_reading import is_proved
 from dpsql.trial.subject import TrialSubject
@@ -81,7 +81,7 @@ class StatementTrial:
     def __init__(
         self,
         subject: TrialSubject,
-        prepare: Callable[[TrialSubject], Ground],
+        prepare: Callable[[TrialSubject], TrialEngine],
         edition: str,
         emitter: Emitter,
         tried: TriedForms,
@@ -93,8 +93,8 @@ class StatementTrial:
         self._mode, self._making = mode, threading.Lock()
         self._failures: dict[str, tuple[_Failure, float]] = {}
         """By key the number of what failed lately, and until when that is told again."""
-        self._ground: Ground | None = None
-        self._places = trial_places(subject.records)
+        self._trial_engine: TrialEngine | None = None
+        self._places = database_variants(subject.records)
 
     def key(self, part: PricedMeasurement, kind: str) -> str:
         """Return what stands for a measurement's form, with what it is tried for."""
@@ -116,7 +116,7 @@ class StatementTrial:
         """Return whether the trial of a form did not go through all databases, for want of time; its price was proved."""
         return _of_shortness(key) in self._tried
 
-    def places(self, kind: str) -> Sequence[TrialPlace]:
+    def places(self, kind: str) -> Sequence[DatabaseVariant]:
         """Return where statements are tried for a kind."""
         return [place for place in self._places if place.kind == kind]
 
@@ -152,8 +152,8 @@ class StatementTrial:
 
     def _asked(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> Sequence[Outcome]:
         """Ask the engine for a form's variants, and remember what is wrong; return what came of each."""
-        ground = self._ready()  # for which the first of all statements waits, and which is no fault of it
-        limit, places = TimeLimit(_LONGEST, in_process=ground.in_process), self.places(kind)
+        trial_engine = self._ready()  # for which the first of all statements waits, and which is no fault of it
+        limit, places = TimeLimit(_LONGEST, in_process=trial_engine.in_process), self.places(kind)
         variants, outcomes = list(self._variants(part)), list[Outcome]()
         for number, (measurement, sql) in enumerate(variants):
             # Of two numbers of rows each is tried on a database of its own.
@@ -189,16 +189,16 @@ class StatementTrial:
         texts = self._variants(part)
         return all(is_proved(measurement, sql, self._subject.language, tables) for measurement, sql in texts)
 
-    def _ready(self) -> Ground:
+    def _ready(self) -> TrialEngine:
         """Return the synthetic databases, which the first statement of a new form waits for."""
         with self._making:
-            if self._ground is None:
+            if self._trial_engine is None:
                 try:
-                    self._ground = self._prepare(self._subject)
-                except GroundFailed as failed:
+                    self._trial_engine = self._prepare(self._subject)
+                except TrialEngineFailed as failed:
                     _LOG.error("trial %s: %s", _UNREADY, failed)
                     raise _Failure(_UNREADY).error() from None
-            return self._ground
+            return self._trial_engine
 
     def _variants(self, part: PricedMeasurement) -> Iterator[tuple[Measured, str]]:
         """Yield a measurement as it may be asked: what releases will say is made up, as answers and numbers of rows."""
@@ -226,16 +226,16 @@ class StatementTrial:
         self,
         measurement: Measured,
         sql: str,
-        places: Sequence[TrialPlace],
+        places: Sequence[DatabaseVariant],
         cancellation: Cancellation,
         limit: TimeLimit,
     ) -> Outcome:
         """Try one measurement in all places; databases that are gone are made anew, once."""
-        ground = self._ready()
-        outcome = what_is_wrong(ground, measurement, sql, places, cancellation, limit)
-        if outcome.wrong is not None and not ground.alive:
+        trial_engine = self._ready()
+        outcome = what_is_wrong(trial_engine, measurement, sql, places, cancellation, limit)
+        if outcome.wrong is not None and not trial_engine.alive:
             with self._making:
-                self._ground = None if self._ground is ground else self._ground
+                self._trial_engine = None if self._trial_engine is trial_engine else self._trial_engine
             outcome = what_is_wrong(self._ready(), measurement, sql, places, cancellation, limit)
         return outcome
 

@@ -16,7 +16,7 @@ import pytest
 from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Role, Table
-from dpsql.shadow.contents.build import Change, change, ensure_shadow
+from dpsql.shadow.contents.build import Change, ensure_shadow, needed_change
 from dpsql.shadow.server import directory as server_directory
 from dpsql.shadow.server.directory import SystemAccount
 from dpsql.shadow.server.postgres import Postgres
@@ -144,7 +144,7 @@ def test_change_that_keeps_the_columns_is_made_in_place(shadow: Postgres) -> Non
 
     def needed(table: Table = trips, users: Mapping[str, str] = USERS, epoch: str = "", **roles: Role) -> Change:
         policy = replace(POLICY, tables={**POLICY.tables, "trips": table}, roles={**POLICY.roles, **roles})
-        return change(shadow, policy, users, epoch=epoch)
+        return needed_change(shadow, policy, users, epoch=epoch)
 
     def with_column(column: Column) -> Table:
         return replace(trips, columns={**trips.columns, column.name: column})

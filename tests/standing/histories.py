@@ -26,7 +26,7 @@ from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Ref, both
 from dpsql.rewrite.ir.relation import Join, Relation, Source
-from dpsql.standing.questions import Ordinary, StandingPart, recognized
+from dpsql.standing.questions import Ordinary, StandingPart, recognize_question
 
 FIRST = date(2026, 1, 1)
 GROWS = Grows("at", Every.DAY, 1, TermLength.MONTH, 5)
@@ -86,7 +86,7 @@ def asked(
 
 def standing(declared: Table, days: int) -> StandingPart:
     """Return that as the standing question that it is."""
-    found = recognized(*asked(declared, days), "person", datetime(2026, 1, 15, tzinfo=UTC))
+    found = recognize_question(*asked(declared, days), "person", datetime(2026, 1, 15, tzinfo=UTC))
     assert isinstance(found, StandingPart), found if isinstance(found, Ordinary) else None
     return found
 

@@ -128,7 +128,7 @@ def periods_are_measured_twice(patch: pytest.MonkeyPatch) -> None:
     def to_measure(asked: AskedQuestion, _: object, copied: Any) -> Any:
         return tuple(period for period in asked.part.periods if asked.part.grows.is_closed(period, copied))
 
-    patch.setattr(measuring, "to_measure", to_measure)
+    patch.setattr(measuring, "due_periods", to_measure)
 
 
 def lost_periods_are_measured(patch: pytest.MonkeyPatch) -> None:

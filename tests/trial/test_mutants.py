@@ -12,7 +12,7 @@ from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Cancellation
-from dpsql.trial.begun import BegunTrial
+from dpsql.trial.running_trial import RunningTrial
 from tests.properties import test_lemma_mutants as of_lemmas
 from tests.properties import test_mutants as of_the_heart
 from tests.support import rows_mutants
@@ -110,7 +110,7 @@ def test_a_wrong_search_is_caught(mutant: Break, policy: Policy, world: World, t
         for sql in (of_the_heart.FOUND, "SELECT DISTINCT note FROM rides"):
             for search in key_searches(sql, trial_court.policy, world, trial_court.engine, "explorer"):
                 part = PricedMeasurement(search, search.sql(trial_court.emitter), sql)
-                BegunTrial(trial_court.trial, "passenger", Cancellation()).see([part])
+                RunningTrial(trial_court.trial, "passenger", Cancellation()).see([part])
 
     searched()
     with pytest.MonkeyPatch.context() as patch:

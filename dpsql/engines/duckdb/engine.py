@@ -83,7 +83,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class DuckPrepared:
-    """See `Prepared`."""
+    """See `PreparedMeasurements`."""
 
     cursor: duckdb.DuckDBPyConnection
     statements: Mapping[str, Accepted]

@@ -101,7 +101,7 @@ def accepted(names: Mapping[str, str]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class PgPrepared:
-    """Measurements in a transaction of one connection; see `Prepared`."""
+    """Measurements in a transaction of one connection; see `PreparedMeasurements`."""
 
     connection: PgConnection
     names: Mapping[str, str]

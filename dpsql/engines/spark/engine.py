@@ -33,7 +33,7 @@ _GRACE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SparkPrepared:
-    """See `Prepared`."""
+    """See `PreparedMeasurements`."""
 
     connection: SparkConnection
     frames: Mapping[str, Any]

@@ -18,7 +18,7 @@ from dpsql.policy.model import Column, Policy, SqlType, Table, Value
 from dpsql.rewrite.analysis.declared import PublicRows
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value, quoted_name
-from dpsql.shadow.splice import table as from_item
+from dpsql.shadow.splice import released_table as from_item
 
 MOST_ROWS = 1_000
 _SECOND = 10**6

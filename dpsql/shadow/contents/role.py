@@ -15,7 +15,7 @@ from psycopg.sql import SQL, Identifier, Literal
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Policy, Role, TableName
 from dpsql.question import OWN_SETTINGS
-from dpsql.shadow.contents.schema import VIEWS, all_schemas, relation
+from dpsql.shadow.contents.schema import VIEWS, all_schemas, qualified_name
 from dpsql.shadow.server.postgres import OWNER
 
 CLIENTS = "dpsql_clients"
@@ -172,7 +172,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     connection.execute(SQL("GRANT USAGE ON SCHEMA {} TO {}").format(all_schemas(policy), both))
     for table in (*policy.tables, *policy.views):
         if not policy.protects(table):
-            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(relation(table), both))
+            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(qualified_name(table), both))
     _search(connection, policy)
     _grant(connection, policy, users)
 
@@ -191,7 +191,7 @@ def _named(connection: Connection, policy: Policy, role: Role, table: str) -> Ab
     if not others:
         return named
     every = "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
-    rows = connection.execute(every, (relation(table).as_string(),)).fetchall()
+    rows = connection.execute(every, (qualified_name(table).as_string(),)).fetchall()
     return {name for (name,) in rows if named is None or name in named} - others
 
 
@@ -208,13 +208,13 @@ def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> 
                     SQL("") if named is None else SQL("({})").format(SQL(", ").join(map(Identifier, sorted(named))))
                 )
                 granted = SQL("GRANT SELECT {} ON {} TO {}")
-                connection.execute(granted.format(columns, relation(table), Identifier(user)))
+                connection.execute(granted.format(columns, qualified_name(table), Identifier(user)))
 
 
 # Whether PostgreSQL takes the conditions of roles: over one table's columns, and by nothing that changes without them.
 
 
-def check_conditions(connection: Connection, policy: Policy) -> None:
+def require_indexable_conditions(connection: Connection, policy: Policy) -> None:
     """See that each condition is one that PostgreSQL would take for an index of its table, of which it reads no row.
 
     Raises:
@@ -231,7 +231,7 @@ def _wrong_conditions(connection: Connection, policy: Policy) -> Iterator[str]:
             name = Identifier(TableName.of(table).name)
             try:
                 with connection.transaction(force_rollback=True):
-                    made = SQL("CREATE TEMP TABLE {} (LIKE {})").format(name, relation(table))
+                    made = SQL("CREATE TEMP TABLE {} (LIKE {})").format(name, qualified_name(table))
                     connection.execute(made)
                     # By the extended protocol, which takes one statement only.
                     index = SQL("CREATE INDEX ON {} ((1)) WHERE (\n{}\n)").format(name, SQL(condition.text))

@@ -16,7 +16,7 @@ from dpsql.lexer.reader import token_name, tokens
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import USUAL_STYLE, ColumnDescription, Settings
 from dpsql.rewrite.ir.literal import PublicAnswer, Spelled, format_value, literal, quoted_name
-from dpsql.shadow.watch.warden import LeftBehind
+from dpsql.shadow.watch.warden import LeftoverSessions
 
 # The sessions in the shadow that planning asks: without rights, and given up when they do not answer.
 #
@@ -58,7 +58,7 @@ _T = TypeVar("_T")
 class OracleSession:
     """A few sessions that any thread may use; one that asks something slow does not keep the others waiting."""
 
-    def __init__(self, dsn: str, left: LeftBehind) -> None:
+    def __init__(self, dsn: str, left: LeftoverSessions) -> None:
         """`left` takes those that don't answer."""
         self._left = left
         # Last in, first out: the session that was asked last has PostgreSQL's catalogue in its caches.
@@ -115,7 +115,7 @@ class OracleSession:
 class _Session:
     """One session, for one question at a time; it comes back after the shadow was restarted."""
 
-    def __init__(self, dsn: str, left: LeftBehind) -> None:
+    def __init__(self, dsn: str, left: LeftoverSessions) -> None:
         self._dsn, self._left = dsn, left
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
         self.given_up = False

@@ -208,7 +208,7 @@ _SMALL = 4096  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShadowDirectory:
     """The directory of one shadow, and the account of its server."""
 
     home: Path
@@ -242,7 +242,7 @@ class Place:
         return self.home / "pg_ident.conf"
 
     @classmethod
-    def prepare(cls, home: Path, account: SystemAccount | None) -> "Place":
+    def prepare(cls, home: Path, account: SystemAccount | None) -> "ShadowDirectory":
         """Make what the server finds when it starts, but for its data."""
         place = cls(home, account, _sockets(home, account))
         write_for(account, place.admitted, _ADMITTED)

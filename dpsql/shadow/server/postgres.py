@@ -24,7 +24,7 @@ from dpsql.shadow.server import cluster, launch, orphan
 from dpsql.shadow.server import directory as programs
 from dpsql.shadow.server import directory as server_directory
 from dpsql.shadow.server.cluster import FAST_SECRETS, OWNER
-from dpsql.shadow.server.directory import Binaries, Place, SystemAccount
+from dpsql.shadow.server.directory import Binaries, ShadowDirectory, SystemAccount
 from dpsql.shadow.server.sandbox import Ruleset, Sandbox, filter_program, landlock_ruleset
 
 # Starts the shadow's server as a child process, with all its settings on the command line: it can't change them itself.
@@ -66,7 +66,9 @@ timezone = UTC
 """
 
 
-def start_server(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> subprocess.Popen[bytes]:
+def start_server(
+    place: ShadowDirectory, installed: Binaries, sandbox: Sandbox, connections: int
+) -> subprocess.Popen[bytes]:
     """Start the server; it may not be ready yet, nor live for long."""
     with os.fdopen(open_private(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as output:
         return subprocess.Popen(  # noqa: S603
@@ -85,7 +87,7 @@ def start_server(place: Place, installed: Binaries, sandbox: Sandbox, connection
         )
 
 
-def _launch_plan(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> launch.LaunchPlan:
+def _launch_plan(place: ShadowDirectory, installed: Binaries, sandbox: Sandbox, connections: int) -> launch.LaunchPlan:
     program = installed.directory / "postgres"
     rules = Ruleset(b"", ())
     if sandbox.landlock:
@@ -105,7 +107,7 @@ def _launch_plan(place: Place, installed: Binaries, sandbox: Sandbox, connection
     )
 
 
-def _settings(place: Place, installed: Binaries, connections: int) -> Iterator[str]:
+def _settings(place: ShadowDirectory, installed: Binaries, connections: int) -> Iterator[str]:
     yield from (line.replace(" = ", "=").replace(" =", "=") for line in _SETTINGS.split("\n") if line)
     yield f"unix_socket_directories={place.sockets}"
     yield f"hba_file={place.admitted}"
@@ -147,7 +149,9 @@ class ShadowAddress:
 class Postgres:
     """A running server; `stop` it, or let it stop with us."""
 
-    def __init__(self, where: Place, installed: Binaries, sandbox: Sandbox, lock: IO[str], secret: str) -> None:
+    def __init__(
+        self, where: ShadowDirectory, installed: Binaries, sandbox: Sandbox, lock: IO[str], secret: str
+    ) -> None:
         self.sandbox = sandbox
         self.address = ShadowAddress(str(where.sockets), secret)
         self._place, self._installed, self._lock = where, installed, lock
@@ -167,7 +171,7 @@ class Postgres:
         lock = server_directory.lock(home)
         try:
             installed = programs.executable_for(who, programs.find_binaries(), home)
-            where = Place.prepare(home, who)
+            where = ShadowDirectory.prepare(home, who)
             _end_orphan(where)
             server = cls(
                 where, installed, sandbox or Sandbox.of_kernel(), lock, cluster.ensure_cluster(where, installed)
@@ -244,7 +248,7 @@ class Postgres:
         return ConfigError("the shadow PostgreSQL did not start", hint=f"Its log is {log}.")
 
 
-def _end_orphan(where: Place) -> None:
+def _end_orphan(where: ShadowDirectory) -> None:
     who = where.account
     if who is None:
         orphan.stop(where.data)

@@ -409,7 +409,7 @@ def _run_hidden(backend: Backend, select: bytes, owed: PendingReply) -> None:
     backend.send(messages.execute_message(_REFUSAL), owed)
 
 
-def moved(body: bytes, characters: int) -> bytes:
+def shift_position(body: bytes, characters: int) -> bytes:
     """Return an error's body with its position moved, for a statement that stood inside a longer text."""
     fields = error_fields(body)
     if b"P" in fields:
@@ -417,6 +417,6 @@ def moved(body: bytes, characters: int) -> bytes:
     return join_error_fields(fields)
 
 
-def unplaced(body: bytes) -> bytes:
+def drop_position(body: bytes) -> bytes:
     """Return an error's body without positions, for a statement that the client has not written."""
     return join_error_fields({name: value for name, value in error_fields(body).items() if name not in b"Ppq"})

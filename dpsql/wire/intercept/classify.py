@@ -199,7 +199,7 @@ class Cursors:
     def shown(self, text: str, body: bytes) -> bytes:
         """Return a statement's RowDescription; of a FETCH with its columns' origins, where they are those of the query."""
         reader = Reader(text) if self._described else None
-        name = fetched(reader) if reader is not None and reader.skip("fetch") else None
+        name = fetched_cursor(reader) if reader is not None and reader.skip("fetch") else None
         if name is None:
             return body
         ours, theirs = (tuple(_columns(description)) for description in (body, self._described.get(name, b"\0\0")))
@@ -212,7 +212,7 @@ class Cursors:
         return bytes(told)
 
 
-def fetched(reader: Reader) -> str | None:
+def fetched_cursor(reader: Reader) -> str | None:
     """Return the cursor that a FETCH names, which is its last word; its first is taken."""
     cursor = None
     while not reader.is_at_end:
@@ -301,7 +301,7 @@ class Fetch:
 ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStatement | LeftOut
 
 
-def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStatement | LeftOut | None:
+def classify_statement(text: str) -> Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStatement | LeftOut | None:
     """Return what a statement is by its first words; None if it is for the gateway or the shadow to tell."""
     try:
         reader = _begun(text)
@@ -322,7 +322,7 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStat
         if reader.skip("create") and reader.skip("extension"):
             return LeftOut(b"CREATE EXTENSION", 'extension "plpgsql" already exists, skipping')
         if reader.skip("fetch"):
-            cursor = fetched(reader)
+            cursor = fetched_cursor(reader)
             return None if cursor is None else Fetch(cursor)
         if reader.skip("discard"):
             return Deallocate(None) if reader.skip("all") else None
@@ -379,7 +379,7 @@ def _deallocate(reader: Reader) -> Deallocate | None:
     return None if name is None else Deallocate(name)
 
 
-def tag(text: str) -> bytes | None:
+def command_tag(text: str) -> bytes | None:
     """Return the command tag for the client where the answer runs as another kind of statement; else None.
 
     Raises:

@@ -19,7 +19,7 @@ from dpsql.errors import (
 from dpsql.gateway.request import Answers, Question
 from dpsql.lexer.reader import statements
 from dpsql.question import Cancellation
-from dpsql.wire.backend.backend import Backend, ShadowRefusedError, moved, refuse, unplaced
+from dpsql.wire.backend.backend import Backend, ShadowRefusedError, drop_position, refuse, shift_position
 from dpsql.wire.intercept.audit_lines import AuditedStatement, SessionAudit, written_parameters
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
@@ -29,13 +29,13 @@ from dpsql.wire.intercept.classify import (
     Fetch,
     Prepare,
     RefusedStatement,
+    classify_statement,
     is_restoring,
-    read,
     set_by,
 )
 from dpsql.wire.intercept.interceptor import EXPLAIN, NOBODYS, Answer, Interceptor, failed_probe, stopped_error
-from dpsql.wire.intercept.prepared_statements import Allowance, Execution, Prepared, PreparedStatements
-from dpsql.wire.intercept.settings import codec_of, decoded, not_in, unread
+from dpsql.wire.intercept.prepared_statements import Allowance, Execution, PreparedStatement, PreparedStatements
+from dpsql.wire.intercept.settings import codec_of, decode_exactly, undecodable_text, unread_encoding
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
@@ -140,7 +140,7 @@ class Runner:
             return await self._interceptor.arguments(self._backend, named, codec)
         except ShadowRefusedError as refused:
             explained = any(kind == b"C" for kind, _ in refused.replies)
-            self.tell(unplaced(refused.body) if explained else moved(refused.body, offset - len(EXPLAIN)))
+            self.tell(drop_position(refused.body) if explained else shift_position(refused.body, offset - len(EXPLAIN)))
             return None
 
     def tell(self, body: bytes) -> None:
@@ -166,12 +166,12 @@ def _without_frames(failed: _E) -> _E:
 def _placed(refused: ShadowRefusedError, run: Execution) -> bytes:
     """Return the error with its position in what the client sent, if it has one there."""
     if run.offset is None:
-        return unplaced(refused.body)
+        return drop_position(refused.body)
     probe = failed_probe(run, refused)
     if probe is None:
-        return moved(refused.body, run.offset)
+        return shift_position(refused.body, run.offset)
     at = run.text.find(probe) if probe else -1
-    return unplaced(refused.body) if at < 0 else moved(refused.body, run.offset + at)
+    return drop_position(refused.body) if at < 0 else shift_position(refused.body, run.offset + at)
 
 
 def _of_answer(refused: ShadowRefusedError) -> bytes:
@@ -180,7 +180,7 @@ def _of_answer(refused: ShadowRefusedError) -> bytes:
     if not parsed and not refused.sqlstate.startswith(NOBODYS):
         _LOG.error("the shadow can't parse an answer: %s", refused)
         return messages.error_body(InternalError())
-    return unplaced(refused.body)
+    return drop_position(refused.body)
 
 
 SHORT = 2_000
@@ -241,9 +241,9 @@ class SessionContext:
         ):
             return raw.decode("ascii")
         codec = self._codec()
-        text = decoded(raw, codec)
+        text = decode_exactly(raw, codec)
         if text is None:
-            raise not_in(self._reading[0])
+            raise undecodable_text(self._reading[0])
         return text
 
     async def codec(self) -> str:
@@ -304,7 +304,7 @@ class SessionContext:
         return self._inspected(text, lambda: self._answers.examine(text, self._asker, cancellation))
 
     def _inspected(self, text: str, examine: Callable[[], Question | None]) -> ClassifiedStatement | None:
-        statement = read(text)
+        statement = classify_statement(text)
         if isinstance(statement, Deallocate) and not self.names.may_have(statement.name):
             return None
         if isinstance(statement, Fetch) and not self.cursors.may_have(statement.cursor):
@@ -356,7 +356,7 @@ class SessionContext:
         """
         # The shadow prepares the client's own text under that name, so that types, errors and catalogues are PostgreSQL's.
         inner = await self.inspect(prepare.inner)
-        prepared = Prepared(prepare.inner, (), inner) if isinstance(inner, Question) else None
+        prepared = PreparedStatement(prepare.inner, (), inner) if isinstance(inner, Question) else None
         name = prepare.name.encode(codec)
         if prepared is not None:
             self.names.expect_statement(name, prepared.size)
@@ -368,7 +368,7 @@ class SessionContext:
         name = None if deallocate.name is None else deallocate.name.encode(codec)
         self.backend.send(raw, PendingReply(MessageKind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
-    async def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, Prepared] | None:
+    async def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, PreparedStatement] | None:
         """Return the private statement that an EXECUTE names; None if the shadow runs it unchanged."""
         prepared = self.names.statements.get(execute.name.encode(codec))
         if prepared is None or not isinstance(prepared.statement, Question):
@@ -396,7 +396,7 @@ class SessionContext:
         encoding, strings = self._reading
         codec = codec_of(encoding)
         if codec is None:
-            raise unread()
+            raise unread_encoding()
         if strings != "on":
             raise Unsupported(
                 "statements are read with standard_conforming_strings = on only",

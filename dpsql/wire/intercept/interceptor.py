@@ -27,15 +27,15 @@ from dpsql.wire.backend.backend import (
     ShadowLostError,
     ShadowRefusedError,
     TypeNames,
+    drop_position,
     messages_to_describe,
     messages_to_forget,
     messages_to_run,
-    unplaced,
 )
 from dpsql.wire.backend.fair_share import Workers
 from dpsql.wire.intercept.audit_lines import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
-from dpsql.wire.intercept.prepared_statements import Execution, Prepared, SearchPath
+from dpsql.wire.intercept.prepared_statements import Execution, PreparedStatement, SearchPath
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, error_fields, join_error_fields, parameter_oids
 from dpsql.wire.protocol.replies import Message, MessageKind
@@ -89,7 +89,7 @@ class Trial:
                 *(frame for text in texts for frame in messages_to_run(text.encode(self.codec), *given))
             )
         except ShadowRefusedError as refused:
-            raise ShadowRefusedError(unplaced(refused.body), ()) from None
+            raise ShadowRefusedError(drop_position(refused.body), ()) from None
         if not rehearsal.undone:
             return False
         if [body for kind, body in replies if kind == b"C"][-1:] == [_SKIPPED]:
@@ -227,7 +227,7 @@ def select_of_lists(tables: Iterable[TemporaryTable]) -> str:
     return f"SELECT {', '.join(columns)}" if columns else ""
 
 
-def with_rows(tables: Iterable[TemporaryTable], told: Sequence[str | None]) -> tuple[TemporaryTable, ...]:
+def with_list_rows(tables: Iterable[TemporaryTable], told: Sequence[str | None]) -> tuple[TemporaryTable, ...]:
     """Return the tables with the rows that `asking` was answered; those that are no lists go without."""
     tables = tuple(tables)
     rows = dict(zip((table.name for table in _lists(tables)), told, strict=True))
@@ -505,7 +505,7 @@ class Interceptor:
         encoding, strings = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
 
-    async def _parameter_types(self, backend: Backend, prepared: Prepared, codec: str) -> tuple[int, ...]:
+    async def _parameter_types(self, backend: Backend, prepared: PreparedStatement, codec: str) -> tuple[int, ...]:
         """Return the types of a statement's parameters, as the shadow infers them."""
         replies = await backend.ask(*messages_to_describe(prepared.text.encode(codec), prepared.declared))
         return next(parameter_oids(body) for kind, body in replies if kind == b"t")
@@ -531,7 +531,7 @@ class Interceptor:
         replies = await backend.ask(*messages_to_run(asks.encode(codec)))
         row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         lists = [None if rows is None else rows.decode(codec) for rows in row]
-        return replace(settings, temporary=with_rows(settings.temporary, lists))
+        return replace(settings, temporary=with_list_rows(settings.temporary, lists))
 
     async def _on_worker(self, request: Request, trial: Trial, columns: tuple[ColumnDescription, ...]) -> Reply | None:
         """Let the gateway answer on a thread, and try what will be paid for before it is; None if nothing is left to do.
@@ -590,7 +590,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str)
             hint="Drop it, or give it another name.",
         )
     style, _, order = dates.rpartition(", ")
-    tables = tuple(temporary(made, text)) if made else ()
+    tables = tuple(named_temporary_tables(made, text)) if made else ()
     epsilon, empty, error, clamp, reuse, digits, renew = (value or None for value in own)
     return Settings(
         epsilon,
@@ -652,7 +652,7 @@ def _require_read_alike(strings: str, nulls: str, equals: str, abbreviations: st
         )
 
 
-def temporary(told: str, text: str) -> Iterator[TemporaryTable]:
+def named_temporary_tables(told: str, text: str) -> Iterator[TemporaryTable]:
     """Yield those of a session's temporary tables that a statement may name."""
     written = text.lower()
     for name, columns, key, stores in json.loads(told):

@@ -20,12 +20,20 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
 from dpsql.gateway.request import Question
-from dpsql.wire.backend.backend import leave_out, refuse, unplaced
+from dpsql.wire.backend.backend import drop_position, leave_out, refuse
 from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.intercept import simple
-from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Fetch, LeftOut, Prepare, RefusedStatement, tag
+from dpsql.wire.intercept.classify import (
+    Deallocate,
+    ExecuteNamed,
+    Fetch,
+    LeftOut,
+    Prepare,
+    RefusedStatement,
+    command_tag,
+)
 from dpsql.wire.intercept.context import SessionContext, SkippedError
-from dpsql.wire.intercept.prepared_statements import Execution, Portal, Prepared
+from dpsql.wire.intercept.prepared_statements import Execution, Portal, PreparedStatement
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
@@ -134,7 +142,7 @@ class Session:
             return
         try:
             text = await self._context.text(messages.query_text(frame.body))
-            parts = await simple.parts(self._context, text)
+            parts = await simple.split_query(self._context, text)
             self._context.audit.check()
         except ProtocolError:
             raise
@@ -147,7 +155,7 @@ class Session:
                 frame.raw, PendingReply(MessageKind.QUERY, error=passing.refused, confirmed=passing.taken)
             )
         else:
-            await simple.run(self._context, parts)
+            await simple.run_statements(self._context, parts)
 
     async def _parse(self, frame: Frame) -> None:
         name, statement, oids = messages.parse_parts(frame.body)
@@ -163,7 +171,7 @@ class Session:
             self._context.audit.refused(_shown(statement), failed)
             refuse(self._backend, failed)
             return
-        prepared = None if classified is None else Prepared(text, oids, classified)
+        prepared = None if classified is None else PreparedStatement(text, oids, classified)
         if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
             return
         passing = self._context.audit.passing(text)
@@ -295,10 +303,10 @@ class Session:
         if answer is None:
             return
         self._context.cursors.declare(run.text, answer.inner)
-        said = tag(run.prepared.text)
+        said = command_tag(run.prepared.text)
         if said is not None:
             self._names.tags[run.portal] = said
-        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=unplaced, tag=said))
+        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=drop_position, tag=said))
 
     def _again(self, frame: Frame, portal: bytes) -> None:
         """Execute a portal that needs no answer, or holds it already."""

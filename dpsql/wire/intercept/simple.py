@@ -19,7 +19,7 @@ from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
 from dpsql.gateway.request import Question
 from dpsql.lexer.reader import Reader, TokenKind, statement_kind, statements, tokens
 from dpsql.question import Cancellation
-from dpsql.wire.backend.backend import ShadowRefusedError, leave_out, moved, refuse, unplaced
+from dpsql.wire.backend.backend import ShadowRefusedError, drop_position, leave_out, refuse, shift_position
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
@@ -28,11 +28,11 @@ from dpsql.wire.intercept.classify import (
     LeftOut,
     Prepare,
     RefusedStatement,
-    read,
-    tag,
+    classify_statement,
+    command_tag,
 )
 from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
-from dpsql.wire.intercept.prepared_statements import Execution, Prepared
+from dpsql.wire.intercept.prepared_statements import Execution, PreparedStatement
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
@@ -57,7 +57,7 @@ class Part:
     statement: ClassifiedStatement | None
 
 
-async def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
+async def split_query(context: SessionContext, text: str) -> tuple[Part, ...] | None:
     """Return the statements of a query; None if all of them are the shadow's alone.
 
     Raises:
@@ -91,7 +91,7 @@ def _as_refused(pieces: Iterable[Part]) -> tuple[Part, ...] | None:
 
 def _undefined(text: str) -> RefusedStatement | None:
     """Return the error for a parameter outside of PREPARE; None if there is none."""
-    if "$" not in text or isinstance(read(text), Prepare):
+    if "$" not in text or isinstance(classify_statement(text), Prepare):
         return None
     parameter = next((token for token in tokens(text) if token.sort is TokenKind.PARAMETER), None)
     if parameter is None:
@@ -100,7 +100,7 @@ def _undefined(text: str) -> RefusedStatement | None:
     return RefusedStatement(Refusal.of(error))
 
 
-async def run(context: SessionContext, pieces: tuple[Part, ...]) -> None:
+async def run_statements(context: SessionContext, pieces: tuple[Part, ...]) -> None:
     """Run the statements of one message; those after a failure are left out."""
     backend = context.backend
     await context.settle()
@@ -150,7 +150,7 @@ async def _parses(context: SessionContext, pieces: tuple[Part, ...]) -> bool:
         # So many of them were answered before the one that PostgreSQL does not read.
         part, prefix = read[len(refused.replies)]
         context.audit.note_taken(part.text, refused.sqlstate)
-        context.runner.tell(moved(refused.body, part.start - len(prefix)))
+        context.runner.tell(shift_position(refused.body, part.start - len(prefix)))
         return False
     except (DpsqlError, SkippedError, UnicodeError):  # the client hears it when the statement's turn comes
         return True
@@ -197,7 +197,7 @@ async def _run_part(context: SessionContext, part: Part) -> None:
             _bind(context, part, codec)
             context.run_deallocate(messages.execute_message(b""), deallocate, codec)
         case Question() as question:
-            prepared = Prepared(part.text, (), question, oids=())
+            prepared = PreparedStatement(part.text, (), question, oids=())
             await _answer(context, Execution(question, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
         case ExecuteNamed() as execute:
             await _execute_named(context, part, execute, codec)
@@ -237,7 +237,8 @@ async def _answer(context: SessionContext, asked: Execution, codec: str) -> None
         # The statement's own: the answer's columns come from no table.
         context.runner.write(messages.message(b"T", answer.described))
     context.backend.send(
-        messages.execute_message(b""), PendingReply(MessageKind.EXECUTE, error=unplaced, tag=tag(asked.prepared.text))
+        messages.execute_message(b""),
+        PendingReply(MessageKind.EXECUTE, error=drop_position, tag=command_tag(asked.prepared.text)),
     )
 
 
@@ -256,4 +257,4 @@ async def _execute_named(context: SessionContext, part: Part, execute: ExecuteNa
 
 def _moving(part: Part) -> Callable[[bytes], bytes]:
     """Return what moves an error's position from the statement to the whole query."""
-    return lambda body: moved(body, part.start) if part.start else body
+    return lambda body: shift_position(body, part.start) if part.start else body

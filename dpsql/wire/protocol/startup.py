@@ -41,7 +41,7 @@ class Cancel:
     key: bytes
 
 
-async def open_with(
+async def read_start_packets(
     transport: ClientTransport, incoming: Frames, tls: Certificate | None, limits: Limits
 ) -> Start | Cancel:
     """Read the first packets, and turn on TLS where the client asks and there is a certificate.
@@ -155,7 +155,7 @@ async def password_in_clear(transport: ClientTransport, incoming: Frames, limits
         raise AuthFailed from None
 
 
-def let_in(transport: ClientTransport) -> None:
+def confirm_log_in(transport: ClientTransport) -> None:
     """Tell a client that its password is right."""
     transport.write(_authentication(_OK))
 

@@ -10,14 +10,14 @@ from functools import partial
 from dpsql.errors import AuthFailed, DpsqlError, InternalError, ProtocolError, ShuttingDown, UnknownDatabase
 from dpsql.question import Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
-from dpsql.shadow.watch.warden import SeenProcess, see
+from dpsql.shadow.watch.warden import SeenProcess, read_process
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.intercept.audit_lines import LogInAudit, SessionAudit
 from dpsql.wire.intercept.context import SessionContext
 from dpsql.wire.intercept.interceptor import Interceptor
 from dpsql.wire.intercept.prepared_statements import Allowance
 from dpsql.wire.intercept.session import Session
-from dpsql.wire.intercept.settings import started_with
+from dpsql.wire.intercept.settings import start_settings
 from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
@@ -118,7 +118,7 @@ async def _ask_directory(
         if not await directory.is_password(user, password, is_user=user in registry.users):
             raise AuthFailed
         registry.attempts.succeeded(user, transport.address)
-    startup.let_in(transport)
+    startup.confirm_log_in(transport)
 
 
 async def is_password(registry: ConnectionRegistry, user: str, password: str) -> bool:
@@ -226,7 +226,7 @@ _FIRST_PROBES = (
 _LATER_PROBES = 2.0
 
 
-async def try_client(transport: ClientTransport, harmless: Callable[[], bytes]) -> None:
+async def probe_client(transport: ClientTransport, harmless: Callable[[], bytes]) -> None:
     """Send what every client ignores, now and then, until the connection is lost; b"" where nothing may be sent now."""
     pauses = iter(_FIRST_PROBES)
     while not transport.is_lost:
@@ -249,7 +249,7 @@ class UnheardCancel:
 
     def note(self, backend: Backend | None) -> None:
         """Hear that the shadow was asked to cancel what it works on."""
-        if backend is not None and backend.replies.is_working and (seen := see(backend.number)) is not None:
+        if backend is not None and backend.replies.is_working and (seen := read_process(backend.number)) is not None:
             same = self._sent is not None and self._sent[0] == backend.replies.since
             if not (same and self._again):
                 self._sent, self._again = (backend.replies.since, seen), same
@@ -258,7 +258,7 @@ class UnheardCancel:
         """Return whether the shadow works on, long after it was asked."""
         if backend is None or self._sent is None or not backend.replies.is_working:
             return False
-        (since, seen), now = self._sent, see(backend.number)
+        (since, seen), now = self._sent, read_process(backend.number)
         return since == backend.replies.since and now is not None and now.worked > seen.worked + _UNHEARD_AFTER
 
     @property
@@ -394,7 +394,7 @@ class Connection:
     async def _serve(self) -> None:
         async with asyncio.timeout(self._registry.limits.login_timeout):
             shown = self._registry.tls  # which a renewal replaces for those who come later
-            opened = await startup.open_with(self._transport, self._incoming, shown, self._registry.limits)
+            opened = await startup.read_start_packets(self._transport, self._incoming, shown, self._registry.limits)
             if isinstance(opened, startup.Cancel):
                 await self._registry.cancel_anywhere(opened.process, opened.key)
                 return
@@ -403,7 +403,7 @@ class Connection:
         self._registry.pending.remove(self._transport)
         with self._registry.register(user, self) as registered:
             options = session_options(opened, user, self._registry.database)
-            for name, value in started_with(options):
+            for name, value in start_settings(options):
                 self._registry.answers.check_setting(name, value, self._registry.asker(user))
             await self._confirm_login(registered, options)
             # Many log-ins never ask anything: monitors, and connections of a pool that lie ready. Up to the first message
@@ -498,7 +498,7 @@ class Connection:
 
     def _client_ended(self) -> None:
         """Find out whether a client that sends nothing more still waits for answers."""
-        self._trying = asyncio.get_running_loop().create_task(try_client(self._transport, self._harmless))
+        self._trying = asyncio.get_running_loop().create_task(probe_client(self._transport, self._harmless))
 
     def _harmless(self) -> bytes:
         """Return a message without effect on a client; b"" while another message is being sent."""

@@ -23,17 +23,17 @@ from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import quoted
 from dpsql.rewrite.emit.kept import KeptColumns
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import (
-    GroundFailed,
-    GroundLate,
-    Optimized,
+from dpsql.trial.engine import (
+    DatabaseVariant,
+    OptimizerLevel,
     TableNames,
-    TrialPlace,
+    TrialEngineFailed,
+    TrialEngineLate,
+    database_variants,
     names_of,
     public_texts,
     rows_at,
-    staged,
-    trial_places,
+    staged_columns,
 )
 from dpsql.trial.subject import TrialSubject
 
@@ -42,8 +42,8 @@ _JOINS_ALONE = ("join_order", "filter_pushdown")
 _RESOURCES = Resources(memory="512MB", threads=2)
 
 
-class DuckDbGround:
-    """A `Ground` in memory."""
+class DuckDbTrialEngine:
+    """A `TrialEngine` in memory."""
 
     at_once: ClassVar[int] = 2
     in_process: ClassVar[bool] = True
@@ -63,13 +63,13 @@ class DuckDbGround:
         self._connection = in_memory(resources, optimizers)
         self._plain, self._plain_lock = self._connection.cursor(), threading.Lock()
         self._resources = resources
-        self._joining: DuckDbGround | None = None
+        self._joining: DuckDbTrialEngine | None = None
         try:
             self._make()
             self._plain.execute("PRAGMA disable_optimizer")
             closed_off(self._connection, [])
         except duckdb.Error as error:
-            raise GroundFailed(f"the synthetic databases can't be made: {error}") from None
+            raise TrialEngineFailed(f"the synthetic databases can't be made: {error}") from None
 
     @property
     def alive(self) -> bool:
@@ -81,12 +81,12 @@ class DuckDbGround:
         return True
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place."""
-        if optimized is Optimized.JOINS_ALONE:
+        if optimized is OptimizerLevel.JOINS_ALONE:
             return self._for_joins().asked(sql, cancellation, seconds)
-        stopped, plainly = threading.Event(), optimized is Optimized.NOT
+        stopped, plainly = threading.Event(), optimized is OptimizerLevel.NOT
         try:
             with (
                 self._plain_lock if plainly else nullcontext(),
@@ -97,13 +97,13 @@ class DuckDbGround:
         except (duckdb.Error, RuntimeError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            raise GroundLate if stopped.is_set() else GroundFailed(str(error)) from None
+            raise TrialEngineLate if stopped.is_set() else TrialEngineFailed(str(error)) from None
 
-    def _for_joins(self) -> "DuckDbGround":
+    def _for_joins(self) -> "DuckDbTrialEngine":
         """Return the same databases in another DuckDB, made when first needed: all of one have the same optimizers."""
         with self._plain_lock:
             if self._joining is None:
-                self._joining = DuckDbGround(self._subject, _JOINS_ALONE, self._resources)
+                self._joining = DuckDbTrialEngine(self._subject, _JOINS_ALONE, self._resources)
             return self._joining
 
     def _make(self) -> None:
@@ -116,8 +116,8 @@ class DuckDbGround:
             run(f"CREATE TABLE {_PUBLIC}.main.{quoted(table)} AS SELECT {casts} FROM {_STAGED}.main.{quoted(table)}")  # noqa: S608
         for world, records in enumerate(subject.records):
             for table in records.tables:
-                self._stage(_of_world(world, table), *staged(records, table))
-        for place in trial_places(subject.records):
+                self._stage(_of_world(world, table), *staged_columns(records, table))
+        for place in database_variants(subject.records):
             self._fill(place)
         run(f"DETACH {_STAGED}")
 
@@ -128,7 +128,7 @@ class DuckDbGround:
     def _attach(self, name: str) -> None:
         self._connection.execute(f"ATTACH ':memory:' AS {name}")
 
-    def _fill(self, place: TrialPlace) -> None:
+    def _fill(self, place: DatabaseVariant) -> None:
         """Make one place, with what is kept beside its tables."""
         subject, run = self._subject, self._connection.execute
         self._attach(place.name)

@@ -22,7 +22,14 @@ from dpsql.privacy.mechanisms.gaussian_selection import full_weight
 from dpsql.privacy.release.exact import EngineRow, ExactSums, KeyRow, exact_cells, exact_sums, exact_units, whole_number
 from dpsql.privacy.release.noisy_ladder import powers_of_two
 from dpsql.question import Cancellation
-from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, GroundLate, Optimized, TrialPlace
+from dpsql.trial.engine import (
+    PATIENCE,
+    DatabaseVariant,
+    OptimizerLevel,
+    TrialEngine,
+    TrialEngineFailed,
+    TrialEngineLate,
+)
 
 # How far a unit moves what was measured, in the norm that its noise is made for, and what else of it may not show.
 
@@ -247,7 +254,7 @@ class TimeLimit:
             GroundLate: there are none.
         """
         if self.left <= 0:
-            raise GroundLate
+            raise TrialEngineLate
         return min(self.left, PATIENCE)
 
 
@@ -255,7 +262,7 @@ class TimeLimit:
 class Outcome:
     """What came of asking for a measurement in synthetic databases."""
 
-    place: TrialPlace
+    place: DatabaseVariant
     wrong: str | None
     """The mistake that was found there; None if there is none in any place."""
     rows: Sequence[EngineRow]
@@ -267,40 +274,44 @@ class Outcome:
 
 
 def what_is_wrong(
-    ground: Ground,
+    trial_engine: TrialEngine,
     measurement: Measured,
     sql: str,
-    places: Sequence[TrialPlace],
+    places: Sequence[DatabaseVariant],
     cancellation: Cancellation,
     limit: TimeLimit,
 ) -> Outcome:
     """Return the mistake of a measurement, and its place, within the time when all are tried."""
-    text, read = ground.names.split(sql), reader(measurement)
+    text, read = trial_engine.names.split(sql), reader(measurement)
     first: list[Sequence[EngineRow]] = []
     unordered = True
 
-    def numbers(place: TrialPlace, *, plainly: bool) -> MeasuredNumbers:
+    def numbers(place: DatabaseVariant, *, plainly: bool) -> MeasuredNumbers:
         stop_if_cancelled(cancellation)
-        rows = _plain_rows(place) if plainly else ground.asked(text.at(place.name), cancellation, limit.for_next())
+        rows = (
+            _plain_rows(place) if plainly else trial_engine.asked(text.at(place.name), cancellation, limit.for_next())
+        )
         if place is places[0] and not plainly:
             first.append(rows)
         return read(rows)
 
-    def _plain_rows(place: TrialPlace) -> Sequence[EngineRow]:
+    def _plain_rows(place: DatabaseVariant) -> Sequence[EngineRow]:
         """Ask without any optimizer; where that takes long, because each row meets each, with joins in order."""
         nonlocal unordered
         if unordered:
             seconds = limit.for_next()
             try:
-                return ground.asked(text.at(place.name), cancellation, min(seconds, _WITHOUT_ORDER), Optimized.NOT)
-            except GroundLate:
+                return trial_engine.asked(
+                    text.at(place.name), cancellation, min(seconds, _WITHOUT_ORDER), OptimizerLevel.NOT
+                )
+            except TrialEngineLate:
                 unordered = False
-        return ground.asked(text.at(place.name), cancellation, limit.for_next(), Optimized.JOINS_ALONE)
+        return trial_engine.asked(text.at(place.name), cancellation, limit.for_next(), OptimizerLevel.JOINS_ALONE)
 
     asked = [(place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,))]
     calls = (partial(numbers, place, plainly=plainly) for place, plainly in asked)
     of_one = sum(place.world == places[0].world for place, _ in asked)
-    with closing(_in_order(calls, ground.at_once if len(sql) < _LARGE else 1)) as answers:
+    with closing(_in_order(calls, trial_engine.at_once if len(sql) < _LARGE else 1)) as answers:
         place, wrong, late = _first_wrong(measurement, places, _in_time(answers, of_one, len(asked), limit))
     worlds = list(dict.fromkeys(one.world for one in places))
     return Outcome(place, wrong, first[0] if first else (), late, worlds.index(place.world) if late else len(worlds))
@@ -333,13 +344,13 @@ def _in_time(
     for place, answer in enumerate(answers, 1):
         missing = (of_one if place < of_one else number) - place
         if place >= _FORESEEN and (limit.used - begun) / place * missing > 2 * limit.left:
-            raise GroundLate
+            raise TrialEngineLate
         yield answer
 
 
 def _first_wrong(
-    measurement: Measured, places: Sequence[TrialPlace], answers: Iterator[MeasuredNumbers]
-) -> tuple[TrialPlace, str | None, bool]:
+    measurement: Measured, places: Sequence[DatabaseVariant], answers: Iterator[MeasuredNumbers]
+) -> tuple[DatabaseVariant, str | None, bool]:
     """Return where a mistake is, which, and whether it is only that it takes too long."""
     whole = MeasuredNumbers(())
     for place in places:
@@ -351,8 +362,8 @@ def _first_wrong(
                 wrong = None if whole.same(next(answers)) else "the engine's optimizer changes the measured numbers"
             else:  # the rest of a database comes after it
                 wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
-        except (GroundFailed, InternalError) as failed:
-            wrong, late = f"it fails: {failed}", isinstance(failed, GroundLate)
+        except (TrialEngineFailed, InternalError) as failed:
+            wrong, late = f"it fails: {failed}", isinstance(failed, TrialEngineLate)
         if wrong is not None:
             return place, wrong, late
     return places[0], None, False

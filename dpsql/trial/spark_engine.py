@@ -11,15 +11,15 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import quoted
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import (
+from dpsql.trial.engine import (
     PATIENCE,
-    GroundFailed,
-    Optimized,
+    OptimizerLevel,
     TableNames,
+    TrialEngineFailed,
+    database_variants,
     public_texts,
     rows_at,
-    staged,
-    trial_places,
+    staged_columns,
 )
 from dpsql.trial.subject import TrialSubject
 
@@ -28,8 +28,8 @@ _SPAN = "interval day to second"
 _DAYS = re.compile(r"(-?)(\d+) days(?: -?(\d+):(\d\d):(\d\d)(?:\.(\d{6}))?)?")
 
 
-class SparkGround:
-    """A `Ground` in a session without a table of the cluster's."""
+class SparkTrialEngine:
+    """A `TrialEngine` in a session without a table of the cluster's."""
 
     at_once: ClassVar[int] = 1
     in_process: ClassVar[bool] = False
@@ -54,7 +54,7 @@ class SparkGround:
                 self._connection = connect()
                 self._make(places)
         except (client().error, SparkUnsettledError, ValueError) as error:
-            raise GroundFailed(f"the synthetic databases can't be made: {safe_cause(error)}") from None
+            raise TrialEngineFailed(f"the synthetic databases can't be made: {safe_cause(error)}") from None
 
     @property
     def alive(self) -> bool:
@@ -67,7 +67,7 @@ class SparkGround:
         return True
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; Spark always optimizes."""
         del optimized
@@ -77,7 +77,7 @@ class SparkGround:
         except (client().error, ValueError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            raise GroundFailed(str(error)) from None
+            raise TrialEngineFailed(str(error)) from None
         return list(zip(*columns, strict=True))
 
     def _make(self, numbers: Mapping[str, str]) -> None:
@@ -86,10 +86,10 @@ class SparkGround:
             self._stage(subject.types[table], columns, cells)
             casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
             self._view(f"{_PUBLIC}{numbers[table]}", f"SELECT {casts} FROM {_STAGED}")  # noqa: S608
-        for place in trial_places(subject.records):
+        for place in database_variants(subject.records):
             records = subject.records[place.world]
             for name, made in records.tables.items():
-                self._stage(subject.types[name], *staged(records, name))
+                self._stage(subject.types[name], *staged_columns(records, name))
                 owned = place.kind in made.owners
                 rows = rows_at(place, subject.types[name], _STAGED, _cast, owned=owned)
                 self._view(f"{place.name}{numbers[name]}", rows)
