@@ -30,7 +30,7 @@ from dpsql.assembly import (
     start_shadow,
 )
 from dpsql.clock import Clock, system_clock
-from dpsql.engines.base import Edition, Engine, NoEngine
+from dpsql.engines.base import Engine, NoEngine, SnapshotVersion
 from dpsql.engines.open import is_altered, open_altered, open_engine, read_kept
 from dpsql.engines.snapshot.open import current_snapshot
 from dpsql.engines.snapshot.place import SnapshotBusy
@@ -45,7 +45,7 @@ from dpsql.policy.config import Config, Listen, User
 from dpsql.policy.model import Period
 from dpsql.policy.users_file import remaining_users
 from dpsql.question import Cancellation
-from dpsql.rewrite.syntax.read.dialect import check_parser
+from dpsql.rewrite.syntax.read.dialect import require_faithful_parser
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession
@@ -225,7 +225,7 @@ class SnapshotKeeper:
                 await asyncio.to_thread(write_snapshot, config, _LOG.info, self._cancellation, self._clock)
 
 
-def is_due(edition: Edition, config: Config, now: datetime) -> bool:
+def is_due(edition: SnapshotVersion, config: Config, now: datetime) -> bool:
     """Return whether the period in which a copy was made is over, or has not begun: then the clock was wrong."""
     ahead = config.refresh is not Period.NEVER and edition.taken > now + AHEAD
     return ahead or first_day(config.refresh, now) > edition.taken.date()
@@ -427,7 +427,7 @@ class Server:
 
     async def _start(self) -> None:
         require_memory()
-        check_parser()
+        require_faithful_parser()
         self._shares = Shares.of(raise_limits())
         config = self._config
         # First what the rest can't do without: records, ledger, shadow; last who lets clients in. The stack stops them in

@@ -12,7 +12,7 @@ import pytest
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.duckdb.opening import spill
-from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.place import SnapshotDirectory
 from dpsql.errors import ConfigError
 from dpsql.private_files import make_directory, open_private, prepare_file, see_directory
 from dpsql.secret import read_or_make_secret
@@ -40,7 +40,7 @@ def _modes(place: Path) -> dict[str, str]:
 def test_modes_do_not_follow_the_umask(tmp_path: Path) -> None:
     """Of all that lies below the state's directory; others may pass through that itself, as the shadow's account has to."""
     state = tmp_path / "deep" / "state"
-    SnapshotPlace(state / "taxi" / "snapshot")
+    SnapshotDirectory(state / "taxi" / "snapshot")
     with SqliteLedger(state / "taxi" / "ledger.db", _clock):
         read_or_make_secret(state / "secret")
         spilled = spill(state / "spill")

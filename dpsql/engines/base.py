@@ -25,7 +25,7 @@ class NoEngine(ConfigError, sqlstate="F0000"):
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
+class SnapshotVersion:
     """The copy of the records that answers; measurements on another one do not belong to it."""
 
     name: str
@@ -96,7 +96,7 @@ class Engine(Protocol):
         """Return the SQL that it speaks."""
 
     @property
-    def edition(self) -> Edition | None:
+    def edition(self) -> SnapshotVersion | None:
         """Return which copy of the records it reads, the same one for as long as it lives; None: the records themselves."""
 
     def named(self, table: str) -> str:

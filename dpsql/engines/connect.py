@@ -62,7 +62,7 @@ def is_admitted(product: tuple[str, str]) -> bool:
     return any((engine, own) == (admission.engine, admission.version) for admission in ADMITTED)
 
 
-def see_that_it_is_admitted(product: tuple[str, str], *, unverified: bool) -> None:
+def require_admitted(product: tuple[str, str], *, unverified: bool) -> None:
     """See that an engine, by its name and its version, is admitted; `unverified` lets any pass, which the log says.
 
     Raises:
@@ -94,7 +94,7 @@ def connect_database(config: Config) -> DatabaseSource:
         ConfigError: it can't be reached or asked, its account may write, or nobody has tried such a database.
     """
     assert isinstance(config.engine, CopiedDatabase)
-    see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
+    require_admitted(DuckDb.product, unverified=config.unverified)
     _see_that_they_are_declared(config.engine.tables, config.policy)
     return DatabaseSource(config.engine, config.policy, unverified=config.unverified)
 
@@ -106,10 +106,10 @@ def connect_engine(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
         ConfigError: it can't be opened or reached, can be written to, or is of a version that is not admitted.
     """
     if config.snapshot is not None:  # which DuckDB holds
-        see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
+        require_admitted(DuckDb.product, unverified=config.unverified)
     engine = _connected(config)
     try:
-        see_that_it_is_admitted(engine.product, unverified=config.unverified)
+        require_admitted(engine.product, unverified=config.unverified)
     except BaseException:
         engine.close()
         raise

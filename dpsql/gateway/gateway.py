@@ -48,7 +48,13 @@ from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
 from dpsql.rewrite.ir.relation import tables_below
 from dpsql.rewrite.syntax.read.parse import Wrap
-from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, AskedStatement, column_probe, known_text, untold
+from dpsql.rewrite.syntax.whole.analyze import (
+    AnalyzedStatement,
+    AskedStatement,
+    column_probe,
+    known_text,
+    row_refusal_notices,
+)
 from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.rewrite.syntax.whole.writing import is_of_rows
 from dpsql.rewrite.translate.rows.relations import require_columns, require_probed, require_table
@@ -110,7 +116,7 @@ class Gateway(PlannedQuestions):
         if columns is not None and analyzed.statement is not None:
             role = self._deps.policy.roles[request.asker.role]
             require_probed(role, (query.tree for query in analyzed.statement.queries))
-            return Reply(columns, tuple(untold(analyzed)), released=False)
+            return Reply(columns, tuple(row_refusal_notices(analyzed)), released=False)
         priced = self.priced(analyzed, request)
         trial = self._trial(request)
         standing = self._standing.of(priced, request)

@@ -23,7 +23,7 @@ from dpsql.accounting.ledger import Beside, ChargeItem, Failing, Failure, Ledger
 from dpsql.accounting.privacy_loss import compose, equal_share, show_down
 from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
-from dpsql.engines.base import Edition, Engine, PreparedMeasurements
+from dpsql.engines.base import Engine, PreparedMeasurements, SnapshotVersion
 from dpsql.errors import (
     EngineFailed,
     EngineLost,
@@ -421,7 +421,7 @@ class Measuring:
             return None
         return edition.read_of(self._in_parts(edition, part))
 
-    def _in_parts(self, edition: Edition, part: PricedMeasurement) -> Iterator[str]:
+    def _in_parts(self, edition: SnapshotVersion, part: PricedMeasurement) -> Iterator[str]:
         """Yield the tables kept in parts that a measurement reads: what its statement does not name it does not read."""
         return (name for name in edition.parts if self.engine.named(name) in part.sql)
 

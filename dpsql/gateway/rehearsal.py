@@ -19,7 +19,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, without_rows
-from dpsql.rewrite.syntax.whole.doomed import has_constants, may_fail, trials, trials_around
+from dpsql.rewrite.syntax.whole.doomed import constant_probes, has_constants, may_fail, probes_around
 from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.shadow.splice import shadow_literal
 
@@ -56,8 +56,8 @@ def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal 
     )
     values = (trial for query in nested for trial in trials_of_values(query.tree, policy))
     beside = [every(piece.query.tree, exp.Expr) for piece in statement.beside]
-    constants = (trial for nodes in (*inside, *beside) for trial in trials(nodes))
-    around = trials_around(statement.around) if statement.wrap in (Wrap.WRITE, Wrap.PARTS) else ()
+    constants = (trial for nodes in (*inside, *beside) for trial in constant_probes(nodes))
+    around = probes_around(statement.around) if statement.wrap in (Wrap.WRITE, Wrap.PARTS) else ()
     tried = tuple(dict.fromkeys((*constants, *around, *values, *trials_beside(statement, policy))))
     if rehearsed is None and any(map(has_constants, inside)):
         rehearsed = Rehearsal(f"EXPLAIN {text}")

@@ -21,7 +21,7 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release
-from dpsql.rewrite.syntax.read.parse import Statement, Wrap, place
+from dpsql.rewrite.syntax.read.parse import Statement, Wrap, locate_query
 from dpsql.shadow.splice import released_table
 
 _MANY = (1_000, 1_000_000)
@@ -51,7 +51,7 @@ def stand_ins(priced: PricedPlan, statement: Statement | None, text: str, readin
 
 def _inside(statement: Statement, text: str, made: str) -> str:
     """Return what was made of a statement: that which writes as a whole, and else the query, converted as for the client."""
-    _, start, end = place(text)
+    _, start, end = locate_query(text)
     query, encoding = made[start : len(made) - (len(text) - end)], _encoding(statement)
     if encoding is None:
         return query

@@ -18,7 +18,7 @@ from dpsql.accounting.ledger import ChargeItem, PaidStatement, StandingClaim, St
 from dpsql.accounting.privacy_loss import compose, show_up
 from dpsql.accounting.sliding import ReadDays
 from dpsql.engines.apart import ready_apart
-from dpsql.engines.base import Edition, PreparedMeasurements
+from dpsql.engines.base import PreparedMeasurements, SnapshotVersion
 from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotReady, InternalError, Unsupported
 from dpsql.gateway.catalogue.virtual_tables import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -51,7 +51,7 @@ class StandingStatement:
     """As an ordinary question."""
     questions: Mapping[str, AskedQuestion]
     """By the measurements' identities."""
-    edition: Edition
+    edition: SnapshotVersion
 
     @property
     def keys(self) -> list[str]:
@@ -171,7 +171,7 @@ def sharing(parts: Mapping[str, StandingPart]) -> dict[str, StandingPart]:
     }
 
 
-def _has_last_term(part: StandingPart, edition: Edition) -> bool:
+def _has_last_term(part: StandingPart, edition: SnapshotVersion) -> bool:
     """Return whether the term before a question's is in the table as a whole, and has closed: by what is declared."""
     begins = part.begins()
     last = max(part.grows.periods(part.last_term.first, part.last_term.end))
@@ -427,7 +427,7 @@ class StandingStatements:
     def measure_questions(
         self,
         questions: Sequence[AskedQuestion],
-        edition: Edition,
+        edition: SnapshotVersion,
         request: Request,
         pay: Callable[[], Sequence[AskedQuestion]],
     ) -> None:
@@ -448,7 +448,7 @@ class StandingStatements:
         payer = account(deps.policy, request.asker)
         measuring.measure(payer, questions, request.question.text, pay, request.cancellation)
 
-    def _serves(self, edition: Edition) -> None:
+    def _serves(self, edition: SnapshotVersion) -> None:
         edition.see_that_it_serves()
         if not self._deps.engine.is_current():
             raise EngineNotReady

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import StandingClaim
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.errors import DpsqlError, InternalError, QueryCanceled
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.measuring import account, read_question
@@ -30,9 +30,9 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release
-from dpsql.privacy.reuse.derived import Derived
+from dpsql.privacy.reuse.derived import DerivedDraws
 from dpsql.privacy.reuse.lens import Lens, needed_sums
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared import DeclaredFacts
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.standing.measuring import (
     AskedQuestion,
@@ -122,7 +122,7 @@ class StandingReading:
     priced: PricedPlan
     parts: Mapping[str, ReadPart]
     """By the measurements' identities."""
-    edition: Edition
+    edition: SnapshotVersion
     lenses: Lenses
 
     @property
@@ -175,7 +175,7 @@ class StandingReading:
             read = self.parts[part.identity]
             seen = replace(lens, lines=tuple(tuple(lines[group] for group in kept) for lines in lens.lines))
             draws = Draws.of((read.told(claims).measurement, read.release(claims)))
-            drawn[part.identity] = Derived.through(seen, draws)
+            drawn[part.identity] = DerivedDraws.through(seen, draws)
             measured = part.measurement
             assert isinstance(measured, Sums)
             parts.append(replace(part, measurement=replace(measured, groups=_some(measured.groups, kept))))
@@ -207,7 +207,7 @@ class StandingReadings:
     """Finds what statements may be read off."""
 
     def __init__(
-        self, deps: GatewayDependencies, standing: StandingStatements, planned: PlannedAgain, declared: Declared
+        self, deps: GatewayDependencies, standing: StandingStatements, planned: PlannedAgain, declared: DeclaredFacts
     ) -> None:
         """Plan questions again with `planned`."""
         self._deps, self._standing, self._planned = deps, standing, planned

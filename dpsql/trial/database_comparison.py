@@ -12,7 +12,7 @@ from itertools import chain
 from dpsql.errors import InternalError
 from dpsql.interrupt import stop_if_cancelled
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import KeySearch, Measured
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
@@ -99,7 +99,7 @@ def _of_ladder(measurement: RowsPerUnit, rows: Sequence[EngineRow]) -> MeasuredN
     return MeasuredNumbers([measurement.cells(answer), *counts])
 
 
-def _bounds(measurement: RowsPerUnit) -> Iterator[Bound]:
+def _bounds(measurement: RowsPerUnit) -> Iterator[ContributionBound]:
     return (measurement.bound.settled(rows) for rows in powers_of_two(measurement.rungs[-1]))
 
 
@@ -164,7 +164,7 @@ def _ladder_moved(measurement: RowsPerUnit, numbers: MeasuredNumbers, other: Mea
 def claim_of(measurement: Measured) -> int:
     """Return how far one unit may move it; for Gaussian noise, also where keys are found, the square of how far in ℓ2."""
     match measurement:
-        case Sums(bound=Bound(form=Form.EUCLIDEAN)):
+        case Sums(bound=ContributionBound(form=Form.EUCLIDEAN)):
             return measurement.square
         case Sums() | RowsPerUnit() | BeyondBounds():
             return measurement.sensitivity
@@ -185,7 +185,7 @@ def moved_by(measurement: Measured, numbers: MeasuredNumbers, other: MeasuredNum
 
 def _norm(measurement: Measured, moved: Numbers) -> int:
     match measurement:
-        case KeySearch() | Sums(bound=Bound(form=Form.EUCLIDEAN)):
+        case KeySearch() | Sums(bound=ContributionBound(form=Form.EUCLIDEAN)):
             return sum(x**2 for x in moved)
         case Sums():
             blocks = ((block.norm, [moved[i] for i in block.places]) for block in measurement.blocks)

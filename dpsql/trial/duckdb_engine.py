@@ -20,7 +20,7 @@ from dpsql.errors import QueryCanceled
 from dpsql.policy.config import Resources
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.rewrite.emit.kept import KeptColumns
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.engine import (
@@ -111,9 +111,10 @@ class DuckDbTrialEngine:
         for name in (_STAGED, _PUBLIC):
             run(f"ATTACH ':memory:' AS {name}")
         for table, columns, cells in public_texts(subject.policy, subject.public):
-            self._stage(f"{_STAGED}.main.{quoted(table)}", columns, cells)
-            casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
-            run(f"CREATE TABLE {_PUBLIC}.main.{quoted(table)} AS SELECT {casts} FROM {_STAGED}.main.{quoted(table)}")  # noqa: S608
+            self._stage(f"{_STAGED}.main.{quote_name(table)}", columns, cells)
+            casts = ", ".join(f"{_cast(quote_name(c), t)} AS {quote_name(c)}" for c, t in subject.types[table].items())
+            name = quote_name(table)
+            run(f"CREATE TABLE {_PUBLIC}.main.{name} AS SELECT {casts} FROM {_STAGED}.main.{name}")  # noqa: S608
         for world, records in enumerate(subject.records):
             for table in records.tables:
                 self._stage(_of_world(world, table), *staged_columns(records, table))
@@ -122,7 +123,7 @@ class DuckDbTrialEngine:
         run(f"DETACH {_STAGED}")
 
     def _stage(self, table: str, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]) -> None:
-        lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quoted(name)}" for name in columns)
+        lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quote_name(name)}" for name in columns)
         self._connection.execute(f"CREATE TABLE {table} AS SELECT {lists}", [list(column) for column in cells])
 
     def _attach(self, name: str) -> None:
@@ -133,7 +134,7 @@ class DuckDbTrialEngine:
         subject, run = self._subject, self._connection.execute
         self._attach(place.name)
         for name, made in subject.records[place.world].tables.items():
-            table, kept = f"{place.name}.main.{quoted(name)}", subject.kept(name)
+            table, kept = f"{place.name}.main.{quote_name(name)}", subject.kept(name)
             owned = place.kind in made.owners
             rows = rows_at(place, subject.types[name], _of_world(place.world, name), _cast, owned=owned)
             if not kept.names:
@@ -147,11 +148,11 @@ class DuckDbTrialEngine:
 
 
 def _at(place: str, table: str) -> str:
-    return f"{place}.main.{quoted(table)}"
+    return f"{place}.main.{quote_name(table)}"
 
 
 def _of_world(world: int, table: str) -> str:
-    return f"{_STAGED}.main.{quoted(f'{world} {table}')}"
+    return f"{_STAGED}.main.{quote_name(f'{world} {table}')}"
 
 
 def _cast(text: str, type_: str) -> str:

@@ -14,7 +14,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.declared import PublicRows
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.records import REMOVED, MadeUpRecords
@@ -137,8 +137,8 @@ class VariantText:
 def names_of(subject: TrialSubject, shared: str, further: Mapping[str, str] = {}, *, prefix: str = "") -> TableNames:
     """Return what stands for an engine's names of tables, those of public ones in the schema `shared`."""
     policy, named = subject.policy, subject.named
-    own = {named(name): f".{quoted(name)}" for name, table in policy.tables.items() if not table.public}
-    public = {named(name): f"{shared}.{quoted(name)}" for name, table in policy.tables.items() if table.public}
+    own = {named(name): f".{quote_name(name)}" for name, table in policy.tables.items() if not table.public}
+    public = {named(name): f"{shared}.{quote_name(name)}" for name, table in policy.tables.items() if table.public}
     return TableNames({**own, **further}, public, prefix)
 
 
@@ -159,8 +159,8 @@ def staged_columns(records: MadeUpRecords, table: str) -> tuple[list[str], list[
 
 def rows_at(place: DatabaseVariant, types: Mapping[str, str], source: str, cast: Cast, *, owned: bool) -> str:
     """Return the SELECT of a table's rows in a place from where they are staged; `owned`: they have units of its kind."""
-    columns = ", ".join(f"{cast(quoted(name), type_)} AS {quoted(name)}" for name, type_ in types.items())
-    unit, where, order = quoted(f"unit {place.kind}"), "", quoted("row number")
+    columns = ", ".join(f"{cast(quote_name(name), type_)} AS {quote_name(name)}" for name, type_ in types.items())
+    unit, where, order = quote_name(f"unit {place.kind}"), "", quote_name("row number")
     if place.unit is None and not place.whole:
         order = f"{order} DESC"
     if owned and not place.whole:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import sqlglot
 from sqlglot import exp
 
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.rewrite.emit.kept import HeavyRows
 from dpsql.trial.row_contribution import (
     FULL_WEIGHT,
@@ -280,7 +280,7 @@ class HeavyMarks:
         if len(conditions) != 1 or not isinstance(conditions[0], exp.GT) or not conditions[0].expression.is_int:
             raise NotProvedError
         more = int(conditions[0].expression.name)
-        count = f"s0.{quoted(own.count)}"
+        count = f"s0.{quote_name(own.count)}"
         if more < own.rows or not is_text(conditions[0], f"{count} > {more}"):
             raise NotProvedError
         if sum(_is_of(text, name) for text in self.rows.definitions.values() for name in names):
@@ -294,7 +294,7 @@ class HeavyMarks:
         units = [column for column in heavy_rows.find_all(exp.Column) if column.name in (own.number, own.spread)]
         if len(units) != 1:
             raise NotProvedError
-        units[0].replace(_parsed(f"s0.{quoted(kept.unit)}"))
+        units[0].replace(_parsed(f"s0.{quote_name(kept.unit)}"))
         return more
 
 
@@ -309,7 +309,7 @@ def _reads(tree: exp.Expr, name: str) -> bool:
 def _is_of(tree: exp.Expr | str, name: str) -> bool:
     """Return whether a column of this name is in a part of a statement."""
     if isinstance(tree, str):
-        return quoted(name) in tree
+        return quote_name(name) in tree
     return any(column.name == name for column in tree.find_all(exp.Column))
 
 

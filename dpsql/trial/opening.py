@@ -15,7 +15,7 @@ from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, DUCKDB_SETTINGS
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.policy.model import Policy, TrialMode
-from dpsql.rewrite.analysis.declared import Declared, PublicRows
+from dpsql.rewrite.analysis.declared import DeclaredFacts, PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.trial.duckdb_engine import DuckDbTrialEngine
 from dpsql.trial.engine import TrialEngine
@@ -31,7 +31,7 @@ _TRIED = ("engines", "privacy", "rewrite", "trial")
 
 def open_trial(
     policy: Policy,
-    public: tuple[PublicRows, Declared],
+    public: tuple[PublicRows, DeclaredFacts],
     engine: Engine,
     cluster: Callable[[str], str],
     mode: TrialMode = TrialMode.FORMS,

@@ -15,7 +15,7 @@ from dpsql.engines.tables import LOOSE
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.engine import (
     PATIENCE,
@@ -109,9 +109,9 @@ class PostgresTrialEngine:
         for name in (staging, shared):
             run(f"CREATE SCHEMA {name}")
         for table, columns, cells in public_texts(subject.policy, subject.public):
-            self._stage(connection, f"{staging}.{quoted(table)}", columns, cells)
-            casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
-            run(f"CREATE TABLE {shared}.{quoted(table)} AS SELECT {casts} FROM {staging}.{quoted(table)}")  # noqa: S608
+            self._stage(connection, f"{staging}.{quote_name(table)}", columns, cells)
+            casts = ", ".join(f"{_cast(quote_name(c), t)} AS {quote_name(c)}" for c, t in subject.types[table].items())
+            run(f"CREATE TABLE {shared}.{quote_name(table)} AS SELECT {casts} FROM {staging}.{quote_name(table)}")  # noqa: S608
         for world, records in enumerate(subject.records):
             for table in records.tables:
                 self._stage(connection, _of_world(staging, world, table), *staged_columns(records, table))
@@ -120,13 +120,13 @@ class PostgresTrialEngine:
             for name, made in subject.records[place.world].tables.items():
                 owned = place.kind in made.owners
                 rows = rows_at(place, subject.types[name], _of_world(staging, place.world, name), _cast, owned=owned)
-                run(f"CREATE TABLE {own}{place.name}.{quoted(name)} AS {rows}")
+                run(f"CREATE TABLE {own}{place.name}.{quote_name(name)} AS {rows}")
         run(f"DROP SCHEMA {staging} CASCADE")
 
     def _stage(
         self, connection: psycopg.Connection, table: str, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]
     ) -> None:
-        names, lists = ", ".join(map(quoted, columns)), ", ".join(["%s::text[]"] * len(columns))
+        names, lists = ", ".join(map(quote_name, columns)), ", ".join(["%s::text[]"] * len(columns))
         select = f"SELECT * FROM unnest({lists}) AS t ({names})"  # noqa: S608  # names of ours
         connection.execute(f"CREATE TABLE {table} AS {select}".encode(), [list(column) for column in cells])
 
@@ -144,7 +144,7 @@ def _running(connection: psycopg.Connection) -> Callable[[str], object]:
 
 
 def _of_world(staging: str, world: int, table: str) -> str:
-    return f"{staging}.{quoted(f'{world} {table}')}"
+    return f"{staging}.{quote_name(f'{world} {table}')}"
 
 
 def _cast(text: str, type_: str) -> str:

@@ -9,7 +9,7 @@ from dpsql.engines.spark.settings import answered_within, safe_cause
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.engine import (
     PATIENCE,
@@ -84,7 +84,7 @@ class SparkTrialEngine:
         subject = self._subject
         for table, columns, cells in public_texts(subject.policy, subject.public):
             self._stage(subject.types[table], columns, cells)
-            casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
+            casts = ", ".join(f"{_cast(quote_name(c), t)} AS {quote_name(c)}" for c, t in subject.types[table].items())
             self._view(f"{_PUBLIC}{numbers[table]}", f"SELECT {casts} FROM {_STAGED}")  # noqa: S608
         for place in database_variants(subject.records):
             records = subject.records[place.world]

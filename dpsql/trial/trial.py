@@ -26,8 +26,8 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.constant_table import AnswerForm, AwaitedTable, ConstantTable, TableRows
-from dpsql.rewrite.ir.relation import awaiting, with_answers
+from dpsql.rewrite.ir.constant_table import AnswerForm, ConstantTable, DeferredTable, TableRows
+from dpsql.rewrite.ir.relation import awaited_tables, with_answers
 from dpsql.trial.database_comparison import Outcome, TimeLimit, what_is_wrong
 from dpsql.trial.engine import DatabaseVariant, TrialEngine, TrialEngineFailed, database_variants
 from dpsql.trial.records import MOST_TRIED_ROWS
@@ -203,7 +203,7 @@ class StatementTrial:
     def _variants(self, part: PricedMeasurement) -> Iterator[tuple[Measured, str]]:
         """Yield a measurement as it may be asked: what releases will say is made up, as answers and numbers of rows."""
         measurement, sql = part.measurement, part.sql
-        if awaiting(measurement.relation):
+        if awaited_tables(measurement.relation):
             measurement = with_relation(measurement, with_answers(measurement.relation, _made_up_answer))
             sql = measurement.sql(self._emitter)
         bound = measurement.bound
@@ -269,7 +269,7 @@ def _of_shortness(key: str) -> str:
     return hashlib.sha256(f"short {key}".encode()).hexdigest()
 
 
-def _made_up_answer(table: AwaitedTable) -> ConstantTable:
+def _made_up_answer(table: DeferredTable) -> ConstantTable:
     """Return some rows for the answer of an inner query."""
     if table.form is AnswerForm.FACTS:
         return table.answered(((1,), (None,)))

@@ -14,7 +14,7 @@ from dpsql.gateway.measuring import account
 from dpsql.policy.model import Policy
 from dpsql.privacy.release.release import Profile
 from dpsql.question import Asker, Cancellation
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.trail.record import BEGINNING, ChainedLine, chain_line, read_line
 
 _ASKED = AccountsStatement("SELECT statement FROM dpsql.audit", ())
@@ -42,7 +42,9 @@ def owner(policy: Policy) -> Account:
 
 
 def _shown(trail: _Trail, owner: Account, cancellation: Cancellation) -> str:
-    return with_accounts(_ASKED, parsed, owner, Books(cast("Ledger", None), trail, cancellation, Profile, tuple, tuple))
+    return with_accounts(
+        _ASKED, parse_query, owner, Books(cast("Ledger", None), trail, cancellation, Profile, tuple, tuple)
+    )
 
 
 def test_ten_thousand_short_lines_are_shown(owner: Account) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from dpsql.errors import TooComplex, Unsupported
 from dpsql.question import Settings
-from dpsql.rewrite.ir.literal import Spelled
+from dpsql.rewrite.ir.literal import SpelledSql
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions import oracle
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
@@ -123,10 +123,10 @@ def test_who_left_too_many_constants_waits(sessions: OracleSession, left: Leftov
     ana, gus = (ShadowOracle(sessions, Settings(), user) for user in ("ana", "gus"))
     for _ in range(4):
         with pytest.raises(Unsupported, match="takes too long to evaluate"):
-            ana.constant(Spelled(SPINNING))
+            ana.constant(SpelledSql(SPINNING))
     assert left.of("ana") == 4
     with pytest.raises(TooComplex, match="are still being evaluated"):
-        ana.constant(Spelled("1"))
-    assert gus.constant(Spelled("1")) == ("1", "integer")
+        ana.constant(SpelledSql("1"))
+    assert gus.constant(SpelledSql("1")) == ("1", "integer")
     _until(lambda: _looked(left))
-    assert ana.constant(Spelled("1")) == ("1", "integer")
+    assert ana.constant(SpelledSql("1")) == ("1", "integer")

@@ -11,7 +11,7 @@ from dpsql.accounting.ledger import Standing
 from dpsql.engines.snapshot.accounts import AccountStore, HeldAccounts
 from dpsql.policy.config import Resources
 from dpsql.question import Cancellation
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared import DeclaredFacts
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.standing.histories import Copies, day_of, standing, table
@@ -43,7 +43,7 @@ def measured(directory: Path, number: int) -> list[int]:
     part = standing(table(1, ["a", "b"]), 3)
     with _store(directory).held(Cancellation()) as held:
         copies = Copies(
-            held._connection, Emitter(DUCKDB, Declared({}), lambda name: f'records.main."{name}"'), number - 1
+            held._connection, Emitter(DUCKDB, DeclaredFacts({}), lambda name: f'records.main."{name}"'), number - 1
         )
         return [cell[0] for cell in copies.measured(part, "q", [number - 1]).values()]
 

@@ -11,7 +11,7 @@ from dpsql.gateway.plans.planning import Planner
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
@@ -118,7 +118,7 @@ class Measured:
     def claim(self) -> int:
         """Return how far one unit may move it; of Gaussian noise, and where keys are found by units, the square in ℓ2."""
         match self.measurement:
-            case Sums(bound=Bound(form=Form.EUCLIDEAN)):
+            case Sums(bound=ContributionBound(form=Form.EUCLIDEAN)):
                 return self.measurement.square
             case Sums() | RowsPerUnit() | BeyondBounds():
                 return self.measurement.sensitivity

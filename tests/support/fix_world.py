@@ -30,7 +30,7 @@ from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.rewrite.syntax.read.parse import query_place
+from dpsql.rewrite.syntax.read.parse import locate_lone_query
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
@@ -129,7 +129,7 @@ class Client:
         self, question: Question, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()
     ) -> Request:
         """Return what the wire would ask of the gateway."""
-        place = query_place(question.text)
+        place = locate_lone_query(question.text)
         if place is not None:
             self.describe(question.text[place[1] : place[2]])
         for probe in question.probes:

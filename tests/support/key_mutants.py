@@ -16,7 +16,9 @@ def no_selection(patch: pytest.MonkeyPatch) -> None:
 def selection_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Keep one row too many."""
     patch.setattr(
-        engine_sql, "selected", lambda rows, columns, most, salt: contribution.selected(rows, columns, most + 1, salt)
+        engine_sql,
+        "selected",
+        lambda rows, columns, most, salt: contribution.bounded_rows(rows, columns, most + 1, salt),
     )
 
 

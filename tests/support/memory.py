@@ -19,7 +19,7 @@ from dpsql.engines.watch import Use
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import EngineRow
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from tests.support.records import ZONES, Cell, Row
 from tests.support.schema import APART, SCHEMA, are_meant, bare, filled, public_rows
 
@@ -211,7 +211,7 @@ def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str], 
         return types.get(f"{bare(table)}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
 
     columns = (
-        f"{quoted(c.name)} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''} "
+        f"{quote_name(c.name)} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''} "
         f"{constraints.get(c.name, '')}"
         for c in table.columns.values()
     )

@@ -10,14 +10,14 @@ import pytest
 
 from dpsql.accounting.ledger import Standing
 from dpsql.accounting.sql import standing as ledger_standing
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.snapshot import accounts, parts, writing
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
 from dpsql.engines.snapshot.parts import PartsPlan
-from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.place import SnapshotDirectory
 from dpsql.policy.growth import Grows
 from dpsql.privacy.measurement import contribution, engine_sql
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.contribution import ContributionBound
 from dpsql.standing import measuring, questions
 from dpsql.standing.measuring import AskedQuestion
 from dpsql.standing.questions import StandingPart
@@ -91,19 +91,19 @@ def account_by_a_number(patch: pytest.MonkeyPatch) -> None:
 
 def rows_of_each_period(patch: pytest.MonkeyPatch) -> None:
     """Weigh rows as if a unit had one of them."""
-    right = Bound.weights_left
-    patch.setattr(Bound, "weights_left", lambda *args: right(*args).replace("count(*) AS n", "1 AS n"))
+    right = ContributionBound.weights_left
+    patch.setattr(ContributionBound, "weights_left", lambda *args: right(*args).replace("count(*) AS n", "1 AS n"))
 
 
 def missing_accounts_are_empty(patch: pytest.MonkeyPatch) -> None:
     """Let whoever has no account count in full."""
-    right = Bound.weights_left
+    right = ContributionBound.weights_left
 
-    def weights_left(bound: Bound, rows: str, dialect: Any) -> str:
+    def weights_left(bound: ContributionBound, rows: str, dialect: Any) -> str:
         text = right(bound, rows, dialect)
         return text.replace(" AS p JOIN ", " AS p LEFT JOIN ").replace("a.used", "coalesce(a.used, 0)")
 
-    patch.setattr(Bound, "weights_left", weights_left)
+    patch.setattr(ContributionBound, "weights_left", weights_left)
 
 
 def erased_are_new(patch: pytest.MonkeyPatch) -> None:
@@ -187,9 +187,9 @@ def parts_with_units_elsewhere(patch: pytest.MonkeyPatch) -> None:
 
 def parts_of_the_erased(patch: pytest.MonkeyPatch) -> None:
     """Keep parts with the rows of somebody who was erased."""
-    patch.setattr(SnapshotPlace, "is_whole_demanded", False)
+    patch.setattr(SnapshotDirectory, "is_whole_demanded", False)
 
 
 def parts_that_cost_as_new(patch: pytest.MonkeyPatch) -> None:
     """Let what reads parts count since the copy was begun that has them."""
-    patch.setattr(Edition, "read_of", lambda edition, _: edition.read)
+    patch.setattr(SnapshotVersion, "read_of", lambda edition, _: edition.read)

@@ -19,7 +19,7 @@ from dpsql.policy.config import Resources
 from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.trial.database_comparison import MeasuredNumbers, reader
 from dpsql.trial.duckdb_engine import DuckDbTrialEngine
 from dpsql.trial.engine import (
@@ -73,7 +73,7 @@ class Divided(DuckDbTrialEngine):
         super()._fill(place)
         run = self._connection.execute
         for name in self._subject.records[place.world].tables:
-            table = f"{place.name}.main.{quoted(name)}"
+            table = f"{place.name}.main.{quote_name(name)}"
             ((rows,),) = run(f"SELECT count(*) // 2 FROM {table}").fetchall()
             empty = ", ".join("NULL" for _ in self._subject.types[name])
             half, rest = f"SELECT * FROM {table} LIMIT {rows}", f"SELECT * FROM {table} OFFSET {rows}"
@@ -81,7 +81,7 @@ class Divided(DuckDbTrialEngine):
                 f"CREATE TABLE {place.name}.main.divided AS ({half}) UNION ALL "
                 f"(SELECT {empty} FROM range({_NOBODYS})) UNION ALL ({rest})"
             )
-            run(f"DROP TABLE {table}; ALTER TABLE {place.name}.main.divided RENAME TO {quoted(name)}")
+            run(f"DROP TABLE {table}; ALTER TABLE {place.name}.main.divided RENAME TO {quote_name(name)}")
 
 
 class Elsewhere(PostgresTrialEngine):

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.errors import DpsqlError, TrialFailed
 from dpsql.policy.model import Policy, Privacy
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.contribution import ContributionBound
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Cancellation
@@ -141,7 +141,7 @@ def test_a_count_that_a_ladder_tells_wrongly_is_caught(
     trial_court = court(with_chosen_rows(policy, "rides", "passenger"), world, tiny[engine])
     trial_court.tried("SELECT count(*) FROM rides", "owner")
 
-    def weighed(_: RowsPerUnit, answer: Sequence[Sequence[int]], bound: Bound) -> int:
+    def weighed(_: RowsPerUnit, answer: Sequence[Sequence[int]], bound: ContributionBound) -> int:
         counted = (n if mistake == "every row in full" else min(n, bound.rows + 1) for n, _ in answer)
         return sum(units * rows * bound.weight for rows, (_, units) in zip(counted, answer, strict=True))
 

@@ -25,10 +25,10 @@ from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks, progress
 from dpsql.engines.connect import connect_database, connect_engine
 from dpsql.engines.owner import ColumnReport, TableReport, UnitReport, report
-from dpsql.engines.snapshot.copying import check_copyable
+from dpsql.engines.snapshot.copying import require_copyable
 from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
 from dpsql.engines.snapshot.parts import whole_because
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import require_tables
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.open_ledger import (
@@ -348,10 +348,10 @@ def check_config(
         _check_database(loaded, data=data, groups=groups, form=Form.of(as_json, as_csv))
         return
     with closing(connect_engine(loaded)) as engine:
-        check_tables(policy, engine)
+        require_tables(policy, engine)
         typer.echo("the engine has every declared table and column")
         if loaded.snapshot is not None:
-            check_copyable(policy, engine)
+            require_copyable(policy, engine)
             typer.echo("every declared column can be copied into a snapshot")
         public = read_public(policy, engine)
         typer.echo(rehearse_start(loaded))

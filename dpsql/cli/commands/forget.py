@@ -8,7 +8,7 @@ import typer
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.engines.snapshot.accounts import AccountStore
-from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.place import SnapshotDirectory
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.secret import read_or_make_secret, secret_file
@@ -33,7 +33,7 @@ def forget(
             f'no table that grows protects a "{kind}", so that there are no accounts',
             hint=f"Kinds: {', '.join(sorted(kinds)) or 'none'}.",
         )
-    SnapshotPlace(copied.directory).demand_whole()
+    SnapshotDirectory(copied.directory).demand_whole()
     secret = read_or_make_secret(secret_file(loaded.shadow, loaded.file.parent))
     number = AccountStore(copied.accounts, Path(), copied.resources, secret).forget(kind, unit)
     if number:

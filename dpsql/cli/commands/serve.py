@@ -20,7 +20,7 @@ from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.control import ControlSocket, notify
 from dpsql.engines.base import NoEngine
 from dpsql.engines.connect import connect_engine
-from dpsql.engines.snapshot.open import see_that_there_is_one
+from dpsql.engines.snapshot.open import ensure_snapshot
 from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
@@ -151,7 +151,7 @@ def _work(file: Path, way: Way, worker: Worker) -> int:
 def _run(loaded: Config, way: Way, worker: Worker | None) -> None:
     if loaded.snapshot is not None:
         # Before signals are caught: what takes long here may be interrupted, or killed, at any moment.
-        see_that_there_is_one(loaded, partial(typer.echo, err=True), Cancellation())
+        ensure_snapshot(loaded, partial(typer.echo, err=True), Cancellation())
     asyncio.run(_serve(loaded, way, worker))
 
 

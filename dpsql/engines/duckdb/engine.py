@@ -16,7 +16,7 @@ import duckdb
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.byte_limited_cache import ByteLimitedCache
-from dpsql.engines.base import Edition, NoEngine
+from dpsql.engines.base import NoEngine, SnapshotVersion
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows, read_heavy_rows, row_keepers
 from dpsql.engines.duckdb.opening import ATTACHED, CAREFULLY, MEMORY, of_file, of_tables, spill
@@ -28,7 +28,7 @@ from dpsql.policy.model import PUBLIC, Policy, Table, TableName, UniqueKey, Valu
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 
 # Measurements that DuckDB has accepted, on a cursor of their own.
@@ -211,7 +211,7 @@ class DuckDb:
 
     dialect = DUCKDB
     product = "DuckDB", duckdb.__version__
-    edition: Edition | None = None
+    edition: SnapshotVersion | None = None
     _fallen = False
     """Whether DuckDB has closed its database by itself."""
     _kept_of: Policy | None = None
@@ -256,7 +256,7 @@ class DuckDb:
     def named(self, table: str) -> str:
         """Return a table's name with its database and schema."""
         schema, name = self._place(table)
-        return f"{self._catalog}.{schema if schema == _MAIN else quoted(schema)}.{quoted(name)}"
+        return f"{self._catalog}.{schema if schema == _MAIN else quote_name(schema)}.{quote_name(name)}"
 
     def _place(self, table: str) -> tuple[str, str]:
         """Return the schema and the name of a table; files that stand for tables have all of it as their name."""

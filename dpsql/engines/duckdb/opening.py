@@ -15,7 +15,7 @@ from dpsql.engines.duckdb.files import TableFile, duckdb_literal, made
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Resources
 from dpsql.private_files import Scratch, make_directory
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 
 # DuckDB's optimizers that may change a statement: those that the benchmarks need; all others are off.
 #
@@ -148,7 +148,7 @@ def _with_file(
     connection = _empty(spill, resources, optimizers)
     for name, file in every.items():
         try:
-            connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {quoted(name)} (READ_ONLY)")
+            connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {quote_name(name)} (READ_ONLY)")
         except duckdb.Error as error:
             connection.close()
             raise ConfigError(f"{file}: DuckDB can't open it: {error}") from error

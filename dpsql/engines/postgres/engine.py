@@ -15,8 +15,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.postgres.pool import SHOWN, BusyError, PgConnection, Pool, UnsettledError, settled
+from dpsql.engines.base import NoEngine, SnapshotVersion
+from dpsql.engines.postgres.pool import SHOWN, BusyError, PgConnection, Pool, UnsettledError, require_settings
 from dpsql.engines.tables import LOOSE, Constraints, enforced_columns, exact_value, public_column
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineAway, EngineFailed, EngineLost, EngineNotReady, QueryCanceled
@@ -26,7 +26,7 @@ from dpsql.policy.model import PUBLIC, Table, TableName, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
 # Measurements that a PostgreSQL server has accepted: prepared in a transaction that holds on to the tables as they are.
@@ -43,7 +43,7 @@ _BEGIN_UNCHANGING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 @contextmanager
-def reading(connection: PgConnection, timeout: float, *statements: str) -> Iterator[list[list[Any]]]:
+def read_transaction(connection: PgConnection, timeout: float, *statements: str) -> Iterator[list[list[Any]]]:
     """Open a transaction, run `statements` in it one by one, in one round trip; give the rows of each.
 
     Raises:
@@ -55,7 +55,7 @@ def reading(connection: PgConnection, timeout: float, *statements: str) -> Itera
     begin = (_BEGIN, f"SET LOCAL statement_timeout = {max(int(timeout * 1000), 1)}", SHOWN)
     with connection.pipeline():
         cursors = [connection.execute(each.encode()) for each in (*begin, *statements)]
-    settled(cursors[len(begin) - 1].fetchone())
+    require_settings(cursors[len(begin) - 1].fetchone())
     try:
         yield [cursor.fetchall() if cursor.description is not None else [] for cursor in cursors[len(begin) :]]
     finally:
@@ -63,7 +63,7 @@ def reading(connection: PgConnection, timeout: float, *statements: str) -> Itera
 
 
 @contextmanager
-def unchanging(connection: PgConnection) -> Iterator[None]:
+def snapshot_transaction(connection: PgConnection) -> Iterator[None]:
     """Open a transaction all of whose statements see one state of the tables, and may take as long as they like.
 
     Raises:
@@ -74,7 +74,7 @@ def unchanging(connection: PgConnection) -> Iterator[None]:
         for each in (_BEGIN_UNCHANGING, "SET LOCAL statement_timeout = 0"):
             connection.execute(each.encode())
         shown = connection.execute(SHOWN.encode())
-    settled(shown.fetchone())
+    require_settings(shown.fetchone())
     try:
         yield
     finally:
@@ -93,7 +93,7 @@ def _end(connection: PgConnection) -> None:
         connection.close()
 
 
-def accepted(names: Mapping[str, str]) -> tuple[str, ...]:
+def preparing_statements(names: Mapping[str, str]) -> tuple[str, ...]:
     """Return what makes statements ready: each is parsed, bound and planned, and its permissions are checked."""
     pairs = names.items()
     return tuple(text for sql, name in pairs for text in (f"PREPARE {name} AS {sql}", f"EXPLAIN EXECUTE {name}"))
@@ -268,12 +268,14 @@ def _constraints(rows: Sequence[CatalogueRow]) -> Constraints:
     for _, _, column, _, _, _, _, targets in rows:
         for target in targets:
             schema, table, name = json.loads(target)
-            references[column] = f"{quoted(schema)}.{quoted(table)}", name
+            references[column] = f"{quote_name(schema)}.{quote_name(table)}", name
     checks = dict.fromkeys(check for row in rows for check in row[6])
     return Constraints(frozenset(row[2] for row in rows if row[5]), tuple(checks), "postgres", references)
 
 
-def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str], places: Places) -> None:
+def require_reading_role(
+    connection: PgConnection, tables: Sequence[str], schemas: Sequence[str], places: Places
+) -> None:
     """See that the role can't do more than read, that it reads every row, and that every text can be read.
 
     Raises:
@@ -297,7 +299,7 @@ def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequenc
             if reaching
             else f"may write to {', '.join(writable)}"
         )
-        names = ", ".join(".".join(map(quoted, places.get(table, (table,)))) for table in tables)
+        names = ", ".join(".".join(map(quote_name, places.get(table, (table,)))) for table in tables)
         raise ConfigError(
             f'engine: the role "{role}" {can}; dpsql connects only as one that can do nothing but SELECT',
             hint=f"CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; GRANT SELECT ON {names} TO dpsql_reader;",
@@ -341,7 +343,7 @@ class PostgresEngine:
     """An `Engine` over the tables of one PostgreSQL database: those that the search path finds, and others by places."""
 
     dialect = POSTGRES
-    edition: Edition | None = None
+    edition: SnapshotVersion | None = None
     misfits: Mapping[str, str] = MappingProxyType({})
     """By table, why statements that read it are refused."""
 
@@ -366,7 +368,7 @@ class PostgresEngine:
             try:
                 self._schemas = self._pool.schemas()
                 with self._pool.lent(wait=_WAIT) as connection:
-                    check_role(connection, list(tables), self._schemas, self._places)
+                    require_reading_role(connection, list(tables), self._schemas, self._places)
                     self.product = "PostgreSQL", str(connection.info.server_version // 10_000)
             except BaseException:
                 self._pool.close()
@@ -398,7 +400,7 @@ class PostgresEngine:
         types = self.columns(table)
         names = ", ".join(public_column(name, types[name], self.dialect) for name in columns)
         select = f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}"  # noqa: S608
-        with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, select) as (rows,):
+        with _told(), self._pool.lent(wait=_WAIT) as connection, read_transaction(connection, _WAIT, select) as (rows,):
             return [[exact_value(cell) for cell in row] for row in rows]
 
     @contextmanager
@@ -410,7 +412,7 @@ class PostgresEngine:
             }
         names = {sql: f"dpsql_{index}" for index, sql in enumerate(dict.fromkeys(statements))}
         # Once the statements are bound their tables are locked, and the catalogue says what they were bound to.
-        asked = (*accepted(names), catalogue_sql(list(seen), self._schemas, self._places))
+        asked = (*preparing_statements(names), catalogue_sql(list(seen), self._schemas, self._places))
         with ExitStack() as stack:
             try:
                 with _uncharged(cancellation):
@@ -441,7 +443,7 @@ class PostgresEngine:
         with ExitStack() as own:
             connection = own.enter_context(self._pool.lent(wait=timeout, fresh=fresh))
             with stopping_connection(connection, timeout, cancellation):
-                rows = own.enter_context(reading(connection, timeout, *asked))
+                rows = own.enter_context(read_transaction(connection, timeout, *asked))
             stack.push(own.pop_all())
         return connection, rows
 
@@ -451,7 +453,7 @@ class PostgresEngine:
         with ExitStack() as held:
             with _told():
                 connection = held.enter_context(self._pool.lent(wait=_WAIT))
-                held.enter_context(unchanging(connection))
+                held.enter_context(snapshot_transaction(connection))
             yield connection
 
     def is_current(self) -> bool:
@@ -505,7 +507,7 @@ class PostgresEngine:
 
     def _named(self, table: str, catalogue: PostgresCatalogue) -> str:
         name = self._places.get(table, ("", table))[1]
-        return f"{quoted(catalogue.schema)}.{quoted(name)}" if catalogue.schema else quoted(name)
+        return f"{quote_name(catalogue.schema)}.{quote_name(name)}" if catalogue.schema else quote_name(name)
 
     def _catalogue(self, table: str) -> PostgresCatalogue:
         """Return what the catalogue says of a table; from then on it must stay so."""
@@ -516,7 +518,7 @@ class PostgresEngine:
 
     def _asked(self, tables: Sequence[str]) -> Mapping[str, PostgresCatalogue]:
         sql = catalogue_sql(tables, self._schemas, self._places)
-        with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, sql) as (rows,):
+        with _told(), self._pool.lent(wait=_WAIT) as connection, read_transaction(connection, _WAIT, sql) as (rows,):
             return catalogues(tables, self._declared, rows)
 
 

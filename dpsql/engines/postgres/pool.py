@@ -190,7 +190,7 @@ class Pool:
             self._planned = self._with_switches()
         connection = psycopg.connect(self._planned, autocommit=True, prepare_threshold=None)
         try:
-            settled(connection.execute(SHOWN).fetchone())
+            require_settings(connection.execute(SHOWN).fetchone())
         except BaseException:
             connection.close()
             raise
@@ -199,7 +199,7 @@ class Pool:
     def _with_switches(self) -> str:
         """Return the DSN that leaves the server no way to plan but those that are allowed; which it has only it can say."""
         with psycopg.connect(self._dsn, autocommit=True) as connection:
-            settled(connection.execute(SHOWN).fetchone())
+            require_settings(connection.execute(SHOWN).fetchone())
             row = connection.execute(SWITCHES).fetchone()
         assert row is not None
         given = conninfo_to_dict(self._dsn)
@@ -218,7 +218,7 @@ class Pool:
         connection.close()
 
 
-def settled(shown: tuple[str, ...] | None) -> None:
+def require_settings(shown: tuple[str, ...] | None) -> None:
     """See that a session has our settings.
 
     Raises:

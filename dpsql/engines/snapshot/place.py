@@ -20,7 +20,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.snapshot.keeping import from_mapping
 from dpsql.engines.snapshot.parts import Part, Parts, oldest
 from dpsql.engines.source import source
@@ -90,12 +90,12 @@ class Manifest:
         return {self.name: (self.size, self.changed), **every}
 
     @property
-    def edition(self) -> Edition:
+    def edition(self) -> SnapshotVersion:
         """Return which copy it is."""
         # A clock that was set back meanwhile says nothing of how long it took.
         taken, finished = (datetime.fromisoformat(text) for text in (self.taken, self.finished))
         begun = {table: min(taken, oldest(parts.each) or taken).date() for table, parts in self.parts.items()}
-        return Edition(self.name, taken, max(taken, finished), parts=begun)
+        return SnapshotVersion(self.name, taken, max(taken, finished), parts=begun)
 
     def to_bytes(self) -> bytes:
         """Return it as JSON."""
@@ -157,7 +157,7 @@ class SnapshotBusy(ConfigError, sqlstate="F0000"):
     """Another process is writing a copy."""
 
 
-class SnapshotPlace:
+class SnapshotDirectory:
     """Where a data set's copy is."""
 
     def __init__(self, directory: Path) -> None:

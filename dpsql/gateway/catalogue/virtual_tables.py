@@ -24,7 +24,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, ReadQuery, parse, reads
 from dpsql.rewrite.syntax.whole.analyze import asked_statement
 from dpsql.rewrite.syntax.whole.scopes import Kind
-from dpsql.rewrite.syntax.whole.writing import written
+from dpsql.rewrite.syntax.whole.writing import parse_writing
 from dpsql.shadow import splice
 from dpsql.trail.record import ChainedLine
 
@@ -220,7 +220,7 @@ def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, b
         AccessDenied: it reads the audit trail for a role that is no owner.
     """
     try:
-        statement = parse(asked.text, read) or written(asked.text, _TABLES, _kind, read)
+        statement = parse(asked.text, read) or parse_writing(asked.text, _TABLES, _kind, read)
     except DpsqlError as error:
         if error.sqlstate.startswith(_OF_A_MOMENT):
             raise  # in the shadow the tables are empty, which would look as if nothing had been spent

@@ -75,7 +75,7 @@ ACCOUNT = "dpsql_account"
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ContributionBound:
     """The owner of the rows, the number of rows' worth that one unit may have, and the means that enforce it."""
 
     unit: Ref
@@ -96,12 +96,12 @@ class Bound:
         """Return in how many groups a unit may be: in as many as it may have rows, unless the policy says otherwise."""
         return self.rows if self.most_groups is None else self.most_groups
 
-    def at_most(self, number: int) -> "Bound":
+    def at_most(self, number: int) -> "ContributionBound":
         """Return the bound of what a unit has no more of than that many."""
         most = self.up_to if self.up_to is None else min(self.up_to, number)
         return replace(self, rows=min(self.rows, number), up_to=None if most == 1 else most)
 
-    def settled(self, rows: int) -> "Bound":
+    def settled(self, rows: int) -> "ContributionBound":
         """Return the bound with the C that was chosen."""
         return replace(self, rows=rows, up_to=None)
 
@@ -232,7 +232,7 @@ def unit_text(unit: str) -> str:
     return f"CAST({unit} AS VARCHAR)"
 
 
-def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
+def bounded_rows(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
     """Return the rows of `rows` that are among the first `most` of their unit `u`, ordered by all of `columns`.
 
     Rows that are equal in every column contribute the same, so it does not matter which of them stays. For that,

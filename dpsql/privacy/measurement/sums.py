@@ -24,7 +24,7 @@ from dpsql.privacy.features.feature import (
     ONE,
     Combination,
     Feature,
-    Scaled,
+    ScaledExpr,
     Shape,
     blocks,
     readable_features,
@@ -40,12 +40,12 @@ from dpsql.privacy.features.lattice import (
     own_points,
     row_norm,
 )
-from dpsql.privacy.measurement.contribution import MOST_NORM, Bound, Form, Norms
+from dpsql.privacy.measurement.contribution import MOST_NORM, ContributionBound, Form, Norms
 from dpsql.privacy.measurement.engine_sql import BoundedScan, HeavySum, RowValues, UnitNumbers, numbers_of_units
 from dpsql.privacy.mechanisms.block import Block, epsilon_parts
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.emit.binning import lattice_step
 from dpsql.rewrite.emit.emitter import Emitter, with_columns_clamped_once
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref
 from dpsql.rewrite.ir.relation import Relation
@@ -62,7 +62,7 @@ class LatticeValues:
     def __init__(
         self,
         emitter: Emitter,
-        bound: Bound,
+        bound: ContributionBound,
         points: int,
         block_conditions: Sequence[Expr],
         *,
@@ -119,17 +119,17 @@ class LatticeValues:
             return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]
         return [f"({self._emitter.cast(name, type_)} - {self.points})" for name in names]
 
-    def _stepped(self, x: Scaled, steps: int) -> str:
+    def _stepped(self, x: ScaledExpr, steps: int) -> str:
         own = own_points(x, steps)
         if not self._in_steps or isinstance(x.expr, Ref):
-            return stepped(self._emitter, x.expr, x.interval, steps, own=own)
+            return lattice_step(self._emitter, x.expr, x.interval, steps, own=own)
         earlier: list[str] = []
 
         def read(text: str) -> str:
             earlier.append(text)
             return self._read.setdefault(text, f"x{len(self._read)}")
 
-        text = stepped(self._emitter, x.expr, x.interval, steps, own=own, read=read)
+        text = lattice_step(self._emitter, x.expr, x.interval, steps, own=own, read=read)
         self._later.update([text] if earlier else [])
         return text
 
@@ -170,7 +170,7 @@ class Sums:
     where: Expr
     groups: Groups
     features: tuple[Feature, ...]
-    bound: Bound
+    bound: ContributionBound
     epsilon: Fraction
     mechanism: MechanismName
     points: int = FINE

@@ -1,7 +1,7 @@
 """All groups of a statement, before any row is read: the product of its keys' domains, less what cannot occur.
 
 Keys that come from one public table (or from the column that a join equates with its key) go together: only the
-combinations that occur in the public rows are groups. So do keys that are made of the same columns (`occurring`).
+combinations that occur in the public rows are groups. So do keys that are made of the same columns (`reachable_tuples`).
 """
 
 import itertools
@@ -14,13 +14,13 @@ from dpsql.errors import DpsqlError, InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, facts, keeps
 from dpsql.rewrite.analysis.declared import PublicRows, public_rows_of
-from dpsql.rewrite.analysis.keys import Key, key_of, undeclared
+from dpsql.rewrite.analysis.keys import Key, key_of, selected_key
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, order_of, too_many
 from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.functions.table import function_of, integral
-from dpsql.rewrite.functions.temporal import truncated
+from dpsql.rewrite.functions.temporal import truncated_time
 from dpsql.rewrite.ir.calendar import DAY, UNITS, step, truncate
-from dpsql.rewrite.ir.constant_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import DeferredTable
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Ref, TimeField, both, conjuncts, refs, walk
 from dpsql.rewrite.ir.relation import Join, Relation, Source
 
@@ -45,7 +45,7 @@ _ALL, _LONGEST = UNITS[0], UNITS[-1]
 """The units that tell times apart which stand for themselves."""
 
 
-def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
+def connected_keys(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
     """Yield the indices of keys that are made of common columns, directly or by others; all that have none alone."""
     left = list(range(len(exprs)))
     while left:
@@ -58,7 +58,7 @@ def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
         yield tuple(sorted(places))
 
 
-def occurring(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
+def reachable_tuples(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
     """Return all that keys can be together; None where that is not known, or takes too long to find out."""
     columns = refs(*exprs)
     public = [ref.source for ref in columns if ref.public]
@@ -195,11 +195,11 @@ def _beginnings(low: int, high: int, unit: str) -> Sequence[int] | None:
     return beginnings
 
 
-def going_together(
+def reachable_pairs(
     exprs: Sequence[Expr], shown: Sequence[Mapping[Cell, Cell]], env: Env
 ) -> Sequence[tuple[tuple[Cell, Cell], ...]] | None:
     """Return all that keys can be together, as (grouped, shown) pairs, given each key's own; None where it is not known."""
-    occurring_cells = occurring(exprs, env)
+    occurring_cells = reachable_tuples(exprs, env)
     if occurring_cells is None:
         return None
     own = [{cell: grouped for grouped, cell in cells.items()} for cells in shown]
@@ -285,7 +285,7 @@ def _perhaps_declared(expr: Expr, env: Env, limit: int) -> Key:
     try:
         return key_of(expr, env, limit)
     except (MissingBounds, Unsupported):
-        return undeclared(expr, env)
+        return selected_key(expr, env)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ def _together(exprs: Sequence[Expr], relation: Relation, env: Env) -> Iterator[t
             public.setdefault(source, []).append(index)
         else:
             others.append(index)
-    for members in linked([exprs[index] for index in others]):
+    for members in connected_keys([exprs[index] for index in others]):
         yield tuple(others[member] for member in members)
     yield from map(tuple, public.values())
 
@@ -337,7 +337,7 @@ def _source_of(expr: Expr, relation: Relation) -> int:
 
 def _is_known(source: Source) -> bool:
     """Return whether planning knows the rows."""
-    return not isinstance(source.table, AwaitedTable)
+    return not isinstance(source.table, DeferredTable)
 
 
 def _decides(source: Source) -> bool:
@@ -379,7 +379,7 @@ def _of_columns(members: tuple[int, ...], exprs: Sequence[Expr], env: Env, limit
     """Return keys that are made of common columns: those of their values that can occur together, if that is known."""
     keys = tuple(key_of(expr, env, limit) for expr in exprs)
     shown = [key.shown or {} for key in keys]
-    together = going_together(exprs, shown, env) if len(keys) > 1 else None
+    together = reachable_pairs(exprs, shown, env) if len(keys) > 1 else None
     if together is not None:
         return _Part(members, keys, sorted(together, key=lambda cells: [order_of(cell) for _, cell in cells]))
     size = math.prod(map(len, shown))
@@ -422,4 +422,4 @@ def is_by_period(relation: Relation, keys: Sequence[Expr]) -> bool:
     if others or source.made is not None or grows is None:
         return False
     by = Ref(0, table.name, grows.by, table.columns[grows.by])
-    return any(truncated(key, by) == grows.every.value for key in keys)
+    return any(truncated_time(key, by) == grows.every.value for key in keys)

@@ -31,7 +31,7 @@ from dpsql.rewrite.bind.plain import (
 )
 from dpsql.rewrite.ir.literal import ConstantEvaluator
 from dpsql.rewrite.syntax.named.columns import fold
-from dpsql.rewrite.syntax.read.dialect import PREFIXES, Prefixed, parsed, render
+from dpsql.rewrite.syntax.read.dialect import PREFIXES, PrefixOperator, parse_query, render
 from dpsql.rewrite.syntax.read.trees import every, kinds_below
 
 # Forms of texts in PostgreSQL's words: what PostgreSQL said of a text holds of others that differ in plain constants.
@@ -207,7 +207,7 @@ class BoundReader:
             DpsqlError: PostgreSQL does not bind it.
         """
         text = self.binder.canonical(query, self.types)
-        tree = parsed(text)
+        tree = parse_query(text)
         if tree is None:
             return None
         in_plain_words(tree)
@@ -242,13 +242,13 @@ class BoundReader:
 
 
 def _with_names_of_prefixes(tree: exp.Query) -> None:
-    for prefixed in every(tree, Prefixed):
+    for prefixed in every(tree, PrefixOperator):
         called = PREFIXES[prefixed.args["operator"]]
         prefixed.replace(exp.Anonymous(this=called, expressions=[prefixed.this]))
 
 
 _STEPS: Sequence[tuple[Callable[[exp.Query], None], tuple[type[exp.Expr], ...]]] = (
-    (_with_names_of_prefixes, (Prefixed,)),
+    (_with_names_of_prefixes, (PrefixOperator,)),
     (with_kept_names, (exp.Table,)),
     (in_equations, (exp.Join,)),
     (with_joins_in_line, (exp.Join,)),

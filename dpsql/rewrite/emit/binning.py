@@ -29,7 +29,7 @@ _FINE = 2**48
 _FINER = (2, 4, 8, 16)
 
 
-def stepped(
+def lattice_step(
     emitter: Emitter,
     expr: Expr,
     interval: Interval,
@@ -61,7 +61,7 @@ def _stepped(
 ) -> str:
     type_ = SqlType.INTEGER if steps < 2**31 else SqlType.BIGINT
     if own is not None and _is_in_own_steps(expr, own, steps):
-        return f"({emitter.cast(stepped(emitter, expr, interval, own, read=read), type_)} * {steps // own})"
+        return f"({emitter.cast(lattice_step(emitter, expr, interval, own, read=read), type_)} * {steps // own})"
     x = _Reading.of(emitter, expr, interval)
     if read is not None and not isinstance(expr, Ref):
         x = replace(x, text=read(x.text))
@@ -101,7 +101,7 @@ def _kept_bucket(emitter: Emitter, ref: Ref, interval: Interval, number: int, *,
     return text, text.startswith(f"s{ref.source}.")
 
 
-def ordering(emitter: Emitter, expr: Expr, part: str) -> str:
+def bucket_order(emitter: Emitter, expr: Expr, part: str) -> str:
     """Return what orders rows as their buckets `part` do, quickly read: the bucket is a function of it that never falls.
 
     That is x itself, a column in its stored form: clamping lets none fall. Where the engine keeps the bucket, it is

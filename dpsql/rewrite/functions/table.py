@@ -72,7 +72,7 @@ def digits_written(expr: Expr) -> int | None:
             assert_never(expr)
 
 
-def unwidened(expr: Expr) -> Expr:
+def without_double(expr: Expr) -> Expr:
     """Return a number as it was before it was made one in double precision; any other expression unchanged."""
     return expr.args[0] if isinstance(expr, Apply) and expr.op == "to_double" else expr
 

@@ -1,4 +1,4 @@
-"""The oracle of planning: constants and public values, spelled by us (`Spelled`), and queries as PostgreSQL binds them."""
+"""The oracle of planning: constants and public values, spelled by us (`SpelledSql`), and queries as PostgreSQL binds them."""
 
 import queue
 import time
@@ -15,7 +15,7 @@ from dpsql.interrupt import called_when_overdue, uninterruptible
 from dpsql.lexer.reader import token_name, tokens
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import USUAL_STYLE, ColumnDescription, Settings
-from dpsql.rewrite.ir.literal import PublicAnswer, Spelled, format_value, literal, quoted_name
+from dpsql.rewrite.ir.literal import PublicAnswer, SpelledSql, format_value, literal, quoted_name
 from dpsql.shadow.watch.warden import LeftoverSessions
 
 # The sessions in the shadow that planning asks: without rights, and given up when they do not answer.
@@ -399,7 +399,7 @@ class ShadowOracle:
         words = _DATES * (not self.dates_in_iso) + _INTERVALS * (self._settings.interval_style != "iso_8601")
         return any(word in type_ for type_ in types for word in words)
 
-    def constant(self, expression: Spelled) -> tuple[str | None, str]:
+    def constant(self, expression: SpelledSql) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
         self.volatile = self.volatile or expression.volatile
         question = sql.SQL("SELECT left(v::text, {}), pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(
@@ -410,7 +410,7 @@ class ShadowOracle:
             raise InternalError
         return _not_too_long(value, _LONGEST_CONSTANT), type_
 
-    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
+    def column(self, query: SpelledSql) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values and the type of a query's one column.
 
         Raises:
@@ -425,7 +425,7 @@ class ShadowOracle:
             raise _too_many()
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
 
-    def rows(self, query: Spelled) -> PublicAnswer:
+    def rows(self, query: SpelledSql) -> PublicAnswer:
         """Return the rows of a query, as PostgreSQL writes them.
 
         Raises:
@@ -458,7 +458,7 @@ class ShadowOracle:
         )
 
     def over(
-        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
+        self, expression: SpelledSql, values: Sequence[Value | None], type_: SqlType
     ) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
         self.volatile = self.volatile or expression.volatile
@@ -531,5 +531,5 @@ def _not_too_long(value: str | None, most: int) -> str | None:
     return value
 
 
-def _text(expression: Spelled) -> sql.SQL:
+def _text(expression: SpelledSql) -> sql.SQL:
     return sql.SQL(expression.text)

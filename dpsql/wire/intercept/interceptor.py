@@ -19,7 +19,7 @@ from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.gateway.request import Answers, Reply, Request, StandIn, Unpaid
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
 from dpsql.rewrite.ir.literal import TYPES, quoted_name
-from dpsql.rewrite.syntax.read.parse import Wrap, place
+from dpsql.rewrite.syntax.read.parse import Wrap, locate_query
 from dpsql.shadow.contents.guard import PREPARED
 from dpsql.wire.backend.backend import (
     Asked,
@@ -458,7 +458,7 @@ class Interceptor:
         Everybody may read the text of a view in the catalogue, and nobody else a temporary table. It shows the same rows,
         and is as little to be written to.
         """
-        wrap, start, end = place(text)
+        wrap, start, end = locate_query(text)
         if wrap is not Wrap.VIEW:
             return text
         replies = await backend.ask(*messages_to_run(_ROWS_APART))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import LimitExceeded
 from dpsql.gateway.request import Question
-from dpsql.rewrite.syntax.read.parse import Wrap, query_place
+from dpsql.rewrite.syntax.read.parse import Wrap, locate_lone_query
 from dpsql.wire.intercept.classify import ClassifiedStatement
 from dpsql.wire.protocol.messages import Limits, bind_parameters
 
@@ -125,7 +125,7 @@ class Portal:
     @property
     def is_planned(self) -> bool:
         """Return whether PostgreSQL has looked names up when it was bound: the query in COPY or of a view waits."""
-        placed = query_place(self.prepared.text)
+        placed = locate_lone_query(self.prepared.text)
         return isinstance(self.prepared.statement, Question) and (
             placed is None or placed[0] not in (Wrap.COPY, Wrap.VIEW)
         )

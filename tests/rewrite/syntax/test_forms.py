@@ -20,7 +20,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy, Table
 from dpsql.question import Settings
 from dpsql.rewrite.bind.reading import BoundReader
-from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
+from dpsql.rewrite.syntax.forms.decorrelate import decorrelate
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole import scopes
@@ -243,7 +243,7 @@ def test_a_mistake_would_be_seen(in_the_shop: Judge, monkeypatch: pytest.MonkeyP
     """A join that loses the rows without a partner."""
 
     def wrong(select: exp.Select, *args: object, **named: object) -> object:
-        made = decorrelated(select, *args, **named)  # type: ignore[arg-type]
+        made = decorrelate(select, *args, **named)  # type: ignore[arg-type]
         for join in select.args.get("joins") or ():
             join.set("side", None)
         return made

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Correlated, Offered, reads_rows, taken_apart
+from dpsql.rewrite.syntax.forms.correlation import CorrelatedQuery, OfferedTables, reads_rows, split_correlation
 from dpsql.rewrite.syntax.forms.inner import with_all_public
 from dpsql.rewrite.syntax.forms.set_operations import put_lists_below
 from dpsql.rewrite.syntax.named.aggregate_names import (
@@ -162,8 +162,8 @@ def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, 
     numbered = isinstance(most, exp.Literal) and not most.is_string
     if limit is not None and (not numbered or order is None):
         return
-    parts = taken_apart(inner, select, ctes, policy)
-    if parts is None or not parts.pairs or (order is not None and Offered.of(inner).outer(order)):
+    parts = split_correlation(inner, select, ctes, policy)
+    if parts is None or not parts.pairs or (order is not None and OfferedTables.of(inner).outer(order)):
         return
     keys = [inside for inside, _ in parts.pairs]
     names = _own_names([*inner.expressions, *keys])[len(inner.expressions) :]
@@ -190,7 +190,7 @@ def _place(keys: Sequence[exp.Expr], order: exp.Expr) -> exp.Window:
     return exp.Window(this=first, partition_by=[key.copy() for key in keys], order=order.copy(), over="OVER")
 
 
-def _alone(inner: exp.Select, parts: Correlated, made: Sequence[exp.Expr]) -> exp.Select:
+def _alone(inner: exp.Select, parts: CorrelatedQuery, made: Sequence[exp.Expr]) -> exp.Select:
     """Return a subquery without what ties it to a row: that is put out beside what it puts out, and its groups' keys."""
     table = inner.copy()
     named = [exp.alias_(output.unalias().copy(), output_name(output), quoted=True) for output in inner.expressions]
@@ -266,7 +266,7 @@ def present(column: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedSubquery:
     """A subquery in FROM, and the names of its columns by their text."""
 
     item: exp.Expr
@@ -288,7 +288,7 @@ _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having
 """The parts that a subquery may have."""
 
 
-def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:
+def decorrelate(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:
     """Change a SELECT, and return what has come into its FROM.
 
     In a SELECT that reads no private rows only the subqueries with released values change: PostgreSQL runs the others itself.
@@ -321,7 +321,7 @@ class _Select:
     ctes: Ctes
     policy: Policy
     of_rows: bool
-    made: dict[str, Joined] = field(default_factory=dict)
+    made: dict[str, JoinedSubquery] = field(default_factory=dict)
     """Joined subqueries, by the words of what each stands for."""
 
     def replace(self, query: exp.Expr) -> None:
@@ -349,7 +349,7 @@ class _Select:
         width = len(holder.this.expressions) if isinstance(holder, exp.In) and isinstance(holder.this, exp.Tuple) else 1
         if inner.args.get("from_") is None or (len(inner.expressions) != width and not isinstance(holder, exp.Exists)):
             return None
-        parts = taken_apart(inner, self.select, self.ctes, self.policy)
+        parts = split_correlation(inner, self.select, self.ctes, self.policy)
         if parts is None or not (self.of_rows or (parts.private and holder is query)):
             return None
         match holder:
@@ -371,11 +371,11 @@ class _Select:
             item = first_beside(self.select, inner, self._name(), self.ctes, self.policy)
             if item is None:
                 return None
-            self.made[text] = Joined(item)
+            self.made[text] = JoinedSubquery(item)
         column = exp.column(output_name(inner.expressions[0]), self.made[text].item.alias, quoted=True)
         return column if holder is query else _around(holder, column)
 
-    def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
+    def _exists(self, inner: exp.Select, parts: CorrelatedQuery, holder: exp.Exists) -> exp.Expr | None:
         if not parts.pairs or (self._is_test(holder) and not inner.args.get("group")):
             return None  # which is followed unchanged
         if aggregates_of(inner) and not inner.args.get("group"):
@@ -387,7 +387,7 @@ class _Select:
             return None
         return present(self._join(inner, parts, ())[0])
 
-    def _among(self, inner: exp.Select, parts: Correlated, holder: exp.In) -> exp.Expr | None:
+    def _among(self, inner: exp.Select, parts: CorrelatedQuery, holder: exp.In) -> exp.Expr | None:
         """Return what stands for `x IN (…)` of individuals: of them none is NULL.
 
         In `(x, y) IN (SELECT unit, max(y) …)` the group that has the unit has the value, too.
@@ -411,7 +411,7 @@ class _Select:
             or (outs and plain)
         ):
             return None
-        key, columns = self._join(inner, Correlated(((out, left),), parts.own, private=True), [*calls.values()])
+        key, columns = self._join(inner, CorrelatedQuery(((out, left),), parts.own, private=True), [*calls.values()])
         values = dict(zip(calls, columns, strict=True))
         equal = [
             exp.EQ(this=exp.Paren(this=with_values(v.copy(), values)), expression=o.copy())
@@ -419,7 +419,7 @@ class _Select:
         ]
         return exp.Paren(this=exp.and_(present(key), *equal, copy=False)) if equal else present(key)
 
-    def _value(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
+    def _value(self, inner: exp.Select, parts: CorrelatedQuery, output: exp.Expr) -> exp.Expr | None:
         """Return what stands for one value: aggregates, or what is looked up by a public table's key.
 
         With a GROUP BY of what is equal in all rows, as Django writes it, there is no value of no rows, and so no 0.
@@ -445,7 +445,7 @@ class _Select:
         }
         return exp.Paren(this=with_values(output.copy(), values))
 
-    def _looked_up(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
+    def _looked_up(self, inner: exp.Select, parts: CorrelatedQuery, output: exp.Expr) -> exp.Expr | None:
         items = list(from_items(inner))
         table = self.policy.tables.get(fold(items[0].this)) if isinstance(items[0], exp.Table) else None
         (inside, _), *more = parts.pairs
@@ -455,7 +455,7 @@ class _Select:
         return self._join(inner, parts, (output,), grouped=False)[1][0]
 
     def _join(
-        self, inner: exp.Select, parts: Correlated, values: Sequence[exp.Expr], *, grouped: bool = True
+        self, inner: exp.Select, parts: CorrelatedQuery, values: Sequence[exp.Expr], *, grouped: bool = True
     ) -> tuple[exp.Column, list[exp.Column]]:
         """Put the groups of a subquery's rows into FROM, once; return the first of their keys there, and their values."""
         table, keys = inner.copy(), [inside for inside, _ in parts.pairs]
@@ -468,7 +468,7 @@ class _Select:
         if joined is None:
             table.set("expressions", [])
             name = exp.TableAlias(this=exp.to_identifier(self._name(), quoted=True))
-            joined = self.made[text] = Joined(exp.Subquery(this=table, alias=name))
+            joined = self.made[text] = JoinedSubquery(exp.Subquery(this=table, alias=name))
             on = [exp.EQ(this=joined.column(inside), expression=outside.copy()) for inside, outside in parts.pairs]
             self._without_commas()
             self.select.append("joins", exp.Join(this=joined.item, side="LEFT", on=exp.and_(*on, copy=False)))
@@ -537,7 +537,7 @@ def _around(holder: exp.Expr, output: exp.Expr) -> exp.Expr:
     return made
 
 
-def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
+def _in_list(inner: exp.Select, parts: CorrelatedQuery) -> exp.Expr | None:
     """Return that a value is among a public list; what is NULL is in none."""
     (inside, outside), *more = parts.pairs
     if more or inner.args.get("group") or inner.args.get("having"):

@@ -67,7 +67,7 @@ JOINED_AS = "joined_as"
 _STAND_IN = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 
 
-class Prefixed(exp.Unary):
+class PrefixOperator(exp.Unary):
     """What an operator without a left side is before: |/ fare."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "operator": True}
@@ -84,7 +84,7 @@ class ClientGenerator(PostgresGenerator):
         exp.Pow: lambda self, node: self.binary(node, "^"),
         exp.StrPosition: lambda self, node: PostgresGenerator.TRANSFORMS[exp.StrPosition](self, node.copy()),
         exp.StartsWith: lambda self, node: self.binary(node, "^@"),
-        Prefixed: lambda self, node: f"({node.args['operator']} {self.sql(node, 'this')})",
+        PrefixOperator: lambda self, node: f"({node.args['operator']} {self.sql(node, 'this')})",
         ViewRead: lambda self, node: f"{TableName.of(node.view).quoted} AS {self.sql(node, 'alias')}",
         ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
     }
@@ -348,7 +348,7 @@ class Client(Postgres):
         def _parse_prefix(self) -> exp.Expr:
             """Return what an operator before a sum takes, which binds less than what is in one: @ fare - tip."""
             operator = self._prev.text
-            return Prefixed(this=self._parse_term(), operator=operator)
+            return PrefixOperator(this=self._parse_term(), operator=operator)
 
         def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
             """Return what stands before IS and behind it; UNKNOWN is another word for NULL, which is kept."""
@@ -400,7 +400,7 @@ class _OfThread(threading.local):
 _OWN = _OfThread()
 
 
-def check_parser() -> None:
+def require_faithful_parser() -> None:
     """See that statements are read as they are written.
 
     Before Python 3.11.5 (its gh-106052) what is repeated once and for all, as everything is by which the lexer knows a
@@ -416,7 +416,7 @@ def check_parser() -> None:
         )
 
 
-def parsed(text: str) -> exp.Query | None:
+def parse_query(text: str) -> exp.Query | None:
     """Return the tree of one query in PostgreSQL's words; None where the parser can't read it.
 
     Raises:
@@ -451,7 +451,7 @@ def literal_text(node: exp.Expr) -> str | None:
     return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
 
 
-def untyped(node: exp.Expr) -> exp.Expr:
+def without_literal_type(node: exp.Expr) -> exp.Expr:
     """Return a literal without the types that it is said to be of; anything else unchanged."""
     inside = node
     while isinstance(inside, (exp.Paren, exp.Cast)):

@@ -15,7 +15,7 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.lexer.reader import Reader, Token, token_name, tokens
 from dpsql.policy.model import TableName
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 
 
 class Wrap(Enum):
@@ -81,7 +81,7 @@ _INTO = re.compile(r"(?i)\binto\b")
 
 def parse(text: str, read: ReadQuery) -> Statement | None:
     """Return the statement, or None when it is not one query in one of the known wraps."""
-    at = query_place(text)
+    at = locate_lone_query(text)
     if at is None:
         return None
     wrap, start, end = at
@@ -89,7 +89,7 @@ def parse(text: str, read: ReadQuery) -> Statement | None:
     into = _into(query) if wrap is Wrap.NOTHING and _INTO.search(query) else None
     tree = read(query if into is None else f"{query[: into[0]]} {query[into[1] :]}")
     if tree is not None and into is not None:
-        made = parsed(f"SELECT 1 {query[into[0] : into[1]]}")
+        made = parse_query(f"SELECT 1 {query[into[0] : into[1]]}")
         leftmost: exp.Expr = tree
         while not isinstance(leftmost, exp.Select):
             leftmost = leftmost.this
@@ -97,10 +97,10 @@ def parse(text: str, read: ReadQuery) -> Statement | None:
     return Statement(wrap, (text[:start], text[end:]), (Query(query, tree, start),)) if tree is not None else None
 
 
-def query_place(text: str) -> tuple[Wrap, int, int] | None:
-    """Return what `place` does of a text that is one query; None of another."""
+def locate_lone_query(text: str) -> tuple[Wrap, int, int] | None:
+    """Return what `locate_query` does of a text that is one query; None of another."""
     try:
-        wrap, start, end = place(text)
+        wrap, start, end = locate_query(text)
         begins = Reader(text[start:end]).word in _FIRST and _writes_nothing(text[start:end])
     except DpsqlError:
         return None
@@ -138,7 +138,7 @@ def _into(query: str) -> tuple[int, int] | None:
     return None
 
 
-def place(text: str) -> tuple[Wrap, int, int]:
+def locate_query(text: str) -> tuple[Wrap, int, int]:
     """Return what the query stands in, and where it begins and ends.
 
     Raises:

@@ -16,7 +16,7 @@ from dpsql.policy.model import Policy, Table
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.ir.literal import literal, quoted_name
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
-from dpsql.rewrite.syntax.forms.decorrelate import decorrelated, without_laterals
+from dpsql.rewrite.syntax.forms.decorrelate import decorrelate, without_laterals
 from dpsql.rewrite.syntax.forms.distinct_on import put_places_below
 from dpsql.rewrite.syntax.forms.group_windows import (
     ask_for_groups,
@@ -30,11 +30,11 @@ from dpsql.rewrite.syntax.forms.listed_values import list_values
 from dpsql.rewrite.syntax.forms.outer_joins import (
     as_answers,
     as_two_parts,
-    determined,
+    determined_columns,
     flatten_left_joins,
+    inner_joins_for_partners,
     is_full_join,
     lead_with_private_rows,
-    require_partners,
 )
 from dpsql.rewrite.syntax.forms.quantified import (
     ask_for_any,
@@ -56,11 +56,11 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     queries_inside,
 )
 from dpsql.rewrite.syntax.named.columns import Ctes, fold, fresh, from_items, outer_columns, tables_in_from
-from dpsql.rewrite.syntax.named.existence import calls_listed, queried
+from dpsql.rewrite.syntax.named.existence import calls_listed, tested_queries
 from dpsql.rewrite.syntax.named.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import groups_by_unit
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 from dpsql.rewrite.syntax.read.trees import every, holds, kinds_below
 
 # Queries in other words that mean the same, made before their aggregates are looked for.
@@ -99,7 +99,7 @@ FORMS = (
     Form(say_by_other_windows, (exp.Window,)),
     Form(ask_for_groups, (exp.Window,)),
     Form(without_laterals, (exp.Lateral,)),
-    Form(require_partners, (exp.Join,)),
+    Form(inner_joins_for_partners, (exp.Join,)),
     Form(lead_with_private_rows, (exp.Join,)),
     Form(as_answers, (exp.Join, exp.Query)),
     Form(add_periods_up, (exp.Join,)),
@@ -252,7 +252,7 @@ def _as_constants(table: exp.Table, own: TemporaryTable) -> exp.Expr:
     else:
         none = ", ".join(f"{_cell(None, type_)} AS {quoted_name(column)}" for column, type_ in own.columns)
         text = f"SELECT * FROM (SELECT {none} WHERE FALSE) AS t ({names})"
-    tree = parsed(text)
+    tree = parse_query(text)
     if tree is None:
         raise InternalError
     made: exp.Expr = tree.args["from_"].this.pop()
@@ -397,7 +397,7 @@ def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
     return frozenset(name for name in names if policy.protects(name))
 
 
-def declared(table: exp.Table, policy: Policy) -> Table | None:
+def declared_table(table: exp.Table, policy: Policy) -> Table | None:
     """Return the policy's table that a name in FROM means, unless it names something else."""
     if fold(table.args.get("db")) not in {"", "public"} or fold(table.args.get("catalog")) not in {"", policy.dataset}:
         return None
@@ -527,9 +527,9 @@ class _Finder:
         of_rows = any(kind is Kind.ROWS for _, kind in items)
         answers = set[int]()
         if not self.alone and next(queries_inside(node), None) is not None:
-            come_in = decorrelated(node, visible, self.policy, of_rows=of_rows)
+            come_in = decorrelate(node, visible, self.policy, of_rows=of_rows)
             items += [(item, self._item(item, ctes)) for item in come_in]
-            tested = queried(node) if any(kind is Kind.ROWS for _, kind in items) else frozenset[int]()
+            tested = tested_queries(node) if any(kind is Kind.ROWS for _, kind in items) else frozenset[int]()
             nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]
             answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
         kinds = [kind for _, kind in items]
@@ -578,7 +578,7 @@ class _Finder:
         """Return what a SELECT is that aggregates private rows, groups them, or tells which are distinct."""
         _refuse_distinct_on(node, aggregates)
         grouping = grouping_in(node, aggregates)
-        if further := determined(node, grouping, visible, self.policy):
+        if further := determined_columns(node, grouping, visible, self.policy):
             node.args["group"].set(
                 "expressions", [*node.args["group"].expressions, *(element.copy() for element in further)]
             )
@@ -621,7 +621,7 @@ class _Finder:
         name = fold(item.this)
         if not item.args.get("db") and name in ctes:
             return ctes[name][0]
-        table = declared(item, self.policy)
+        table = declared_table(item, self.policy)
         if table is None or table.public:
             return Kind.PUBLIC
         refuse_clauses(item, TABLE_CLAUSES)

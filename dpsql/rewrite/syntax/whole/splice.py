@@ -28,7 +28,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
     """Change the scope's SELECT, in its tree, to read the table `placeholder` of answers; outputs keep `names`."""
     select = scope.select
     _correlate(scope, match)
-    outputs = [substituted(node.unalias(), match) for node in select.expressions]
+    outputs = [substitute_columns(node.unalias(), match) for node in select.expressions]
     having, order = select.args.get("having"), select.args.get("order")
     if scope.keys and not scope.aggregates and not select.args.get("group"):
         select.set("distinct", None)
@@ -37,7 +37,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
     named = [exp.alias_(e, name, quoted=True, copy=False) for e, name in zip(outputs, names, strict=True)]
     select.set("expressions", named)
     if having is not None:
-        select.set("where", exp.Where(this=substituted(having.this, match)))
+        select.set("where", exp.Where(this=substitute_columns(having.this, match)))
     if order is not None:
         for item in order.expressions:
             item.set("this", _ordering(item.this, match))
@@ -75,12 +75,12 @@ def _correlate(scope: Scope, match: Match) -> None:
         for query in every(clause, exp.Query, below=False) if clause is not None else ():
             for column in every(query, exp.Column):
                 if fold(column.args.get("table")) in ours:
-                    column.replace(substituted(column, match))
+                    column.replace(substitute_columns(column, match))
 
 
 def _ordering(node: exp.Expr, match: Match) -> exp.Expr:
     """Return an element of ORDER BY: an output by its place stays, any other expression is looked up."""
-    return node if isinstance(node, exp.Literal) else substituted(node, match)
+    return node if isinstance(node, exp.Literal) else substitute_columns(node, match)
 
 
 def _inside(clause: object, match: Match) -> None:
@@ -89,10 +89,10 @@ def _inside(clause: object, match: Match) -> None:
             _inside(item, match)
     elif isinstance(clause, exp.Expr):
         for child in list(clause.iter_expressions()):
-            child.replace(substituted(child, match))
+            child.replace(substitute_columns(child, match))
 
 
-def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp.Expr:
+def substitute_columns(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp.Expr:
     """Return `node`, which is changed, with the columns of a table in the places of keys and aggregates."""
     name = (
         None if is_windowed(node) else match(node)
@@ -107,7 +107,7 @@ def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp
         )
     if not isinstance(node, exp.Query):
         for child in list(node.iter_expressions()):
-            child.replace(substituted(child, match, table))
+            child.replace(substitute_columns(child, match, table))
     return node
 
 

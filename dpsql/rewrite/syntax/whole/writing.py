@@ -27,9 +27,9 @@ from dpsql.rewrite.syntax.read.parse import (
     ReadQuery,
     Statement,
     Wrap,
+    locate_query,
     named_in,
     not_understood,
-    place,
 )
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.previews import is_empty
@@ -182,7 +182,7 @@ _MOST_NAMED = 3
 KindOf = Callable[[exp.Query], Kind]
 
 
-def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuery) -> Statement | None:
+def parse_writing(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuery) -> Statement | None:
     """Return a statement with the queries in it that have to be answered; None if there is none.
 
     `private` are the names of tables for which it is worth while to ask `kind_of` what a query is.
@@ -190,7 +190,7 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
     Raises:
         DpsqlError: private rows are read where they can't be followed, or PostgreSQL would not read the text.
     """
-    wrap, start, end = place(text)
+    wrap, start, end = locate_query(text)
     parts = parts_of(text[:end], start)
     if parts is None:
         return None
