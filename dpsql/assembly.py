@@ -24,7 +24,7 @@ from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Settings
-from dpsql.rewrite.bind.reading import PlanningShadow
+from dpsql.rewrite.bind.bound_reader import PlanningShadow
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.secret import read_or_make_secret, secret_file
 from dpsql.shadow.contents import build

@@ -32,8 +32,8 @@ from dpsql.assembly import (
 from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import Engine, NoEngine, SnapshotVersion
 from dpsql.engines.open import is_altered, open_altered, open_engine, read_kept
+from dpsql.engines.snapshot.directory import SnapshotBusy
 from dpsql.engines.snapshot.open import current_snapshot
-from dpsql.engines.snapshot.place import SnapshotBusy
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.errors import ConfigError, DpsqlError, QueryCanceled
 from dpsql.gateway.catalogue.public_tables import Public, read_public

@@ -12,7 +12,7 @@ import pytest
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.duckdb.opening import spill
-from dpsql.engines.snapshot.place import SnapshotDirectory
+from dpsql.engines.snapshot.directory import SnapshotDirectory
 from dpsql.errors import ConfigError
 from dpsql.private_files import make_directory, open_private, prepare_file, see_directory
 from dpsql.secret import read_or_make_secret

@@ -245,7 +245,7 @@ def make_server(login: Login, *, http: bool) -> MCPServer[Any]:
         reuse: _Reuse = None,
         empty_groups: _EmptyGroups = None,
         conversation: _Conversation = None,
-        rows: Annotated[int, Field(description="The raise_limits rows to return.")] = 200,
+        rows: Annotated[int, Field(description="The most rows to return.")] = 200,
     ) -> CallToolResult:
         """Return the noisy answer to a statement, its margins, what was left out, the paid ε and the rest of the budget."""
         return await _told(

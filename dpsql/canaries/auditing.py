@@ -21,7 +21,7 @@ from dpsql.canaries.served_people import Side, served_people
 from dpsql.policy.config import Config
 from dpsql.policy.model import Policy, Role, Table
 from dpsql.private_files import Scratch
-from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.trial.records import REMOVED, MadeUpRecords, made_up_records
 

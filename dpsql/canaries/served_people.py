@@ -44,7 +44,7 @@ from dpsql.policy.model import (
     TableName,
     TrialMode,
 )
-from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.server import Server
 from dpsql.shadow.server.postgres import Postgres

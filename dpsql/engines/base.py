@@ -15,7 +15,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.engine"))
 

@@ -10,7 +10,7 @@ from dpsql.engines.tables import unique_as_declared
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import whole_number
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.owners import owners
 from dpsql.rewrite.emit.emitter import Emitter, identity
 from dpsql.rewrite.emit.source import from_where

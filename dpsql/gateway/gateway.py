@@ -56,7 +56,7 @@ from dpsql.rewrite.syntax.whole.analyze import (
     row_refusal_notices,
 )
 from dpsql.rewrite.syntax.whole.scopes import Kind
-from dpsql.rewrite.syntax.whole.writing import is_of_rows
+from dpsql.rewrite.syntax.whole.writing_statements import is_of_rows
 from dpsql.rewrite.translate.rows.relations import require_columns, require_probed, require_table
 from dpsql.standing.questions import Ordinary
 from dpsql.trial.running_trial import RunningTrial

@@ -30,8 +30,8 @@ from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.release.release import Profile
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.bind.plain import counts_of
-from dpsql.rewrite.bind.reading import BoundReader, KnownForms, is_moving
+from dpsql.rewrite.bind.bound_reader import BoundReader, KnownForms, is_moving
+from dpsql.rewrite.bind.deparsed import counts_of
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.syntax.read.parse import Statement, mentions

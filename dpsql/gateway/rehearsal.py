@@ -19,7 +19,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, without_rows
-from dpsql.rewrite.syntax.whole.doomed import constant_probes, has_constants, may_fail, probes_around
+from dpsql.rewrite.syntax.whole.constant_probes import constant_probes, has_constants, may_fail, probes_around
 from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.shadow.splice import shadow_literal
 

@@ -14,14 +14,14 @@ import duckdb
 
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
 from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, KEPT, closed_off, in_memory
-from dpsql.engines.snapshot.keeping import fill
+from dpsql.engines.snapshot.kept_columns import fill
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import QueryCanceled
 from dpsql.policy.config import Resources
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import quote_name
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.engine import (
     DatabaseVariant,

@@ -13,7 +13,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.trial.cells import MadeUpCell

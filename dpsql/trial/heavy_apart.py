@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.rewrite.emit.emitter import quote_name
-from dpsql.rewrite.emit.kept import HeavyRows
+from dpsql.rewrite.emit.kept_columns import HeavyRows
 from dpsql.trial.row_contribution import (
     FULL_WEIGHT,
     NotProvedError,
@@ -140,8 +140,9 @@ def _columns_in(select: exp.Select, *, outputs: bool = True) -> set[tuple[str, s
 # highest byte on, `get_bit` reads place p as the bit p # 24 of the number: its byte is p / 8 from the left, and in it the bit
 # is p % 8 from the right. Each unit is in one half of the list, with all its rows: they have one hash.
 #
-# Claim for what is kept, by what the engine promises (`rewrite.emit.kept`): those are all rows of the units with more than so
-# many, with the number of these units' rows in the whole table. Where no join makes several rows of one, no unit has more.
+# Claim for what is kept, by what the engine promises (`rewrite.emit.kept_columns`): those are all rows of the units with
+# more than so many, with the number of these units' rows in the whole table. Where no join makes several rows of one, no
+# unit has more.
 
 _NOT_IN_HALVES = ("limit", "offset", "distinct", "group", "having", "qualify", "laterals", "sample")
 

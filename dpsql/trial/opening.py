@@ -15,7 +15,7 @@ from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, DUCKDB_SETTINGS
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.policy.model import Policy, TrialMode
-from dpsql.rewrite.analysis.declared import DeclaredFacts, PublicRows
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.trial.duckdb_engine import DuckDbTrialEngine
 from dpsql.trial.engine import TrialEngine

@@ -12,7 +12,7 @@ from random import Random
 from uuid import UUID
 
 from dpsql.policy.model import Column, Policy, Reference, SqlType, Table, UniqueKey, UnitBound
-from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.trial.cells import CellPool, MadeUpCell, Style, unit_names
 

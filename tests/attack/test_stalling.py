@@ -9,7 +9,7 @@ from dpsql.errors import DpsqlError
 from dpsql.gateway.planned_questions import nesting_refused
 from dpsql.lexer.reader import statements
 from dpsql.question import Asker
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from dpsql.wire.intercept.classify import classify_statement

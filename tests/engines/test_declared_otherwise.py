@@ -14,7 +14,7 @@ from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.tables import LOOSE, fits, identifies
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter, salt
 from dpsql.rewrite.ir.expr import Facts, Ref

@@ -16,7 +16,7 @@ from dpsql.engines.tables import fits_column, misfits_of
 from dpsql.errors import Unsupported
 from dpsql.policy.load.scalars import json_keys
 from dpsql.policy.model import Policy, SqlType
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref

@@ -12,7 +12,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Facts, both, refs
 from tests.engines.nasty import DECLARED, REF, Engines, texts_of

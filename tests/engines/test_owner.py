@@ -12,7 +12,7 @@ from dpsql.engines.base import OwnerEngine
 from dpsql.engines.owner import ColumnReport, UnitReport, report
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, UnitBound
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 
 PACKAGE = Path(__file__).parent.parent.parent / "dpsql"
 VISITS = Table(

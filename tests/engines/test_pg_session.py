@@ -15,7 +15,7 @@ from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.postgres.pool import ALLOWED_SWITCHES, POSTGRES_SETTINGS, session_options
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.shadow.server.postgres import Postgres
 from tests.engines.asking import asked

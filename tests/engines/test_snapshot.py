@@ -23,8 +23,8 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines import base
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.open import open_engine
+from dpsql.engines.snapshot.directory import SnapshotBusy
 from dpsql.engines.snapshot.open import current_snapshot, days_of_copy, ensure_snapshot, open_snapshot
-from dpsql.engines.snapshot.place import SnapshotBusy
 from dpsql.engines.snapshot.writing import write_missing_snapshot, write_snapshot
 from dpsql.errors import ConfigError, EngineNotReady, QueryCanceled
 from dpsql.gateway.readiness import Readiness

@@ -19,8 +19,8 @@ import pytest
 
 from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.open import open_engine
+from dpsql.engines.snapshot.directory import Manifest, SnapshotDirectory
 from dpsql.engines.snapshot.open import SnapshotEngine, current_snapshot, open_snapshot
-from dpsql.engines.snapshot.place import Manifest, SnapshotDirectory
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, DuckDbTables, EngineConfig, PostgresServer
@@ -39,7 +39,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from dpsql.engines.snapshot import writing
-from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.directory import SnapshotPlace
 from dpsql.question import Cancellation
 from tests.engines.test_snapshot_parts import growing
 

@@ -12,7 +12,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.plan import Measurement
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.emit.emitter import Emitter, quote_name
 from dpsql.rewrite.ir.relation import ref
 from tests.properties.test_sensitivity import databases

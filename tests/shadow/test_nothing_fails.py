@@ -11,7 +11,7 @@ import pytest
 from psycopg.sql import SQL, Literal
 
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
-from dpsql.rewrite.syntax.whole.doomed import without_failing
+from dpsql.rewrite.syntax.whole.constant_probes import without_failing
 from dpsql.rewrite.syntax.whole.single_row import OPERATORS
 from dpsql.shadow.server.postgres import Postgres
 

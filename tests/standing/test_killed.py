@@ -11,7 +11,7 @@ from dpsql.accounting.ledger import Standing
 from dpsql.engines.snapshot.accounts import AccountStore, HeldAccounts
 from dpsql.policy.config import Resources
 from dpsql.question import Cancellation
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.standing.histories import Copies, day_of, standing, table

@@ -18,7 +18,7 @@ def selection_off_by_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         engine_sql,
         "selected",
-        lambda rows, columns, most, salt: contribution.bounded_rows(rows, columns, most + 1, salt),
+        lambda rows, columns, most, salt: contribution.rows_within_bound(rows, columns, most + 1, salt),
     )
 
 

@@ -20,7 +20,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact, release
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
-from dpsql.rewrite.analysis import declared, groups, owners
+from dpsql.rewrite.analysis import declared_facts, groups, owners
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.owners import Finders
 from dpsql.rewrite.emit.binning import _Reading
@@ -194,7 +194,7 @@ def the_first_row_wins(patch: pytest.MonkeyPatch) -> None:
 
 def only_units_of_the_table(patch: pytest.MonkeyPatch) -> None:
     """Refuse to group by units, and not by their public copies."""
-    right = declared.identifying_columns
+    right = declared_facts.identifying_columns
     patch.setattr(
         "dpsql.privacy.measurement.plan.identifying", lambda *args: frozenset(c for c in right(*args) if c[0] == 0)
     )
@@ -294,7 +294,7 @@ def ranked_within_groups(patch: pytest.MonkeyPatch) -> None:
 
 
 def _selected(patch: pytest.MonkeyPatch, change: Callable[[str, Sequence[str]], str]) -> None:
-    right = contribution.bounded_rows
+    right = contribution.rows_within_bound
 
     def selected(rows: str, columns: Sequence[str], most: int, salt: str) -> str:
         head, tail = right("__rows__", columns, most, salt).split("__rows__")

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dpsql.engines.snapshot.keeping import fill, to_keep
+from dpsql.engines.snapshot.kept_columns import fill, to_keep
 from dpsql.policy.model import Policy
 from dpsql.rewrite.emit.emitter import quote_name
-from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
+from dpsql.rewrite.emit.kept_columns import NOTHING, KeptColumns
 from tests.support.memory import Memory
 from tests.support.records import ZONES, Row
 

@@ -7,7 +7,7 @@ import pytest
 from dpsql.privacy.measurement import engine_sql
 from dpsql.privacy.measurement.contribution import ContributionBound
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.kept import HeavyRows
+from dpsql.rewrite.emit.kept_columns import HeavyRows
 from dpsql.rewrite.ir.relation import Relation
 
 

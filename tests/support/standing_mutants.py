@@ -13,8 +13,8 @@ from dpsql.accounting.sql import standing as ledger_standing
 from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.snapshot import accounts, parts, writing
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
+from dpsql.engines.snapshot.directory import SnapshotDirectory
 from dpsql.engines.snapshot.parts import PartsPlan
-from dpsql.engines.snapshot.place import SnapshotDirectory
 from dpsql.policy.growth import Grows
 from dpsql.privacy.measurement import contribution, engine_sql
 from dpsql.privacy.measurement.contribution import ContributionBound

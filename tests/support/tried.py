@@ -12,7 +12,7 @@ from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.policy.model import EmptyGroups, Policy, TrialMode
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Cancellation, Settings
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from dpsql.rewrite.syntax.whole.scopes import Kind

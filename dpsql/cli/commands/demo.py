@@ -73,9 +73,7 @@ def demo(
     ] = 5439,
     grows: Annotated[
         bool,
-        typer.Option(
-            "--growing_config", help="Trips arrive by the day, a day a minute: charts by day grow, and pay once."
-        ),
+        typer.Option("--growing", help="Trips arrive by the day, a day a minute: charts by day grow, and pay once."),
     ] = False,
 ) -> None:
     """Serve synthetic taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted."""

@@ -8,7 +8,7 @@ import typer
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.engines.snapshot.accounts import AccountStore
-from dpsql.engines.snapshot.place import SnapshotDirectory
+from dpsql.engines.snapshot.directory import SnapshotDirectory
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.secret import read_or_make_secret, secret_file

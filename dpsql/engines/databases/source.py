@@ -15,7 +15,7 @@ import duckdb
 from dpsql.engines.base import NoEngine
 from dpsql.engines.databases.catalogue import SourceColumn, begin, product_of, source_column
 from dpsql.engines.databases.client import cause, fixed_error, interrupt, pool_of, quiet, reflection, sqlalchemy
-from dpsql.engines.databases.reading import STEP, ColumnReading, column_reading, load_rows, make_table
+from dpsql.engines.databases.columns import STEP, ColumnReading, column_reading, load_rows, make_table
 from dpsql.engines.duckdb.opening import in_memory
 from dpsql.engines.postgres.engine import require_reading_role
 from dpsql.engines.tables import LOOSE, exact_value, misfits_of, public_column

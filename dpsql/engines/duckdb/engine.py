@@ -29,7 +29,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import quote_name
-from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
+from dpsql.rewrite.emit.kept_columns import NOTHING, KeptColumns
 
 # Measurements that DuckDB has accepted, on a cursor of their own.
 

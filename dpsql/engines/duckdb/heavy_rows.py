@@ -25,7 +25,7 @@ from dpsql.engines.duckdb.opening import ATTACHED, KEPT, memory_of
 from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import identity, quote_name
-from dpsql.rewrite.emit.kept import HeavyRows, KeptColumns
+from dpsql.rewrite.emit.kept_columns import HeavyRows, KeptColumns
 from dpsql.rewrite.ir.relation import ref
 
 _MANY = 1

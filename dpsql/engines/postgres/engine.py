@@ -27,7 +27,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
 from dpsql.rewrite.emit.emitter import quote_name
-from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 
 # Measurements that a PostgreSQL server has accepted: prepared in a transaction that holds on to the tables as they are.
 

@@ -20,7 +20,7 @@ import psycopg
 
 from dpsql.engines.base import Engine
 from dpsql.engines.databases.client import fixed_error
-from dpsql.engines.databases.reading import count_unread
+from dpsql.engines.databases.columns import count_unread
 from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import duckdb_literal

@@ -14,7 +14,7 @@ from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.snapshot.copying import Tell
-from dpsql.engines.snapshot.place import Manifest, Origin, SnapshotBusy, SnapshotDirectory
+from dpsql.engines.snapshot.directory import Manifest, Origin, SnapshotBusy, SnapshotDirectory
 from dpsql.engines.snapshot.writing import write_missing_snapshot
 from dpsql.errors import InternalError
 from dpsql.policy.config import Config, SnapshotConfig

@@ -26,7 +26,7 @@ from dpsql.accounting.ledger import AHEAD
 from dpsql.policy.growth import Grows
 from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.rewrite.emit.emitter import quote_name
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400_000_000

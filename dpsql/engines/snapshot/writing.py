@@ -25,9 +25,9 @@ from dpsql.engines.duckdb.files import TableFile, duckdb_literal
 from dpsql.engines.duckdb.opening import spill, to_copy
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.snapshot.copying import Progress, Tell, copy_from_database, copy_from_duckdb, copy_from_postgres
-from dpsql.engines.snapshot.keeping import fill, of_rows, to_keep
+from dpsql.engines.snapshot.directory import Manifest, Origin, SnapshotDirectory
+from dpsql.engines.snapshot.kept_columns import fill, of_rows, to_keep
 from dpsql.engines.snapshot.parts import Part, Parts, PartsPlan, Piece, plan_parts, select_of, whole_because
-from dpsql.engines.snapshot.place import Manifest, Origin, SnapshotDirectory
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.engines.tables import require_tables
 from dpsql.engines.watch import stopping_when_cancelled
@@ -36,7 +36,7 @@ from dpsql.policy.config import Config, CopiedDatabase, DuckDbFile, DuckDbTables
 from dpsql.policy.model import Table, UniqueKey
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import quote_name
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 _LOG = logging.getLogger("dpsql.engine")
 _FRESH, _STAGED = "fresh", "staged"

@@ -22,7 +22,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.spark import SPARK
 from dpsql.rewrite.emit.emitter import quote_name
-from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 
 # Measurements that a Spark server has accepted, and how they are stopped.
 

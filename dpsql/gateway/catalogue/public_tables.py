@@ -10,7 +10,7 @@ from typing import Protocol
 from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, Value
-from dpsql.rewrite.analysis.declared import DeclaredFacts, PublicRows
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.ir.expr import Facts
 
 # Values of public tables as PostgreSQL will have them: of a type that is narrower than the engine's.

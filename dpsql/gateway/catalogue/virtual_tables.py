@@ -24,7 +24,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, ReadQuery, parse, reads
 from dpsql.rewrite.syntax.whole.analyze import asked_statement
 from dpsql.rewrite.syntax.whole.scopes import Kind
-from dpsql.rewrite.syntax.whole.writing import parse_writing
+from dpsql.rewrite.syntax.whole.writing_statements import parse_writing
 from dpsql.shadow import splice
 from dpsql.trail.record import ChainedLine
 

@@ -23,9 +23,9 @@ from dpsql.gateway.plans.tracked_scopes import (
 from dpsql.policy.model import Column, EmptyGroups, Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
-from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.analysis.keys import are_not_listed
-from dpsql.rewrite.bind.reading import Binder, KnownForms, PlanningShadow
+from dpsql.rewrite.bind.bound_reader import Binder, KnownForms, PlanningShadow
 from dpsql.rewrite.ir.constant_table import DeferredTable, deferred_table
 from dpsql.rewrite.ir.literal import TYPES, PublicAnswer, SpelledSql, quoted_name
 from dpsql.rewrite.ir.relation import awaited_tables
@@ -37,7 +37,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import copy_tree, every, holds
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, answer_views_as_subqueries
-from dpsql.rewrite.syntax.whole.doomed import without_failing
+from dpsql.rewrite.syntax.whole.constant_probes import without_failing
 from dpsql.rewrite.syntax.whole.scopes import Scope, find, tables_read
 from dpsql.rewrite.syntax.whole.single_row import (
     Released,

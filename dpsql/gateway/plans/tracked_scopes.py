@@ -19,8 +19,8 @@ from dpsql.privacy.features.design import range_of_quotient
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.declared import DeclaredFacts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import Expr, Facts, Ref, refs
 from dpsql.rewrite.ir.literal import format_value, simplest
 from dpsql.rewrite.ir.relation import Relation
@@ -33,7 +33,7 @@ from dpsql.rewrite.syntax.whole.single_row import ReleasedRows
 from dpsql.rewrite.syntax.whole.splice import Match, substitute_columns
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, ComputedStatistic, Margin, Moment, aggregate, matcher
-from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin
+from dpsql.rewrite.translate.rows.computed_statistics import Total, parts_of, refused_margin
 from dpsql.rewrite.translate.rows.per_unit import AggregatedArgument, unit_value
 from dpsql.rewrite.translate.rows.relations import Tracker
 from dpsql.rewrite.translate.values.context import Names, Translator

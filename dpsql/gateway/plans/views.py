@@ -13,10 +13,10 @@ from dpsql.policy.model import Policy, Role, TableName, View
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.analysis.bounds import facts, facts_if_possible
-from dpsql.rewrite.analysis.declared import DeclaredFacts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.owners import Unique, owners
-from dpsql.rewrite.bind.reading import Binder, BoundReader, PlanningShadow, is_moving
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
+from dpsql.rewrite.bind.bound_reader import Binder, BoundReader, PlanningShadow, is_moving
 from dpsql.rewrite.ir.expr import TRUE, Facts, conjuncts, refs
 from dpsql.rewrite.ir.literal import quoted_name
 from dpsql.rewrite.ir.relation import Relation

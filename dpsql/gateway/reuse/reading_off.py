@@ -35,10 +35,10 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release
 from dpsql.privacy.release.target import is_aimed, is_met
-from dpsql.privacy.reuse.derived import DerivedDraws
+from dpsql.privacy.reuse.derived_draws import DerivedDraws
 from dpsql.privacy.reuse.lens import Lens, ToldNoise, lens, needed_sums
 from dpsql.question import Argument, Settings
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.same_rows import EnforcedColumns, condition_words
 
 # The releases that a role has paid for, with what they measure: planned again, and believed if the key agrees.

@@ -42,7 +42,14 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Possible
 from dpsql.privacy.mechanisms.extreme import BEYOND
 from dpsql.rewrite.ir.expr import TRUE, Expr
-from dpsql.rewrite.translate.rows.computed import Arithmetic, Formula, Number, RoundedNumber, StatisticRef, Total
+from dpsql.rewrite.translate.rows.computed_statistics import (
+    Arithmetic,
+    Formula,
+    Number,
+    RoundedNumber,
+    StatisticRef,
+    Total,
+)
 
 _MOST_ENDS = 256
 """Ways in which rows that C takes off may lie that are tried one by one."""

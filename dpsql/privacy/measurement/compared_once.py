@@ -13,8 +13,8 @@ from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, ComputedStatistic, Margin, Moment, told_of
-from dpsql.rewrite.translate.rows.compared import IntervalPartition, compare_once
-from dpsql.rewrite.translate.rows.computed import refused_margin, refused_shrunk
+from dpsql.rewrite.translate.rows.computed_statistics import refused_margin, refused_shrunk
+from dpsql.rewrite.translate.rows.interval_partition import IntervalPartition, compare_once
 
 Planned = Callable[[Relation, Sequence[Expr], Sequence[Aggregate]], MeasurementPlan]
 """Plans the aggregates of a relation by some keys."""

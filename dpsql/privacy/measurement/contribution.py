@@ -232,7 +232,7 @@ def unit_text(unit: str) -> str:
     return f"CAST({unit} AS VARCHAR)"
 
 
-def bounded_rows(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
+def rows_within_bound(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
     """Return the rows of `rows` that are among the first `most` of their unit `u`, ordered by all of `columns`.
 
     Rows that are equal in every column contribute the same, so it does not matter which of them stays. For that,

@@ -8,11 +8,18 @@ from typing import Self
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.measurement.contribution import USUAL_ROWS, ContributionBound, Form, Norms, bounded_rows, unit_text
+from dpsql.privacy.measurement.contribution import (
+    USUAL_ROWS,
+    ContributionBound,
+    Form,
+    Norms,
+    rows_within_bound,
+    unit_text,
+)
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.binning import lattice_step
 from dpsql.rewrite.emit.emitter import Emitter, identity, quote_name, salt
-from dpsql.rewrite.emit.kept import HeavyRows
+from dpsql.rewrite.emit.kept_columns import HeavyRows
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results
 from dpsql.rewrite.ir.relation import Relation
@@ -31,7 +38,7 @@ from dpsql.rewrite.ir.relation import Relation
 # the very statement that reads the rows, so that one snapshot is marked and measured; a mark that was kept could not
 # know of rows that have come since.
 #
-# Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite.emit.kept`): numbers in all rows of
+# Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite.emit.kept_columns`): numbers in all rows of
 # the units with more than some n ≤ C rows in the whole table, for every statement. Where each row of the table is in one
 # measured row at most (`Owners.once`: conditions leave rows out, and joins along unique keys add none), a unit has no
 # more measured rows than rows in the table. So one with more than C is marked, with all its rows, which is all that the
@@ -606,7 +613,7 @@ class BoundedScan:
     def _selected(self, rows: str, values: Iterable[str] = ()) -> str:
         """Return as many rows of each unit as its bound allows."""
         salted = salt(self.bound.unit, "u", self.emitter.dialect)
-        return bounded_rows(rows, [*self._names(), *values], self.bound.rows, salted)
+        return rows_within_bound(rows, [*self._names(), *values], self.bound.rows, salted)
 
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]

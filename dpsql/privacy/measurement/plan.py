@@ -23,7 +23,7 @@ from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection, selection, weights
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.partition_selection import chances, even
-from dpsql.rewrite.analysis.declared import PublicRows, identifying_columns
+from dpsql.rewrite.analysis.declared_facts import PublicRows, identifying_columns
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.keys import listed_values
 from dpsql.rewrite.emit.emitter import Emitter
@@ -32,7 +32,7 @@ from dpsql.rewrite.ir.expr import TRUE, Apply, Env, Expr, Ref, walk
 from dpsql.rewrite.ir.relation import PerUnitRows, Relation, naming_units
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, VoteName, computes, inputs
-from dpsql.rewrite.translate.rows.computed import Formula, Total
+from dpsql.rewrite.translate.rows.computed_statistics import Formula, Total
 
 # The limits of a scope, for all measurements: not too large, not about single units, not hopeless.
 

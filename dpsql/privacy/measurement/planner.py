@@ -39,12 +39,12 @@ from dpsql.privacy.measurement.plan import (
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import complement_of, facts
 from dpsql.rewrite.analysis.bounds import require_interval as interval_of
-from dpsql.rewrite.analysis.declared import DeclaredFacts, PublicRows
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, is_by_period, selected_groups
 from dpsql.rewrite.analysis.keys import Key, domain, number_of_tuples, number_of_values
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
 from dpsql.rewrite.analysis.owners import owners, refuse_undeclared_numbers, refuse_undeclared_numbers_in, unit_numbers
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.function import lists_too_many
 from dpsql.rewrite.functions.logical import negated_condition, only_branch
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Env, Expr, Facts, both, refs
@@ -59,7 +59,7 @@ from dpsql.rewrite.translate.rows.aggregates import (
     is_possible,
     profiled_without_bounds,
 )
-from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin, refused_shrunk, with_ends
+from dpsql.rewrite.translate.rows.computed_statistics import Total, parts_of, refused_margin, refused_shrunk, with_ends
 
 # How much weights are expected to take off an answer, by the statement and the policy alone: designs differ in it.
 

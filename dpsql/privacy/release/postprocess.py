@@ -62,7 +62,7 @@ from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows.aggregates import Moment
-from dpsql.rewrite.translate.rows.computed import Total
+from dpsql.rewrite.translate.rows.computed_statistics import Total
 
 # Groups that are sums of measured ones: histograms between constants, added up to what each constant is compared with.
 #

@@ -29,9 +29,9 @@ from dpsql.privacy.measurement.plan import (
 )
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.exclusion import exclusion
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.analysis.same_rows import AmongRows, EnforcedColumns, GroupCells, ReadRows, among_rows
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.functions.logical import normal_form, number_of, only_branch

@@ -10,7 +10,7 @@ from typing import assert_never
 from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import TINY
 from dpsql.rewrite.functions.arithmetic import widen
 from dpsql.rewrite.functions.function import LARGEST, Condition, FloatRange, first_argument

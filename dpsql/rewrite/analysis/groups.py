@@ -13,7 +13,7 @@ from typing import assert_never
 from dpsql.errors import DpsqlError, InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, facts, keeps
-from dpsql.rewrite.analysis.declared import PublicRows, public_rows_of
+from dpsql.rewrite.analysis.declared_facts import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.keys import Key, key_of, selected_key
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, order_of, too_many
 from dpsql.rewrite.functions.logical import equation

@@ -33,8 +33,8 @@ from dpsql.errors import AccessDenied, MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table, UniqueKey, UnitBound, is_unique
 from dpsql.rewrite.analysis.bounds import facts_if_possible
-from dpsql.rewrite.analysis.declared import DeclaredFacts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
 from dpsql.rewrite.ir.constant_table import ConstantTable, DeferredTable
 from dpsql.rewrite.ir.expr import TRUE, Apply, Expr, Facts, Ref, both, conjuncts, refs, walk, with_refs

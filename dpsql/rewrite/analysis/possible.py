@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, keeps
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.ir.constant_table import ConstantTable

@@ -26,7 +26,7 @@ from typing import assert_never
 
 from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate
-from dpsql.rewrite.analysis.declared import DeclaredFacts, PublicRows, public_rows_of
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows, public_rows_of
 from dpsql.rewrite.analysis.groups import can_be_tried, cases_of, tried_value
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.functions.logical import compared_ways, equation, normal_form

@@ -13,9 +13,9 @@ from typing import assert_never
 
 from dpsql.errors import InternalError, Unsupported
 from dpsql.policy.model import Column, SqlType, Value
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
 from dpsql.rewrite.functions.table import function_of

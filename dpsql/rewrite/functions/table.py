@@ -11,7 +11,7 @@ from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import COMPARISONS, LOGIC
 from dpsql.rewrite.functions.temporal import DAY_TIMES, SPANS, TIMES
 from dpsql.rewrite.functions.text import ANY_TEXTS, CUTS, MAPS, PATTERNS
-from dpsql.rewrite.functions.whole import WHOLE
+from dpsql.rewrite.functions.whole_numbers import WHOLE
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 
 CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)

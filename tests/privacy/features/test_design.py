@@ -22,7 +22,7 @@ from dpsql.privacy.features.feature import (
 from dpsql.privacy.features.known_statistics import coordinate_variances, sum_variance
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import CubeLaw
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.ir.expr import Expr, Facts, Ref
 from dpsql.rewrite.translate.rows.aggregates import Moment
 from tests.support.exactness import measurements

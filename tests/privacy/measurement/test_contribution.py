@@ -5,7 +5,7 @@ import psycopg
 import pytest
 
 from dpsql.policy.model import Column, SqlType
-from dpsql.privacy.measurement.contribution import WEIGHT, ContributionBound, Form, bounded_rows
+from dpsql.privacy.measurement.contribution import WEIGHT, ContributionBound, Form, rows_within_bound
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.shadow.contents.role import ORACLE
 from tests.support.dialects import DUCKDB, POSTGRES
@@ -45,14 +45,14 @@ def test_only_reweighted_rows_weigh_more_than_one(form: Form) -> None:
 
 def test_of_each_unit_as_many_rows_stay_as_it_may_have(world: World) -> None:
     """Both engines choose the same."""
-    text = bounded_rows(f"SELECT u, v FROM {TABLE}", ["v"], 5)
+    text = rows_within_bound(f"SELECT u, v FROM {TABLE}", ["v"], 5)
     kept = on_both(f"SELECT u, v FROM ({text})", f"SELECT u, v FROM ({text}) AS kept", world)
     assert [sum(1 for u, _ in kept if u == unit) for unit in (1, 2, 3, 4)] == [2, 5, 5, 5]
 
 
 def test_which_rows_stay_does_not_follow_their_values(world: World) -> None:
     """The order is each unit's own: else the smallest values of all would be the ones that stay."""
-    text = bounded_rows(f"SELECT u, v FROM {TABLE}", ["v"], 5)
+    text = rows_within_bound(f"SELECT u, v FROM {TABLE}", ["v"], 5)
     assert (
         max(v for u, v in on_both(f"SELECT u, v FROM ({text})", f"SELECT u, v FROM ({text}) AS k", world) if u == 4) > 4
     )

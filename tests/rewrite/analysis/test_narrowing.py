@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.declared import DeclaredFacts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Const, Expr, Ref, Unit, both
 from tests.rewrite.refs import BOOL, DAY, DOUBLE, ENV, FARE, NUMERIC, PICKED, SEATS, TIMESTAMP, apply, number
 

@@ -4,8 +4,8 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis.bounds import facts_where, has_inexact_constants
-from dpsql.rewrite.analysis.declared import DeclaredFacts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import FALSE, Const, Expr, Ref, both
 from tests.rewrite.refs import BOOL, DOUBLE, ENV, FARE, NUMERIC, PAID, SEATS, TEXT, apply, number
 

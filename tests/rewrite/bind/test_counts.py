@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.question import Argument
-from dpsql.rewrite.bind.plain import counts_of, with_counts
+from dpsql.rewrite.bind.deparsed import counts_of, with_counts
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 FORMS = {

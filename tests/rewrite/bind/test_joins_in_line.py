@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_joins_in_line
+from dpsql.rewrite.bind.deparsed import with_joins_in_line
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 IN_LINE = {

@@ -8,8 +8,8 @@ import pytest
 
 from dpsql.errors import DpsqlError
 from dpsql.question import Settings
-from dpsql.rewrite.bind.plain import in_plain_words
-from dpsql.rewrite.bind.reading import Binder, BoundReader, KnownForms, form_of
+from dpsql.rewrite.bind.bound_reader import Binder, BoundReader, KnownForms, form_of
+from dpsql.rewrite.bind.deparsed import in_plain_words
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
 from dpsql.rewrite.syntax.read.parse import locate_lone_query
 from tests.support.fix_world import World

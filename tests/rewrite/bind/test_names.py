@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_own_names
+from dpsql.rewrite.bind.deparsed import with_own_names
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 NAMED = {

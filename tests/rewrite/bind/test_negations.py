@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_negations_within
+from dpsql.rewrite.bind.deparsed import with_negations_within
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
 from tests.support.fix_world import World
 

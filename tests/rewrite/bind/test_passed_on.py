@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_tables_in_place
+from dpsql.rewrite.bind.deparsed import with_tables_in_place
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 PASSED = {

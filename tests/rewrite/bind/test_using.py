@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import in_equations
+from dpsql.rewrite.bind.deparsed import in_equations
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 MADE = {

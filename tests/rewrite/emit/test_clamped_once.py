@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import Emitter, with_columns_clamped_once
 from dpsql.rewrite.ir.expr import Ref

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.binning import lattice_step
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
+from dpsql.rewrite.emit.kept_columns import NOTHING, KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 
 FARE = Column("fare", SqlType.DOUBLE, "double precision", Interval.of(0, 150))

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.emit.binning import Grid
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.dialects import DUCKDB

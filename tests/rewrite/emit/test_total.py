@@ -8,8 +8,8 @@ from dpsql.errors import DpsqlError, MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType
 from dpsql.rewrite.analysis.bounds import facts, facts_where
-from dpsql.rewrite.analysis.declared import DeclaredFacts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_world import World

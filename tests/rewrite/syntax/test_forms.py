@@ -19,7 +19,7 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy, Table
 from dpsql.question import Settings
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.syntax.forms.decorrelate import decorrelate
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import parse

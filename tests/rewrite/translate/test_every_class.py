@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
 from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.read.parse import parse

@@ -26,7 +26,7 @@ from dpsql.rewrite.syntax.read.trees import every, take_apart
 from dpsql.rewrite.syntax.read.trees import every as every_node
 from dpsql.rewrite.syntax.whole.previews import TablePreview, is_column_probe, is_empty, limit_of, preview_of
 from dpsql.rewrite.syntax.whole.scopes import FoundScopes, Kind, declared_table, find
-from dpsql.rewrite.syntax.whole.writing import parse_writing, rows_refused
+from dpsql.rewrite.syntax.whole.writing_statements import parse_writing, rows_refused
 
 # Views of the policy: read once, and put into statements where they name them.
 #

@@ -46,7 +46,7 @@ from dpsql.rewrite.syntax.forms.quantified import (
 from dpsql.rewrite.syntax.forms.running_totals import add_periods_up
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct, rows_of_units
 from dpsql.rewrite.syntax.forms.simplify import number_by_key
-from dpsql.rewrite.syntax.forms.unpivoted import join_constants_instead
+from dpsql.rewrite.syntax.forms.unpivot import join_constants_instead
 from dpsql.rewrite.syntax.named.aggregate_names import (
     aggregates_of,
     function_name,

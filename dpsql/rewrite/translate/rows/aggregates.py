@@ -14,8 +14,8 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.analysis.declared import DeclaredFacts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.logical import only_branch
 from dpsql.rewrite.functions.table import without_double
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
@@ -33,7 +33,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.splice import Match
-from dpsql.rewrite.translate.rows.computed import (
+from dpsql.rewrite.translate.rows.computed_statistics import (
     Formula,
     StatisticRef,
     check_size,

@@ -18,10 +18,10 @@ from dpsql.errors import AccessDenied, MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, UnitBound
 from dpsql.rewrite.analysis.bounds import facts, require_interval
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.keys import domain
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
 from dpsql.rewrite.analysis.owners import Owners, Unique, determine_unit, is_unit, owners
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Env, Expr, Facts, Ref, refs
 from dpsql.rewrite.ir.relation import (

@@ -16,7 +16,7 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
 from dpsql.policy.model import Policy, Role, RowCondition, SqlType, Table, TableName, Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, facts, keeps
-from dpsql.rewrite.analysis.declared import DeclaredFacts, equal_values
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, equal_values
 from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.functions.logical import compared_ways, equation
 from dpsql.rewrite.ir.calendar import shift

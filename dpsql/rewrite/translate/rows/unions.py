@@ -12,8 +12,8 @@ from dpsql.errors import Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound, Value, common_step
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.function import arithmetic_type, order_of
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Facts, Ref, refs

@@ -17,8 +17,8 @@ from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.narrowing import refine_by_predicate
 from dpsql.rewrite.analysis.owners import Owners, determine_unit, is_unit, owners
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Ref, refs, with_refs
 from dpsql.rewrite.ir.relation import (
     Relation,

@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
-from dpsql.rewrite.syntax.whole.doomed import without_failing
+from dpsql.rewrite.syntax.whole.constant_probes import without_failing
 
 REWRITTEN = {
     "SELECT a / b / c AS q FROM t": "SELECT ((a OPERATOR(pg_dpsql./) b) OPERATOR(pg_dpsql./) c) AS q FROM t",

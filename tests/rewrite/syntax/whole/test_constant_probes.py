@@ -5,7 +5,7 @@ from sqlglot import exp
 
 from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.doomed import constant_probes, has_constants, probes_around
+from dpsql.rewrite.syntax.whole.constant_probes import constant_probes, has_constants, probes_around
 
 DOOMED = {
     "count(*) / 0": "SELECT 1 / (0)",

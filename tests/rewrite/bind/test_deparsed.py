@@ -1,8 +1,8 @@
-"""PostgreSQL's own words in fewer words: each is the same to PostgreSQL, which `test_reading.py` has it say."""
+"""PostgreSQL's own words in fewer words: each is the same to PostgreSQL, which `test_bound_reader.py` has it say."""
 
 import pytest
 
-from dpsql.rewrite.bind.plain import in_plain_words
+from dpsql.rewrite.bind.deparsed import in_plain_words
 from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 SAID = [

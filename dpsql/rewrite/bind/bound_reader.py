@@ -18,7 +18,7 @@ from dpsql.lexer import reader as lexer_tokens
 from dpsql.lexer.reader import TEXTS, Token, tokens
 from dpsql.policy.model import PUBLIC, TableName
 from dpsql.question import ColumnDescription
-from dpsql.rewrite.bind.plain import (
+from dpsql.rewrite.bind.deparsed import (
     Counts,
     in_equations,
     in_plain_words,

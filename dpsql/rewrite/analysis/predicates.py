@@ -16,7 +16,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis import bounds
 from dpsql.rewrite.analysis.bounds import as_read, facts, facts_if_possible, interval_in_doubles
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.functions.function import Condition
 from dpsql.rewrite.functions.logical import branches, is_whole, number_of
 from dpsql.rewrite.functions.table import function_of

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from dpsql.engines.base import SnapshotVersion
-from dpsql.engines.snapshot.keeping import from_mapping
+from dpsql.engines.snapshot.kept_columns import from_mapping
 from dpsql.engines.snapshot.parts import Part, Parts, oldest
 from dpsql.engines.source import source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config
 from dpsql.private_files import make_directory
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 # The description beside a copy, and whether the copy may be used: by the configuration and the file, never by a row.
 

@@ -17,12 +17,12 @@ from dpsql.policy.model import Column, Policy, Table
 from dpsql.privacy.features.feature import ScaledExpr
 from dpsql.privacy.measurement.contribution import USUAL_ROWS, least_points
 from dpsql.privacy.measurement.histogram import BUCKETS, usual_counts
-from dpsql.rewrite.analysis.declared import DeclaredFacts
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.binning import Grid, bucket, lattice_step
 from dpsql.rewrite.emit.emitter import Emitter, identity, quote_name
-from dpsql.rewrite.emit.kept import HeavyMark, KeptColumns
+from dpsql.rewrite.emit.kept_columns import HeavyMark, KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref
 
