@@ -286,7 +286,7 @@ def uninterruptible() -> Iterator[None]:
     Raises:
         RecursionError: now, and not within it: the stack has no room for it.
     """
-    _see_room(_ROOM)
+    _require_room(_ROOM)
     effort = _effort()
     if effort is None:
         yield
@@ -302,10 +302,10 @@ def uninterruptible() -> Iterator[None]:
         effort.calls -= 1
 
 
-def _see_room(steps: int) -> None:
+def _require_room(steps: int) -> None:
     """Take so many steps into each other."""
     if steps:
-        _see_room(steps - 1)
+        _require_room(steps - 1)
 
 
 def count_nodes(number: int = 1) -> None:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import assert_never
 
-from dpsql.accounting.balance import Account, see_that_rho_is_counted
+from dpsql.accounting.balance import Account, require_rho
 from dpsql.accounting.ledger import DataSet, Entry, Ledger, Way
 from dpsql.accounting.postgres.ledger import PostgresLedger, lines_on_server, rehearse
 from dpsql.accounting.sql import opening
@@ -42,7 +42,7 @@ def require_fitting_budgets(ledger: Ledger, policy: Policy) -> None:
         ConfigError: one does.
     """
     for account in _accounts(policy):
-        see_that_rho_is_counted(ledger.balance(account))
+        require_rho(ledger.balance(account))
 
 
 def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
@@ -52,7 +52,7 @@ def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
         ConfigError: it could not, or one adds up ε while answers count in it that have a ρ and no ε.
     """
     for balance in rehearse(config.dsn, config.beside, _dataset(whole), system_clock, _accounts(whole.policy)):
-        see_that_rho_is_counted(balance)
+        require_rho(balance)
 
 
 def read_ledger_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
@@ -74,7 +74,7 @@ def place_of_ledger(config: Config) -> Path:
     """
     match config.ledger:
         case SqliteLedgerConfig(path, formerly, left):
-            _demand_move(path, left)
+            _require_moved_ledger(path, left)
             return _place(path, formerly, _dataset(config))
         case PostgresLedgerConfig(_, beside):
             return beside
@@ -111,7 +111,7 @@ def _dataset(config: Config) -> DataSet:
     return DataSet(config.policy.dataset, source(config.engine), Wordings(config.engine, tuple(config.policy.tables)))
 
 
-def _demand_move(path: Path, left: tuple[Path, ...]) -> None:
+def _require_moved_ledger(path: Path, left: tuple[Path, ...]) -> None:
     """Refuse to create a ledger where another one was left behind: what was spent would be forgotten."""
     if path.exists() or opening.read_mark(path) is not None:
         return
@@ -162,14 +162,14 @@ class OpenBooks:
         """Return all of them."""
         return self.ledger, self.trail, self.times
 
-    def see_that_they_can_be_written(self) -> None:
+    def require_writable_books(self) -> None:
         """Return if a charge could be made now, and its line be written.
 
         Raises:
             DpsqlError: what clients would hear.
         """
-        self.trail.see_that_it_can_be_written()
-        self.ledger.see_that_it_can_be_written()
+        self.trail.require_writable_file()
+        self.ledger.require_writable_file()
 
     @property
     def for_gateway(self) -> tuple[Callable[[], Iterator[ChainedLine]], StageTimes]:

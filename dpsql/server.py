@@ -529,7 +529,7 @@ class Server:
         vouch = self._listener.vouch
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
         ledger = self._books.ledger
-        see_books = self._books.see_that_they_can_be_written
+        see_books = self._books.require_writable_books
         ready = Readiness(lambda: (self._engine, self._config.policy), see_books, clock).state
         return Site(
             config.policy,

@@ -14,7 +14,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.duckdb.opening import spill
 from dpsql.engines.snapshot.directory import SnapshotDirectory
 from dpsql.errors import ConfigError
-from dpsql.private_files import make_directory, open_private, prepare_file, see_directory
+from dpsql.private_files import make_directory, open_private, prepare_file, require_private_directory
 from dpsql.secret import read_or_make_secret
 from dpsql.shadow.server.directory import home_of, lock
 from tests.support.ordinary import NOBODY
@@ -128,7 +128,7 @@ def test_what_another_account_has_made_is_not_used(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="another account"):
             SqliteLedger(place / "ledger.db", _clock)
     with pytest.raises(OSError, match="another account"):
-        see_directory(tmp_path / "link")
+        require_private_directory(tmp_path / "link")
 
 
 def test_our_own_link_to_a_directory_may_be_there(tmp_path: Path) -> None:

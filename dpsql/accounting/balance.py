@@ -187,7 +187,7 @@ class Balance:
         return self.dataset_filter.left
 
 
-def see_that_rho_is_counted(balance: Balance) -> None:
+def require_rho(balance: Balance) -> None:
     """Return if no budget adds up ε while something counts in it that has none.
 
     Raises:
@@ -206,7 +206,7 @@ def see_that_rho_is_counted(balance: Balance) -> None:
         )
 
 
-def see_that_none_is_refused(balance: Balance, forms: Iterable[Callable[[], str]]) -> None:
+def refuse_broken_forms(balance: Balance, forms: Iterable[Callable[[], str]]) -> None:
     """Return if none of the forms of what is to be measured is refused to the role; most have to look at none.
 
     Raises:
@@ -222,7 +222,7 @@ def see_that_none_is_refused(balance: Balance, forms: Iterable[Callable[[], str]
         )
 
 
-def see_that_it_may_measure(balance: Balance, number: int) -> None:
+def require_measurements_left(balance: Balance, number: int) -> None:
     """Return if the role may ask for so many measurements now, whatever they cost.
 
     Raises:
@@ -255,7 +255,7 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[P
     role, role_cost = balance.account.role, compose(costs)
     if role_cost.rho and not balance.account.counts_rho:  # plans are made for the budgets: it does not come to this
         raise InternalError
-    see_that_it_may_measure(balance, len(costs))
+    require_measurements_left(balance, len(costs))
     short = _shortfall(balance.role_filter, costs)
     if short:
         wait = f"or wait until {balance.renews} (UTC)" if balance.renews else "the budget does not renew"

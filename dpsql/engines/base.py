@@ -55,7 +55,7 @@ class SnapshotVersion:
             self.finished.date(),
         )
 
-    def see_that_it_serves(self) -> None:
+    def require_serving(self) -> None:
         """See that it is not too old, by the clock, for anything to be measured on it.
 
         Raises:

@@ -174,7 +174,7 @@ def require_tables(policy: Policy, engine: Engine) -> None:
     if mistakes:
         raise ConfigError("\n".join(mistakes.values()), hint="Correct the schema files, or the tables.")
     for table in policy.tables.values():
-        _see_that_it_is_readable(table, engine)
+        _require_readable(table, engine)
 
 
 def misfits_of(policy: Policy, engine: DescribedTables) -> dict[str, str]:
@@ -183,7 +183,7 @@ def misfits_of(policy: Policy, engine: DescribedTables) -> dict[str, str]:
     return {name: text for name, text in lines.items() if text}
 
 
-def _see_that_it_is_readable(table: Table, engine: Engine) -> None:
+def _require_readable(table: Table, engine: Engine) -> None:
     """Have a question about all declared columns made ready, and not run."""
     columns = ", ".join(quote_name(name) for name in table.columns)
     probe = f"SELECT {columns} FROM {engine.named(table.name)} WHERE 1 = 0"  # noqa: S608

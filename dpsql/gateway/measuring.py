@@ -166,7 +166,7 @@ class ReadyPlan:
         """Make ready what nothing is stored for, by its keys, instead of what was made ready before."""
         self.held.close()
         if self.engine.edition is not None:
-            self.engine.edition.see_that_it_serves()
+            self.engine.edition.require_serving()
         ready = ready_apart(
             self.engine,
             [

@@ -449,7 +449,7 @@ class StandingStatements:
         measuring.measure(payer, questions, request.question.text, pay, request.cancellation)
 
     def _serves(self, edition: SnapshotVersion) -> None:
-        edition.see_that_it_serves()
+        edition.require_serving()
         if not self._deps.engine.is_current():
             raise EngineNotReady
 

@@ -154,7 +154,7 @@ class StandingMeasuring:
                 periods = due_periods(asked, claims.get(asked.key, ()), self.copied)
                 if periods:
                     until = asked.part.grows.last_moment(asked.part.term)
-                    accounts.see_that_it_runs(self._statements(asked.part.for_periods(periods), until, account))
+                    accounts.require_running(self._statements(asked.part.for_periods(periods), until, account))
             for asked in pay():
                 if asked.part.waits:
                     raise InternalError

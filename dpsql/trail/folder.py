@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from dpsql.private_files import make_directory, open_private, see_directory
+from dpsql.private_files import make_directory, open_private, require_private_directory
 from dpsql.trail.record import BEGINNING, ChainedLine, ChainLink, chain_line, read_line
 
 _LOG = logging.getLogger("dpsql.trail")
@@ -69,7 +69,7 @@ class TrailFolder:
         """Make the directory unless there is one."""
         self.directory, self._largest = directory, largest
         make_directory(directory)
-        see_directory(directory)
+        require_private_directory(directory)
         self._lock = open_private(directory / "head", os.O_RDWR | os.O_CREAT)
         self._of_process = threading.Lock()
 
@@ -102,12 +102,12 @@ class TrailFolder:
         with self._of_process:  # which has one lock of the file, for all of its threads
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             try:
-                self._see_place()
+                self._require_same_directory()
                 yield
             finally:
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
 
-    def _see_place(self) -> None:
+    def _require_same_directory(self) -> None:
         """See that the directory is the one that was opened: the chain would begin anew in another."""
         head = self.directory / "head"
         if not os.path.samestat(head.stat(), os.fstat(self._lock)):

@@ -201,7 +201,7 @@ class HeavyMarks:
         of = select_columns(self.heavy)["u"]
         if mark.this != of or {column.sql() for column in of.find_all(exp.Column)} != {self.rows.unit}:
             raise NotProvedError
-        self._see_rows(self.heavy)
+        self._require_rows(self.heavy)
         return having_threshold(self.heavy)
 
     def _in_bits(self, mark: exp.Expr) -> int:
@@ -254,10 +254,10 @@ class HeavyMarks:
         next(condition for condition in every_condition(rows) if is_text(condition, which, "postgres")).replace(
             exp.true()
         )
-        self._see_rows(rows, grouped=False)
+        self._require_rows(rows, grouped=False)
         return above
 
-    def _see_rows(self, listed: exp.Select, *, grouped: bool = True) -> None:
+    def _require_rows(self, listed: exp.Select, *, grouped: bool = True) -> None:
         """See that rows are counted for the list that hold all those that are summed."""
         tables = tables_of(listed)
         more = conditions_of(listed) - {"TRUE"}
@@ -347,7 +347,7 @@ class HeavyApart:
             require_plain_select(select)
         require_plain_select(self.select, joins=True)
         listed = self.marks.above(parts.args["from_"].this, self._needed)
-        self._see_that_the_same_is_summed(parts, weights)
+        self._require_same_sums(parts, weights)
         by_v = {name for name, weight in self._weighed() if weight == "v"}
         inner = inner_of(weights)
         most, least, number = weight_of(select_columns(inner)["w"])
@@ -360,7 +360,7 @@ class HeavyApart:
         if most != least * FULL_WEIGHT or least % norm or least // norm < listed:
             raise NotProvedError
         if by_v:
-            self._see_second_weight(weights, inner, parts, by_v)
+            self._require_second_weight(weights, inner, parts, by_v)
         return Fraction(most, norm) * self.norm.largest(by_v)
 
     @property
@@ -426,7 +426,7 @@ class HeavyApart:
                 return most
         raise NotProvedError
 
-    def _see_that_the_same_is_summed(self, parts: exp.Select, weights: exp.Select) -> None:
+    def _require_same_sums(self, parts: exp.Select, weights: exp.Select) -> None:
         """See that what is added is of the same rows, columns and groups, each once, and weighed by all the unit's rows."""
         own, columns, inner = select_columns(parts), self.rows.columns, inner_of(weights)
         if any(Summand.of(own[name], columns) != summed for name, summed in self.sums.items()):
@@ -442,9 +442,9 @@ class HeavyApart:
             is_by_first(inner) and is_text(select_columns(inner)["u" if "u" in select_columns(inner) else "hu"], "u")
         ):
             raise NotProvedError
-        self._see_what_is_joined(weights)
+        self._require_unit_joins(weights)
 
-    def _see_what_is_joined(self, weights: exp.Select) -> None:
+    def _require_unit_joins(self, weights: exp.Select) -> None:
         """See that the sums of each unit's rows are passed on as they are, once, and nothing else is."""
         for select in (weights, inner_of(weights)):
             if any(not is_column(column, name) for name, column in select_columns(select).items() if name in self.sums):
@@ -475,7 +475,7 @@ class HeavyApart:
             else:
                 raise NotProvedError
 
-    def _see_second_weight(
+    def _require_second_weight(
         self, weights: exp.Select, inner: exp.Select, parts: exp.Select, by_v: Collection[str]
     ) -> None:
         """See that sums weigh no more than keeps them below what the count may move, in each group."""

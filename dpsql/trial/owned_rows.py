@@ -70,10 +70,10 @@ def require_unit_windows(select: exp.Select, unit: str) -> None:
         raise NotProvedError
     single = all(map(_has_one_form, inner.this.expressions))
     for window in windows_of(select):
-        _see(window, unit, inner.alias, columns if single else ())
+        _require_unit_window(window, unit, inner.alias, columns if single else ())
 
 
-def _see(window: exp.Window, unit: str, table: str, columns: Sequence[str]) -> None:
+def _require_unit_window(window: exp.Window, unit: str, table: str, columns: Sequence[str]) -> None:
     """See that a window is the same in each scan; without `columns` no order tells rows apart."""
     if {name for name, part in window.args.items() if part} - _READ or window.args.get("over") != "OVER":
         raise NotProvedError
@@ -185,10 +185,10 @@ class OwnedRows:
             raise NotProvedError
         for condition in (select.args.get("where"), *(join.args.get("on") for join in joins)):
             if condition is not None:
-                self._see_condition(condition, named)
+                self._require_row_condition(condition, named)
         return named
 
-    def _see_condition(self, condition: exp.Expr, named: dict[str, str]) -> None:
+    def _require_row_condition(self, condition: exp.Expr, named: dict[str, str]) -> None:
         """See that a condition asks about a row, about public ones, and whether the row's unit has others."""
         within = set[int]()
         for test in condition.find_all(exp.Exists):

@@ -112,13 +112,13 @@ def mass_by_length(
     if list(counted) != ["u", "n"] or not is_column(counted["u"], "u") or not is_text(counted["n"], "count(*)"):
         raise NotProvedError
     parted = _select(by_group, "p")
-    _see_groups(squares, ["u"])
-    _see_groups(by_group, list(select_columns(parted)))
-    _see_keys(parted, rows, keys, read)
+    _require_groups(squares, ["u"])
+    _require_groups(by_group, list(select_columns(parted)))
+    _require_keys(parted, rows, keys, read)
     return most
 
 
-def _see_keys(
+def _require_keys(
     parted: exp.Select, rows: RowsRead, keys: Sequence[exp.Expr], read: Callable[[exp.Expr], RowsRead]
 ) -> None:
     """See that rows are told apart by the very values by which they come back, and are the same rows."""
@@ -145,7 +145,7 @@ def _is_told_apart(key: exp.Expr, rows: RowsRead) -> bool:
     return whole or (key is inner and _OF_BYTES.fullmatch(rows.definitions[inner.name]) is not None)
 
 
-def _see_groups(select: exp.Select, names: Sequence[str]) -> None:
+def _require_groups(select: exp.Select, names: Sequence[str]) -> None:
     if [key.sql() for key in grouped_by(select)] != list(names):
         raise NotProvedError
 
@@ -452,14 +452,14 @@ class _Reading:
         named = select.expressions[0]
         if named.alias_or_name != unit.name:
             return None
-        self._see_tables(select, named.unalias())
+        self._require_tables(select, named.unalias())
         if not _is_asked(named.unalias().sql(), conditions_of(select)):
             raise NotProvedError
         return RowsRead(select.sql(), frozenset({ONE_ROW}), named.unalias().sql(), {}, {}, unit.sql())
 
     def _of_tables(self, select: exp.Select, unit: str, also: str, *, distinct: bool) -> RowsRead:
         own = select_columns(select)
-        self._see_tables(select, own.get(unit))
+        self._require_tables(select, own.get(unit))
         grouped, apart = select.args.get("group") is not None, select.args.get("distinct") is not None
         if grouped and (len(own) > 1 or not is_by_first(select)):
             raise NotProvedError
@@ -510,7 +510,7 @@ class _Reading:
                     return True
         return False
 
-    def _see_tables(self, select: exp.Select, unit: exp.Expr | None) -> None:
+    def _require_tables(self, select: exp.Select, unit: exp.Expr | None) -> None:
         """See that all rows that are somebody's are of the unit that is named, and all others public."""
         named = self._owned().named_in(select)
         if not isinstance(unit, exp.Column) or named.get(unit.table) != unit.name:

@@ -186,7 +186,7 @@ def test_a_reference_that_is_not_enforced_is_refused(
     with pytest.raises(DpsqlError) as refused:
         asked(sql, shop)
     assert refused.value.because == "reference-not-enforced"
-    monkeypatch.setattr(analysed, "_check_enforced", lambda *_: None)
+    monkeypatch.setattr(analysed, "_require_enforced", lambda *_: None)
     (part,) = asked(sql, shop)
     assert worst(part, shop, [TWO_OWNERS], *UNITS) > Measured.of(part, shop.engine, shop.world).claim
 

@@ -142,11 +142,11 @@ def test_nothing_is_measured_on_a_copy_that_is_too_old(
     engine = open_engine(config)
     assert engine.edition is not None
     with nullcontext() if served else pytest.raises(EngineNotReady):
-        engine.edition.see_that_it_serves()
+        engine.edition.require_serving()
     wanted = f"nothing is measured on the {engine.edition}, which is older than engine.oldest: 0 days"
     assert said == ([] if served else [wanted])
     with SqliteLedger(tmp_path / "ledger.db", lambda: datetime.now(UTC)) as ledger:
-        seen = ledger.see_that_it_can_be_written
+        seen = ledger.require_writable_file
         state = Readiness(lambda: (engine, config.policy), seen, time.monotonic).state()
     assert (state.answers, state.text) == (served, "ready" if served else EngineNotReady.text)
     engine.close()

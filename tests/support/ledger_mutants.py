@@ -74,7 +74,7 @@ def failures_do_not_count(patch: pytest.MonkeyPatch) -> None:
 
 def forms_are_refused_to_nobody(patch: pytest.MonkeyPatch) -> None:
     """Let a role that has met a bug try it with other constants."""
-    patch.setattr(releases, "see_that_none_is_refused", lambda *_: None)
+    patch.setattr(releases, "refuse_broken_forms", lambda *_: None)
 
 
 def bugs_do_not_count(patch: pytest.MonkeyPatch) -> None:

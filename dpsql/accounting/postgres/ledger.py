@@ -30,11 +30,11 @@ from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sql.opening import (
     Examined,
     OpenedLedger,
-    demand_no_loss,
     examined,
     last_line,
     owner,
     read_mark,
+    require_no_loss,
     take,
     wrong_lines,
 )
@@ -150,7 +150,7 @@ class PostgresStore:
         """Write the version of the tables again; see `LedgerStore.touch`."""
         connection.execute("UPDATE version SET number = ?1", (schema.SERVER_VERSION,))
 
-    def check_owner(self, connection: SqlConnection) -> None:
+    def require_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger still is the one that was opened, the data set's, and has all that we know of.
 
         Raises:
@@ -220,11 +220,11 @@ def prepare(
     if syncs != "on":
         raise ConfigError(f"ledger {place} would lose charges with the power: its server has fsync = {syncs}")
     if not schema.is_there(connection):
-        demand_no_loss(place, beside, way)
+        require_no_loss(place, beside, way)
         schema.make_tables(connection)
         sql_opening.own(connection, dataset, now, sql_opening.MADE)
     schema.upgrade(connection)
-    schema.see_version(connection, place)
+    schema.require_version(connection, place)
     connection.execute(schema.KEEP_OTHERS_OUT)
     return take(connection, place, beside, way, (dataset, now))
 
@@ -410,7 +410,7 @@ def _reading(dsn: str) -> Iterator[SqlConnection]:
         with opening(shared, shown_place(dsn), keep=False) as connection:
             if not schema.is_there(connection):
                 raise ConfigError(f"there is no ledger {shown_place(dsn)}")
-            schema.see_version(connection, shown_place(dsn))
+            schema.require_version(connection, shown_place(dsn))
             yield connection
     finally:
         shared.session.close()

@@ -11,7 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from dpsql.accounting.balance import Account, Balance, nearing, see_that_it_may_measure
+from dpsql.accounting.balance import Account, Balance, nearing, require_measurements_left
 from dpsql.accounting.ledger import (
     AHEAD,
     REDATED,
@@ -210,7 +210,7 @@ class SqlLedger:
         self._claims.close()
         self._store.close()
 
-    def see_that_it_can_be_written(self) -> None:
+    def require_writable_file(self) -> None:
         """Return if a charge could be made now: something is written, which changes nothing.
 
         Raises:
@@ -218,7 +218,7 @@ class SqlLedger:
         """
         self._store.check()
         with self._store.write() as connection:
-            self._store.check_owner(connection)
+            self._store.require_owner(connection)
             self._store.touch(connection)
 
     @contextmanager
@@ -357,10 +357,10 @@ class SqlLedger:
         """Write a claim; see `StandingLedger.claim`."""
         self._store.check()
         with self._store.write() as connection:
-            self._store.check_owner(connection)
+            self._store.require_owner(connection)
             if wanted.key not in standing.find_paid(connection, account, (wanted.key,)):
                 raise InternalError
-            see_that_it_may_measure(self._balance(connection, account, self._now(), None), 1)
+            require_measurements_left(self._balance(connection, account, self._now(), None), 1)
             return standing.enter_claim(connection, account, wanted, self._charged_at.now(self._totals.latest))
 
     def keep_claim(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:
@@ -483,7 +483,7 @@ class SqlLedger:
         """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
         self._store.check()
         with self._store.write(cancellation, since) as connection:
-            self._store.check_owner(connection)
+            self._store.require_owner(connection)
             now = self._now()
             stored = [releases.find_stored(connection, account, item) for item in items]
             if not ready.issuperset(releases.unmeasured(stored)):

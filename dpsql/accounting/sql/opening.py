@@ -163,7 +163,7 @@ def last_line(connection: SqlConnection) -> int:
     return int(connection.execute(_LAST_CHARGE).fetchone()[0])
 
 
-def demand_no_loss(place: object, beside: Path, way: Way) -> None:
+def require_no_loss(place: object, beside: Path, way: Way) -> None:
     """Return if no ledger was at a place where there is none.
 
     Raises:

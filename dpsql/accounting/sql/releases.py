@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TypeVar
 
-from dpsql.accounting.balance import Account, Balance, afford, see_that_none_is_refused
+from dpsql.accounting.balance import Account, Balance, afford, refuse_broken_forms
 from dpsql.accounting.ledger import AHEAD, Beside, ChargeItem, Failing, ToldRelease
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import lines
@@ -99,7 +99,7 @@ def to_be_paid(balance: Balance, stored_items: Sequence[StoredItem]) -> Sequence
     # A stored failure fails again, free, and nothing that stands beside it is paid for.
     failed = any(each.failed and each.paid for each in stored_items)
     due = [] if failed else [each for each in stored_items if not each.paid]
-    see_that_none_is_refused(balance, (each.item.form for each in due if not each.stored))
+    refuse_broken_forms(balance, (each.item.form for each in due if not each.stored))
     afford(balance, [each.item.cost for each in due], [each.item.cost for each in due if not each.stored])
     return due
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 from dpsql.accounting.ledger import DataSet, Way
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sql.ledger import SqlLedger
-from dpsql.accounting.sql.opening import demand_no_loss, mark_path, read_mark, take
+from dpsql.accounting.sql.opening import mark_path, read_mark, require_no_loss, take
 from dpsql.accounting.sql.releases import last_epoch
 from dpsql.accounting.sql.store import SqlConnection, place_of_key
 from dpsql.accounting.sqlite.schema import VERSION, create, upgrade
@@ -59,7 +59,7 @@ def trouble(error: sqlite3.Error) -> Exception:
     return kind()
 
 
-def check_place(path: Path, inode: int) -> None:
+def require_same_file(path: Path, inode: int) -> None:
     """Return if the ledger that is open is the one that the next process would open.
 
     Raises:
@@ -74,7 +74,7 @@ def check_place(path: Path, inode: int) -> None:
         raise LedgerFailed
 
 
-def check_room(path: Path) -> None:
+def require_room(path: Path) -> None:
     """Return if there is room for a charge and for what it pays for.
 
     Raises:
@@ -176,7 +176,7 @@ class SqliteFile:
         self._path, self._dataset = path, dataset
         marked = read_mark(path) is not None  # who makes a ledger marks it last: another process may be about to
         if marked and not (path.is_file() and path.stat().st_size):
-            demand_no_loss(path, path, way)
+            require_no_loss(path, path, way)
         try:
             prepare_file(path, _BESIDE)
             self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
@@ -321,16 +321,16 @@ class SqliteFile:
             LedgerFailed: another file has taken its place, and what is written to the old one is lost.
             LedgerFull: there is no room.
         """
-        check_place(self._path, self._inode)
+        require_same_file(self._path, self._inode)
         if self._log is not None:
-            check_place(_log(self._path), self._log.inode)
-        check_room(self._path)
+            require_same_file(_log(self._path), self._log.inode)
+        require_room(self._path)
 
     def touch(self, connection: SqlConnection) -> None:
         """Write the version of the tables again; see `LedgerStore.touch`."""
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    def check_owner(self, connection: SqlConnection) -> None:
+    def require_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger still is the data set's for which it was opened.
 
         Raises:

@@ -73,10 +73,10 @@ def audit_privacy(
 
         drawn = audit_picture([(v.person, v.question, v.paid, v.proved) for v in verdicts])
         draw(drawn, f"Privacy audit of {loaded.policy.dataset}, role {asking_role.name}", picture)
-    _see_that_it_holds(verdicts)
+    _require_held_promises(verdicts)
 
 
-def _see_that_it_holds(verdicts: Sequence[AuditedQuestion]) -> None:
+def _require_held_promises(verdicts: Sequence[AuditedQuestion]) -> None:
     """Raise the end of a server that gives away more than is paid for.
 
     Raises:

@@ -52,7 +52,7 @@ from dpsql.policy.config import (
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load.shapes import write_schemas
 from dpsql.policy.model import Period, Policy, Role, Table
-from dpsql.private_files import open_private, see_directory
+from dpsql.private_files import open_private, require_private_directory
 from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.side_services import require_prometheus_client
 from dpsql.wire.protocol.certificate import certificate_of
@@ -200,7 +200,7 @@ def _try_trail(config: Config) -> None:
     """See that what there is of the audit trail could be written."""
     place = place_of_trail(config)
     if place.exists():
-        see_directory(place)
+        require_private_directory(place)
     if (head := place / "head").exists():
         os.close(open_private(head, os.O_RDWR))
 

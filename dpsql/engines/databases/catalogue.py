@@ -213,7 +213,7 @@ class Product:
     name: str
     version: str
 
-    def see_that_it_was_tried(self, *, unverified: bool) -> None:
+    def require_tried(self, *, unverified: bool) -> None:
         """See that somebody has copied such a database, unless the configuration says that it need not be.
 
         Raises:

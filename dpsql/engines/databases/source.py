@@ -164,7 +164,7 @@ class DatabaseSource:
         try:
             with fixed_error("the database can't be asked what it is"):
                 self.product = product_of(self._connection, self._backend)
-                self.product.see_that_it_was_tried(unverified=unverified)
+                self.product.require_tried(unverified=unverified)
                 require_read_only(self._pool, self._backend, self._places)
             with quiet():
                 found, self._keys = self._catalogue()

@@ -417,7 +417,7 @@ class PostgresEngine:
             try:
                 with _uncharged(cancellation):
                     connection, rows = self._begun(stack, timeout, cancellation, asked)
-                self._see_that_they_stay(seen, catalogues(list(seen), self._declared, rows[-1]))
+                self._require_same_columns(seen, catalogues(list(seen), self._declared, rows[-1]))
             except EngineNotReady:
                 self._next_look = 0.0
                 raise
@@ -482,7 +482,9 @@ class PostgresEngine:
             for table in misfits:
                 self._unfit[table], self._seen[table] = self._seen[table], before._catalogue(table)
 
-    def _see_that_they_stay(self, seen: Mapping[str, PostgresCatalogue], now: Mapping[str, PostgresCatalogue]) -> None:
+    def _require_same_columns(
+        self, seen: Mapping[str, PostgresCatalogue], now: Mapping[str, PostgresCatalogue]
+    ) -> None:
         """See that the tables of a statement are as they were opened, and fit.
 
         Raises:

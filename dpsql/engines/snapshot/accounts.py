@@ -101,7 +101,7 @@ class AccountStore:
         try:
             with self._locked(), self._opened(self._records) as connection:
                 accounts = HeldAccounts(connection, self._key)
-                accounts.see_that_the_key_is_right()
+                accounts.require_same_key()
                 yield accounts
         finally:
             _IN_PROCESS.release()
@@ -219,7 +219,7 @@ class HeldAccounts:
     def __init__(self, connection: duckdb.DuckDBPyConnection, key: str = "") -> None:
         self._connection, self._key = connection, key
 
-    def see_that_the_key_is_right(self) -> None:
+    def require_same_key(self) -> None:
         """Return if it can be told who was erased.
 
         Raises:
@@ -245,7 +245,7 @@ class HeldAccounts:
         row = self._one(f"SELECT number, claim FROM {_STORE}.main.questions WHERE question = ?", question)  # noqa: S608
         return Standing() if row is None else Standing(int(str(row[0])), str(row[1]))
 
-    def see_that_it_runs(self, statements: AccountedSums) -> None:
+    def require_running(self, statements: AccountedSums) -> None:
         """Have DuckDB parse and bind the statements, which reads no row.
 
         Raises:

@@ -206,7 +206,7 @@ class SnapshotDirectory:
         except OSError:
             return None
 
-    def demand_whole(self) -> None:
+    def require_whole(self) -> None:
         """Let the next copy read all of the records again, also what was copied in parts.
 
         Raises:

@@ -229,7 +229,7 @@ def _copied(
                     )
                 connection.execute("COMMIT")
                 for table, keys in unique.items():
-                    _see_that_they_are(connection, config.policy.tables[table], keys)
+                    _require_unique(connection, config.policy.tables[table], keys)
                 connection.execute(f"CHECKPOINT {_FRESH}")
                 connection.execute(f"DETACH {_FRESH}")
                 connection.execute(f"DETACH {_STAGED}")
@@ -330,7 +330,7 @@ def _writer(config: Config) -> Iterator[duckdb.DuckDBPyConnection]:
         scratch.remove()
 
 
-def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: Table, keys: frozenset[UniqueKey]) -> None:
+def _require_unique(connection: duckdb.DuckDBPyConnection, table: Table, keys: frozenset[UniqueKey]) -> None:
     """See that keys are unique in the copy too: the records' engine has said so of one state of them.
 
     Texts are counted to the letter, as constraints compare them; a column of the records may have a collation that does not.

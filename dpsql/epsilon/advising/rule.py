@@ -54,7 +54,7 @@ def singling_out_epsilon(population: int, risk: Fraction, steps: int = EXCHANGE)
     """Return the largest ε at which one of `population` people is singled out with probability at most `risk`."""
     if population < 2:
         raise BadInput(f"a population of {population} is too small: at least 2 people are needed")
-    _check_probability("risk", risk)
+    _require_probability("risk", risk)
     if risk * population <= 1:
         raise BadInput(f"a risk of {float(risk):g} is not above 1/{population}: that is a blind guess")
     return _log_below((population - 1) * risk / (1 - risk), steps)
@@ -71,7 +71,7 @@ def value_epsilon(value: Fraction, steps: int = EXCHANGE) -> Fraction:
 
 
 def _even_odds(name: str, probability: Fraction, steps: int) -> Fraction:
-    _check_probability(f"{name} risk", probability)
+    _require_probability(f"{name} risk", probability)
     if probability * 2 <= 1:
         raise BadInput(f"a {name} risk of {float(probability):g} is not above 1/2: that is a blind guess")
     return _log_below(probability / (1 - probability), steps)
@@ -91,7 +91,7 @@ def _log_below(number: Fraction, divisor: int) -> Fraction:
     return epsilon
 
 
-def _check_probability(name: str, probability: Fraction) -> None:
+def _require_probability(name: str, probability: Fraction) -> None:
     if not 0 < probability < 1:
         raise BadInput(f"a {name} of {float(probability):g} is not between 0 and 1")
 

@@ -64,7 +64,7 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
             files.append(SchemaFile(name, schema, read_shape(TableShape, schema, mistakes), mistakes))
     every: list[SchemaFile | ViewFile] = [*files, *views]
     for file in every:
-        _see_folder(directory, file)
+        _require_folder_schema(directory, file)
     complete = 0 < len(files) + len(views) == len(places)
     return tables_of(files, views, complete=complete)
 
@@ -87,7 +87,7 @@ def _schema_files(directory: Path) -> Iterator[Path]:
             yield place
 
 
-def _see_folder(directory: Path, file: SchemaFile | ViewFile) -> None:
+def _require_folder_schema(directory: Path, file: SchemaFile | ViewFile) -> None:
     """See that what a folder's file declares is of the schema that the folder is called after."""
     folder, name = Path(file.document.file).parent, file.shape.table
     schema = None if name is None else TableName.of(name).schema

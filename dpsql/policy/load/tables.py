@@ -72,7 +72,7 @@ def declared_values(
     for at, text in enumerate(texts):
         try:
             value = scalars.domain_value(kind, declared, text)
-            _see_room(declared, value)
+            _require_room(declared, value)
         except ValueError as failure:
             mistakes.add(document, (*path, at), f'is "{text}"; it {failure}')
             continue
@@ -82,7 +82,7 @@ def declared_values(
     return tuple(text_of)
 
 
-def _see_room(declared: str, value: Value) -> None:
+def _require_room(declared: str, value: Value) -> None:
     """See that a value has room in a type of some length: another would be shown in its place.
 
     Raises:

@@ -10,7 +10,7 @@ Claim: all rows that make up one joined row are one unit's, so that taking a uni
 leaves all others as they were. Proof: by `meanings` a column names the unit, or all columns of a unique key name a row,
 which has one owner. They are read as they are stored, and compared as whole numbers with whole numbers or bytewise as
 texts. So equal values are one unit or one row. Columns of the same meaning, each equal to its counterpart, lead
-from each source that every joined row has to each other (`_check_one_unit`). To a source of LEFT JOIN its own condition
+from each source that every joined row has to each other (`_require_one_unit`). To a source of LEFT JOIN its own condition
 leads, with all that holds of every row, where its rows are not missing. An equation on less than all columns of a key
 leads nowhere: line 2 of order 7 and line 2 of order 8 may be two customers'. NULL equals nothing, and so names nobody's
 row and belongs to nobody. A reference that leads nowhere is nobody's row: the join with its target leaves it out.
@@ -409,9 +409,9 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
             f"{len(private)} protected tables are joined, the limit is {_MOST_TABLES}", because="too-many-tables-joined"
         )
     for source in private.values():
-        _check_enforced(source.table, kind, tables, unique)
+        _require_enforced(source.table, kind, tables, unique)
     if len(relation.sources) > 1:
-        _check_one_unit(relation, kind, tables, unique)
+        _require_one_unit(relation, kind, tables, unique)
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single, up_to = _bounded(relation, kind, unique)
@@ -462,7 +462,7 @@ def is_unit(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Tab
     return source is not None and source.holds and column.name in naming_unit(source.table, kind, tables)
 
 
-def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
+def _require_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
     """Refuse a unit through a reference whose target may be several rows."""
     through = unit_bound(table, kind).through
     while through is not None:
@@ -475,7 +475,7 @@ def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique
         through = unit_bound(tables[through.table], kind).through
 
 
-def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
+def _require_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
     """Refuse a join of rows that may be different units'."""
     said = {i: meanings(s, kind, tables, unique) for i, s in relation.private.items()}
     tied = {0}

@@ -51,7 +51,7 @@ class SystemAccount:
             ConfigError: the account `name` can't be used, or there is none and it can't be made.
         """
         if os.geteuid() != 0:
-            _demand_ourselves(name)
+            _require_own_account(name)
             return None
         entry = _find_account(name or ACCOUNT_NAME)
         if entry is None and name is None:
@@ -71,7 +71,7 @@ class SystemAccount:
         return cls(entry.pw_uid, entry.pw_gid)
 
 
-def _demand_ourselves(name: str | None) -> None:
+def _require_own_account(name: str | None) -> None:
     """Refuse any account but our own."""
     entry = None if name is None else _find_account(name)
     if name is not None and (entry is None or entry.pw_uid != os.geteuid()):

@@ -296,7 +296,7 @@ class SessionContext:
             result = cancelled(RefusedStatement(Refusal.of(failed)))
         if self.backend.replies.skipping:
             raise SkippedError
-        self.see_no_copy()
+        self.refuse_during_copy()
         return result
 
     def inspected(self, text: str, cancellation: Cancellation) -> ClassifiedStatement | None:
@@ -337,9 +337,9 @@ class SessionContext:
             ProtocolError: the shadow waits for copied data, and was sent something else.
         """
         await self.backend.settle()
-        self.see_no_copy()
+        self.refuse_during_copy()
 
-    def see_no_copy(self) -> None:
+    def refuse_during_copy(self) -> None:
         """Return if the shadow is not waiting for copied data: what else comes it takes for the end of the session.
 
         Raises:

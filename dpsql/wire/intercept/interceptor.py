@@ -118,7 +118,7 @@ class Trial:
         if first is not None:
             await self._fail(first)
 
-    async def see_described(self, text: str, columns: tuple[ColumnDescription, ...]) -> None:
+    async def require_described(self, text: str, columns: tuple[ColumnDescription, ...]) -> None:
         """See that PostgreSQL reads what an answer will look like, and finds the columns of the client's statement in it.
 
         Raises:
@@ -556,7 +556,7 @@ class Interceptor:
             if begun.through is not None:
                 made_up = await self._workers.planning.run(user, begun.through, cancellation)
                 if made_up is not None and len(made_up) <= _MOST_DESCRIBED:
-                    await trial.see_described(made_up, columns)
+                    await trial.require_described(made_up, columns)
             # The point of no return: the charge is durable before an engine is asked.
             return await self._workers.measuring.run(user, begun, cancellation)
         except (DpsqlError, ShadowRefusedError, ShadowLostError):

@@ -102,7 +102,7 @@ class Session:
         elif not replies.copying:
             await self._take_statement(frame)
         elif frame.kind != b"S":
-            self._context.see_no_copy()
+            self._context.refuse_during_copy()
 
     async def _take_statement(self, frame: Frame) -> None:
         match frame.kind:

@@ -56,7 +56,7 @@ async def log_in(
     if not user:
         raise ProtocolError("no user name in the startup packet")
     transport.write(startup.negotiation(start))
-    _see_that_it_is_not_barred(registry, user, transport.address)
+    _refuse_barred(registry, user, transport.address)
     audit = LogInAudit(registry.trail, user, transport.address, start.options.get("application_name", ""))
     try:
         entry = await _check_password(registry, transport, incoming, user, shown)
@@ -73,7 +73,7 @@ async def log_in(
     return user, entry
 
 
-def _see_that_it_is_not_barred(registry: ConnectionRegistry, user: str, address: str) -> None:
+def _refuse_barred(registry: ConnectionRegistry, user: str, address: str) -> None:
     """Return if a password may be tried; a log-in that is turned away unread has no line, so that nobody fills the disk.
 
     Raises:

@@ -260,7 +260,7 @@ def with_values(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     return node
 
 
-def present(column: exp.Expr) -> exp.Expr:
+def has_value(column: exp.Expr) -> exp.Expr:
     """Return the condition that a column has a value: where groups are joined, that there is one."""
     return exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))
 
@@ -385,7 +385,7 @@ class _Select:
         keys = [inside for inside, _ in parts.pairs]
         if not self._by_unit(inner, keys) or not _groups_only_by(inner, keys):
             return None
-        return present(self._join(inner, parts, ())[0])
+        return has_value(self._join(inner, parts, ())[0])
 
     def _among(self, inner: exp.Select, parts: CorrelatedQuery, holder: exp.In) -> exp.Expr | None:
         """Return what stands for `x IN (…)` of individuals: of them none is NULL.
@@ -417,7 +417,7 @@ class _Select:
             exp.EQ(this=exp.Paren(this=with_values(v.copy(), values)), expression=o.copy())
             for v, o in zip(outs, others, strict=True)
         ]
-        return exp.Paren(this=exp.and_(present(key), *equal, copy=False)) if equal else present(key)
+        return exp.Paren(this=exp.and_(has_value(key), *equal, copy=False)) if equal else has_value(key)
 
     def _value(self, inner: exp.Select, parts: CorrelatedQuery, output: exp.Expr) -> exp.Expr | None:
         """Return what stands for one value: aggregates, or what is looked up by a public table's key.
@@ -518,7 +518,7 @@ def _groups_by_some_of(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
 def _or_of_nothing(key: exp.Expr, value: exp.Expr, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:
     """Return the value of a group, and where there is none what its counts of 0 come to."""
     of_none = {render(call): exp.Literal.number(0) if is_count(call) else exp.Null() for call in calls}
-    there = exp.If(this=present(key), true=value)
+    there = exp.If(this=has_value(key), true=value)
     return exp.Case(ifs=[there], default=with_values(exp.Paren(this=output.copy()), of_none))
 
 

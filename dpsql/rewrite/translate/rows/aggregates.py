@@ -36,10 +36,10 @@ from dpsql.rewrite.syntax.whole.splice import Match
 from dpsql.rewrite.translate.rows.computed_statistics import (
     Formula,
     StatisticRef,
-    check_size,
     formula,
     is_computed,
     refused_margin,
+    require_size,
 )
 from dpsql.rewrite.translate.values.comparisons import as_whole, row_condition
 from dpsql.rewrite.translate.values.context import ElapsedTime, IntervalTimes, Translator
@@ -401,7 +401,7 @@ def _computed(t: Translator, node: exp.Expr) -> ComputedStatistic:
             moments.append(of)
         return StatisticRef(moments.index(of), _is_whole(of))
 
-    check_size(node)
+    require_size(node)
     return ComputedStatistic(formula(t, node, place_of), tuple(moments))
 
 

@@ -134,7 +134,7 @@ def is_computed(node: exp.Expr) -> bool:
     return not is_aggregate(node) and any(is_aggregate(part) for part in every(node, exp.Expr))
 
 
-def check_size(node: exp.Expr) -> None:
+def require_size(node: exp.Expr) -> None:
     """Check that an expression has no more operations than may stand inside each other.
 
     Raises:

@@ -458,7 +458,7 @@ def with_fan_out(relation: Relation, declared: DeclaredFacts) -> Relation:
             every[index] = met = _met(relation, index, declared)
             if not equal_values(relation, index):
                 together *= (_rows_of(source, index, declared) or 1) if met is None else _few(met)
-    _check_few(together, _MOST_TOGETHER)
+    _require_few(together, _MOST_TOGETHER)
     if not every:
         return relation
     sources = (
@@ -522,7 +522,7 @@ def _rows_of(source: Source, index: int, declared: DeclaredFacts) -> int | None:
         case DeferredTable():
             return None
         case ConstantTable(rows=rows):
-            _check_few(len(rows), _MOST_COMPARED)
+            _require_few(len(rows), _MOST_COMPARED)
             return len(rows)
         case Table(key=key) as table:
             values = None if key is None else declared.facts_of(ref(index, table, key)).values
@@ -537,11 +537,11 @@ def _few(met: int) -> int:
     Raises:
         Unsupported: they are too many.
     """
-    _check_few(met, _MOST_COMPARED)
+    _require_few(met, _MOST_COMPARED)
     return met
 
 
-def _check_few(rows: int, most: int) -> None:
+def _require_few(rows: int, most: int) -> None:
     if rows > most:
         raise Unsupported(
             f"{rows:,} rows are joined to each without an equation, the limit is {most:,}",

@@ -50,7 +50,7 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
 def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
     """Yield what a function is of: its columns if each has few values, else the largest parts that have."""
     columns = {column: t.names.find(column) for column in node.find_all(exp.Column)}
-    _check_labels(columns, whole)
+    _refuse_labels_as_texts(columns, whole)
     few = {column: _few(t, expr) for column, expr in columns.items()}
     inputs = [_Input(column, columns[column], values) for column, values in few.items() if values is not None]
     if len(inputs) == len(few):
@@ -95,7 +95,7 @@ def _parts(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
             yield from _inputs(t, part, whole)
 
 
-def _check_labels(columns: Mapping[exp.Column, Expr], whole: exp.Expr) -> None:
+def _refuse_labels_as_texts(columns: Mapping[exp.Column, Expr], whole: exp.Expr) -> None:
     """Check that labels are texts to a function: the shadow is told them as such, and texts have another order."""
     for column, expr in columns.items():
         parent = column.parent

@@ -396,7 +396,7 @@ def _moved(t: Translator, x: Expr, span: IntervalValue, node: exp.Expr) -> Expr:
         local = on_session_clock(t, x, node)
         days = Apply("shift", (local,), SqlType.TIMESTAMP, IntervalValue(span.months, span.days, 0))
         if span.months and span.days:
-            _check_still(t, x, node)
+            _require_still_clock(t, x, node)
         x = instant(t, days, node)
     return Apply("shift", (x,), SqlType.TIMESTAMPTZ, IntervalValue(0, 0, span.micros)) if span.micros else x
 
@@ -404,12 +404,12 @@ def _moved(t: Translator, x: Expr, span: IntervalValue, node: exp.Expr) -> Expr:
 def _moved_often(t: Translator, x: Expr, times: IntervalTimes, node: exp.Expr, sign: int) -> Expr:
     """Return a time moved by a number of steps; days are 24 hours where the clock is not changed."""
     if times.span.days:
-        _check_still(t, x, node)
+        _require_still_clock(t, x, node)
     micros = sign * (times.span.days * DAY + times.span.micros)
     return Apply("shift_by", (x, times.number), SqlType.TIMESTAMPTZ, IntervalValue(0, 0, micros))
 
 
-def _check_still(t: Translator, x: Expr, node: exp.Expr) -> None:
+def _require_still_clock(t: Translator, x: Expr, node: exp.Expr) -> None:
     """Check that the session's clock is not changed where a time is."""
     if shows_utc(t):
         return
