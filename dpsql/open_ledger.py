@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import assert_never
 
 from dpsql.accounting.balance import Account, require_rho
-from dpsql.accounting.ledger import DataSet, Entry, Ledger, Way
+from dpsql.accounting.ledger import DataSet, Entry, Ledger, OpeningWay
 from dpsql.accounting.postgres.ledger import PostgresLedger, lines_on_server, rehearse
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sql.ledger import SqlLedger
@@ -24,7 +24,7 @@ from dpsql.trail.record import AuditEvent, AuditRecord, ChainedLine
 from dpsql.trail.trail import AuditTrail
 
 
-def open_ledger(config: Config, way: Way = Way.AS_IT_IS, clock: Clock = system_clock) -> SqlLedger:
+def open_ledger(config: Config, way: OpeningWay = OpeningWay.AS_IT_IS, clock: Clock = system_clock) -> SqlLedger:
     """Return the configuration's ledger, made if there is none; it goes by a clock.
 
     Raises:
@@ -178,7 +178,7 @@ class OpenBooks:
 
 
 @contextmanager
-def open_books(config: Config, way: Way, clock: Clock = system_clock) -> Iterator[OpenBooks]:
+def open_books(config: Config, way: OpeningWay, clock: Clock = system_clock) -> Iterator[OpenBooks]:
     """Give both, which go by a clock, while a server runs; the trail says when it has started and when it stops.
 
     Raises:

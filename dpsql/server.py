@@ -16,7 +16,7 @@ from typing import ParamSpec, Self, TypeVar
 
 import psycopg
 
-from dpsql.accounting.ledger import AHEAD, Way
+from dpsql.accounting.ledger import AHEAD, OpeningWay
 from dpsql.accounting.privacy_loss import first_day
 from dpsql.accounting.sliding import ReadDays
 from dpsql.assembly import (
@@ -249,7 +249,7 @@ class Server:
     def __init__(
         self,
         config: Config,
-        ledger: Way = Way.AS_IT_IS,
+        ledger: OpeningWay = OpeningWay.AS_IT_IS,
         post: ProcessSlot | None = None,
         read_after: float = 0,
         clock: Clock = system_clock,

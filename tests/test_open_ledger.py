@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem, Way
+from dpsql.accounting.ledger import ChargeItem, OpeningWay
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.zcdp import rho_of
 from dpsql.cli.commands.check import rehearse_start
@@ -77,7 +77,7 @@ def test_a_second_data_set_does_not_start_afresh_beside_an_old_ledger(tmp_path: 
     assert isinstance(bikes.ledger, SqliteLedgerConfig)
     bikes.ledger.path.parent.mkdir()
     bikes.ledger.path.write_bytes(old.read_bytes())
-    with open_ledger(bikes, Way.ADOPTED) as ledger:
+    with open_ledger(bikes, OpeningWay.ADOPTED) as ledger:
         assert len(ledger.entries(None, 9)) == 1
     assert opened(bikes) == (bikes.ledger.path, 1)
 
@@ -162,7 +162,7 @@ def test_a_policy_that_goes_back_to_sums_is_not_served(
         ask(ledger, counting, ChargeItem("k", Privacy(Fraction("0.1"), Fraction(0), rho_of(Fraction("0.1"))), "sums"))
         with pytest.raises(ConfigError, match="adds up ε, and answers with Gaussian noise count in it"):
             require_fitting_budgets(ledger, configuration.policy)
-    with pytest.raises(ConfigError, match="adds up ε") as refused, open_books(configuration, Way.AS_IT_IS):
+    with pytest.raises(ConfigError, match="adds up ε") as refused, open_books(configuration, OpeningWay.AS_IT_IS):
         pass
     assert "accounting: zcdp" in (refused.value.hint or "")
     with pytest.raises(ConfigError, match="adds up ε"):

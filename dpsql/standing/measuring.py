@@ -20,7 +20,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Denied, Failure, Ledger, Standing, StandingClaim, State, Wanted
+from dpsql.accounting.ledger import ClaimDenial, Failure, LastMeasurement, Ledger, StandingClaim, State, WantedClaim
 from dpsql.engines.snapshot.accounts import AccountedSums, AccountStore, HeldAccounts
 from dpsql.errors import AccountClosed, EngineNotReady, InternalError, LedgerBusy
 from dpsql.policy.growth import Grows, Term
@@ -180,8 +180,8 @@ class StandingMeasuring:
         sums, stands = asked.part.for_periods(periods), accounts.stands(asked.identity)
         until = asked.part.grows.last_moment(asked.part.term)
         statements = self._statements(sums, until, account)
-        claim = self.ledger.claim(account, Wanted(asked.key, uuid4().hex, lineage, stands, periods, until))
-        if isinstance(claim, Denied):
+        claim = self.ledger.claim(account, WantedClaim(asked.key, uuid4().hex, lineage, stands, periods, until))
+        if isinstance(claim, ClaimDenial):
             raise denial_error(claim, account.role.name)
         try:
             rows = accounts.measure(asked.identity, claim, statements, timeout=self.timeout, cancellation=cancellation)
@@ -197,7 +197,7 @@ class StandingMeasuring:
             _LOG.error("another server has begun to measure: what was measured here is released to nobody")
             raise EngineNotReady
 
-    def _kept(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:
+    def _kept(self, account: Account, key: str, claim: LastMeasurement, lineage: str, release: bytes) -> bool:
         """Store a release whose accounts are written: where the ledger is busy, it is tried again."""
         for _ in range(_TIMES - 1):
             try:
@@ -207,9 +207,9 @@ class StandingMeasuring:
         return self.ledger.keep_claim(account, key, claim, lineage, release)
 
 
-def denial_error(why: Denied, role: str) -> AccountClosed | EngineNotReady:
+def denial_error(why: ClaimDenial, role: str) -> AccountClosed | EngineNotReady:
     """Return what is heard of a claim that is not given; the operator's log has why."""
-    if why is Denied.LOCKED:
+    if why is ClaimDenial.LOCKED:
         return AccountClosed(
             "this standing question is locked, because a measurement of it failed",
             because="standing-locked",
@@ -219,7 +219,7 @@ def denial_error(why: Denied, role: str) -> AccountClosed | EngineNotReady:
     return EngineNotReady()
 
 
-def _is_written(accounts: HeldAccounts, identity: str, claim: Standing) -> bool:
+def _is_written(accounts: HeldAccounts, identity: str, claim: LastMeasurement) -> bool:
     """Return whether a measurement's accounts were written, or nobody knows."""
     try:
         return accounts.stands(identity) == claim

@@ -13,7 +13,7 @@ from typing import ClassVar
 import duckdb
 
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
-from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, KEPT, closed_off, in_memory
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, KEPT, in_memory, shut_doors
 from dpsql.engines.snapshot.kept_columns import fill
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import QueryCanceled
@@ -67,7 +67,7 @@ class DuckDbTrialEngine:
         try:
             self._make()
             self._plain.execute("PRAGMA disable_optimizer")
-            closed_off(self._connection, [])
+            shut_doors(self._connection, [])
         except duckdb.Error as error:
             raise TrialEngineFailed(f"the synthetic databases can't be made: {error}") from None
 

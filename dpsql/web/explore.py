@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.privacy_loss import compose, left_of, show_down
+from dpsql.accounting.privacy_loss import compose, remaining, show_down
 from dpsql.epsilon.numbers import BadInput
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.plots.density import SMOOTHING
@@ -224,7 +224,7 @@ async def ask(request: Request, context: PageContext, visitor: Visitor) -> Respo
     return JSONResponse(
         {
             "counts": column.counts(rows),
-            "charged": show_down(left_of(after, before).epsilon),
+            "charged": show_down(remaining(after, before).epsilon),
             "left": brief(left.epsilon),
             **await _facts(column, epsilon, context.site, visitor),
         }

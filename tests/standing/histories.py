@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import duckdb
 
-from dpsql.accounting.ledger import Standing
+from dpsql.accounting.ledger import LastMeasurement
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.interval import Interval
@@ -125,7 +125,7 @@ class Copies:
         sums = part.for_periods([day_of(day) for day in days])
         until = datetime(2027, 1, 1, tzinfo=UTC)
         statements = AccountedSums(sums.units_accounted(self.emitter), sums.sql(self.emitter), sums.bound.mass, until)
-        to = Standing(self.number, f"claim {self.number}")
+        to = LastMeasurement(self.number, f"claim {self.number}")
         rows = self.accounts.measure(question, to, statements, timeout=60, cancellation=Cancellation())
         return dict(zip(sums.groups.shown, exact_sums(sums, rows).coordinates, strict=True))
 

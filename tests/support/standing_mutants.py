@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpsql.accounting.ledger import Standing
+from dpsql.accounting.ledger import LastMeasurement
 from dpsql.accounting.sql import standing as ledger_standing
 from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.snapshot import accounts, parts, writing
@@ -39,7 +39,7 @@ class _Rewriting:
 def _accounts_say(patch: pytest.MonkeyPatch, rewritten: Callable[[str], str]) -> None:
     right = HeldAccounts._add
 
-    def add(held: HeldAccounts, question: str, to: Standing, statements: AccountedSums) -> None:
+    def add(held: HeldAccounts, question: str, to: LastMeasurement, statements: AccountedSums) -> None:
         itself = held._connection
         held._connection = _Rewriting(itself, rewritten)  # type: ignore[assignment]
         try:
@@ -69,7 +69,7 @@ def account_in_memory(patch: pytest.MonkeyPatch) -> None:
     """Undo what was added once the sums are read: it would be written after the release."""
     right = HeldAccounts.measure
 
-    def measure(held: HeldAccounts, question: str, to: Standing, *rest: Any, **more: Any) -> Any:
+    def measure(held: HeldAccounts, question: str, to: LastMeasurement, *rest: Any, **more: Any) -> Any:
         answer = right(held, question, to, *rest, **more)
         held._connection.execute(f"UPDATE {accounts._table(question)} SET used = 0")
         return answer
@@ -113,8 +113,8 @@ def erased_are_new(patch: pytest.MonkeyPatch) -> None:
 
 def stores_by_their_numbers(patch: pytest.MonkeyPatch) -> None:
     """Believe a store whose accounts stand at the right number, whichever way they came there."""
-    patch.setattr(Standing, "__eq__", lambda one, other: one.number == other.number)
-    patch.setattr(Standing, "__hash__", lambda one: hash(one.number))
+    patch.setattr(LastMeasurement, "__eq__", lambda one, other: one.number == other.number)
+    patch.setattr(LastMeasurement, "__hash__", lambda one: hash(one.number))
 
 
 def every_writer_is_newest(patch: pytest.MonkeyPatch) -> None:

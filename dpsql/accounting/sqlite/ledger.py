@@ -15,10 +15,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from dpsql.accounting.ledger import DataSet, Way
+from dpsql.accounting.ledger import DataSet, OpeningWay
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sql.ledger import SqlLedger
-from dpsql.accounting.sql.opening import mark_path, read_mark, require_no_loss, take
+from dpsql.accounting.sql.opening import mark_path, read_mark, require_no_loss, take_ledger
 from dpsql.accounting.sql.releases import last_epoch
 from dpsql.accounting.sql.store import SqlConnection, place_of_key
 from dpsql.accounting.sqlite.schema import VERSION, create, upgrade
@@ -163,7 +163,7 @@ _LOG_SIZE = 16 * 2**20
 class SqliteFile:
     """A connection for transactions, used by one thread at a time, and another that looks while nobody writes."""
 
-    def __init__(self, path: Path, dataset: DataSet, clock: Clock, way: Way) -> None:
+    def __init__(self, path: Path, dataset: DataSet, clock: Clock, way: OpeningWay) -> None:
         """Open the file of a data set, or make it, readable by its owner only.
 
         Raises:
@@ -336,7 +336,7 @@ class SqliteFile:
         Raises:
             LedgerFailed: somebody has let another one adopt it.
         """
-        recorded = opening.owner(connection)
+        recorded = opening.read_owner(connection)
         if recorded is None or recorded.dataset != self._opened.dataset:
             _LOG.error("the ledger can't be used: another data set has adopted %s", self._path)
             raise LedgerFailed
@@ -345,7 +345,7 @@ class SqliteFile:
         """Remember, outside of the file, that it has this line."""
         opening.write_mark(self._path, self._opened.mark(line))
 
-    def _prepare(self, path: Path, now: datetime, way: Way) -> None:
+    def _prepare(self, path: Path, now: datetime, way: OpeningWay) -> None:
         self._begin_log()
         dataset = self._dataset
         connection = self._connection
@@ -359,8 +359,8 @@ class SqliteFile:
             if version < VERSION:
                 upgrade(connection, version)
             if version in (0, 1):
-                opening.own(connection, dataset, now, opening.MADE if version == 0 else opening.TAKEN_OVER)
-            self._opened = take(connection, path, path, way, (dataset, now))
+                opening.write_owner(connection, dataset, now, opening.MADE if version == 0 else opening.TAKEN_OVER)
+            self._opened = take_ledger(connection, path, path, way, (dataset, now))
         # A copy of the file alone, made whenever, is a ledger, though an older one.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA busy_timeout = 0")  # from now on we wait ourselves
@@ -450,7 +450,9 @@ _NAMELESS = DataSet()
 class SqliteLedger(SqlLedger):
     """A `Ledger` in a file."""
 
-    def __init__(self, path: Path, clock: Clock, dataset: DataSet = _NAMELESS, way: Way = Way.AS_IT_IS) -> None:
+    def __init__(
+        self, path: Path, clock: Clock, dataset: DataSet = _NAMELESS, way: OpeningWay = OpeningWay.AS_IT_IS
+    ) -> None:
         """Open a data set's ledger at `path`, or make a new one.
 
         Raises:

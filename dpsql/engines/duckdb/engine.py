@@ -17,7 +17,7 @@ import duckdb
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.engines.base import NoEngine, SnapshotVersion
-from dpsql.engines.duckdb.files import TableFile, Watched
+from dpsql.engines.duckdb.files import TableFile, WatchedFiles
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows, read_heavy_rows, row_keepers
 from dpsql.engines.duckdb.opening import ATTACHED, CAREFULLY, MEMORY, of_file, of_tables, spill
 from dpsql.engines.tables import Constraints, enforced_columns, exact_value, public_column
@@ -73,7 +73,7 @@ _AT_ONCE = re.compile(r"insert|update|delete|merge|nextval|pivot", re.IGNORECASE
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedStatement:
     """A statement that DuckDB has accepted, but perhaps with other constants."""
 
     parsed: duckdb.Statement
@@ -86,9 +86,9 @@ class DuckPrepared:
     """See `PreparedMeasurements`."""
 
     cursor: duckdb.DuckDBPyConnection
-    statements: Mapping[str, Accepted]
+    statements: Mapping[str, AcceptedStatement]
     """By their texts."""
-    watched: Watched
+    watched: WatchedFiles
     timeout: float
     cancellation: Cancellation
     failed: Callable[[], duckdb.DuckDBPyConnection | None]
@@ -126,7 +126,7 @@ class DuckPrepared:
             raise EngineFailed from None
 
     def _rows(
-        self, cursor: duckdb.DuckDBPyConnection, statement: Accepted | str, timeout: float
+        self, cursor: duckdb.DuckDBPyConnection, statement: AcceptedStatement | str, timeout: float
     ) -> Sequence[EngineRow]:
         with stopping_when_cancelled(cursor.interrupt, timeout, self.cancellation) as stopped:
             try:
@@ -139,14 +139,14 @@ class DuckPrepared:
                 raise
 
 
-def no_statements() -> KnownStatements:
+def statement_cache() -> KnownStatements:
     """Return what remembers the statements that a database has accepted."""
     return ByteLimitedCache(_MOST_ACCEPTED, lambda part: _PARSED * len(part) if isinstance(part, str) else 0)
 
 
 def ready_statements(
     cursor: duckdb.DuckDBPyConnection, statements: Sequence[str], before: KnownStatements
-) -> Mapping[str, Accepted]:
+) -> Mapping[str, AcceptedStatement]:
     """Have DuckDB parse and bind some queries, which reads no row; return them parsed, by their texts.
 
     Statements that it has accepted `before` it accepts again, also with other constants, for its catalogue stays the
@@ -155,12 +155,12 @@ def ready_statements(
     Raises:
         EngineNotReady: it does not take one.
     """
-    accepted: dict[str, Accepted] = {}
+    accepted: dict[str, AcceptedStatement] = {}
     for sql in statements:
         text, constants = with_parameters(sql)
         parsed = before.get(text) or _accepted(cursor, sql, text)
         before.keep(text, parsed)
-        accepted[sql] = Accepted(parsed, constants)
+        accepted[sql] = AcceptedStatement(parsed, constants)
     return accepted
 
 
@@ -237,7 +237,7 @@ class DuckDb:
         """
         self._catalog = ATTACHED if isinstance(source, Path) else MEMORY
         files = (source,) if isinstance(source, Path) else tuple(f for table in source.values() for f in table.files)
-        self._watched = Watched(files)
+        self._watched = WatchedFiles(files)
         self._spill = spill(resources.spill)
         if isinstance(source, Path):
             self._open = partial(of_file, source, self._spill.path, resources, beside=beside)
@@ -251,7 +251,7 @@ class DuckDb:
         self._use = Use(self._remove)
         self._opening = threading.Lock()
         self._unique: dict[str, frozenset[UniqueKey]] = {}
-        self._statements = no_statements()
+        self._statements = statement_cache()
 
     def named(self, table: str) -> str:
         """Return a table's name with its database and schema."""

@@ -45,7 +45,7 @@ class TableFile:
         return files
 
 
-class Watched:
+class WatchedFiles:
     """Files that must stay as they are: a statement that reads one twice has to see the same rows twice.
 
     So has one that reads rows of it which were kept when it was opened. A file's times can be set back by its writers,
@@ -70,7 +70,7 @@ def _state(file: Path) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> None:
+def make_table(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> None:
     """Make the view or the table of one table's files.
 
     Raises:

@@ -2,7 +2,7 @@
 
 Statements weigh these rows, and add up all others as they are; without them each statement would first find out whose
 they are, by counting everybody's. They are read once, when the engine is opened to be asked or soon after, and belong
-to the files as they were when these were opened: `Watched` knows that state, and sees before and after each measurement
+to the files as they were when these were opened: `WatchedFiles` knows it, and sees before and after each measurement
 that it is so still. The policy decides whose rows they are, and from how many on.
 
 Nothing of how many such rows there are is seen outside: their name stands for a view, with any rows behind it. Where

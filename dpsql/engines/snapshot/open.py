@@ -12,7 +12,7 @@ from dpsql.accounting.sliding import ReadDays
 from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.files import Watched
+from dpsql.engines.duckdb.files import WatchedFiles
 from dpsql.engines.snapshot.copying import Tell
 from dpsql.engines.snapshot.directory import Manifest, Origin, SnapshotBusy, SnapshotDirectory
 from dpsql.engines.snapshot.writing import write_missing_snapshot
@@ -72,7 +72,7 @@ class SnapshotEngine(DuckDb):
         self._opened.close()
 
 
-class _Opened(Watched):
+class _Opened(WatchedFiles):
     """Files that are watched through descriptors: they may lose their names, and must not be written to."""
 
     def __init__(self, files: Sequence[tuple[Path, int, int]]) -> None:

@@ -385,7 +385,7 @@ def both_halves(readout: Readout) -> float:
     return scale(readout, FIRST).half * scale(readout, SECOND).half
 
 
-def ends(readout: Readout, estimates: Estimates, n: float) -> Values:
+def means_and_covariance(readout: Readout, estimates: Estimates, n: float) -> Values:
     """Return the means and the covariance; variances, for which squares would be needed, are left at 0."""
     first, second = (MeanAndVariance(mean(readout, estimates, n, argument), 0.0) for argument in (FIRST, SECOND))
     return Values(first, second, covariance(readout, estimates, n))
@@ -440,7 +440,7 @@ class Covariance(Statistic):
         n, whole = row_count(readout, estimates), both_halves(readout)
         if n < 1:
             return whole
-        at = ends(readout, estimates, n)
+        at = means_and_covariance(readout, estimates, n)
         width = reach(covariance_weights(readout, at)) / n + reach_of_means(readout, at, reach, n)
         return min(width, 2.0) * whole * (n / max(n - 1, 0.5) if self.sample else 1.0)
 
@@ -688,7 +688,9 @@ class SumOfProducts(Statistic):
     def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy sum, clamped to what is possible."""
         n = row_count(readout, estimates)
-        return None if n < 1 else n * float(ends(readout, estimates, n).covariance) * both_halves(readout)
+        return (
+            None if n < 1 else n * float(means_and_covariance(readout, estimates, n).covariance) * both_halves(readout)
+        )
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the covariance, with the count's where the covariance is multiplied by it."""
@@ -699,7 +701,7 @@ class SumOfProducts(Statistic):
         n, whole = row_count(readout, estimates), both_halves(readout)
         if n < 1:
             return whole
-        at = ends(readout, estimates, n)
+        at = means_and_covariance(readout, estimates, n)
         return (reach(self.gradient(readout, at)) + n * reach_of_means(readout, at, reach, n)) * whole
 
 

@@ -22,7 +22,7 @@ from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection, selection, weights
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
-from dpsql.privacy.mechanisms.partition_selection import chances, even
+from dpsql.privacy.mechanisms.partition_selection import chances, units_for_even_chance
 from dpsql.rewrite.analysis.declared_facts import PublicRows, identifying_columns
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.keys import listed_values
@@ -631,7 +631,7 @@ def units_needed(measurement: Sums | KeySearch, rule: SelectionRule) -> Fraction
         case GaussianSelection():
             return rule.units
         case ByUnits(chances=table):
-            return Fraction(even(table))
+            return Fraction(units_for_even_chance(table))
         case FromCount(least=least) if isinstance(measurement, Sums):
             return Fraction(least, measurement.steps_per_row)
         case _:

@@ -108,7 +108,9 @@ def _chosen(
     measurement: Sums, keys: Sequence[KeyRow], coordinates: Sequence[Sequence[int]], entropy: Entropy, rule: ByUnits
 ) -> Release:
     """Return which keys are shown where nothing else is: chosen by how many units have them, no number is released."""
-    kept = partition_selection.shown(entropy, [row[0] // measurement.row_norm for row in coordinates], rule.chances)
+    kept = partition_selection.select_keys(
+        entropy, [row[0] // measurement.row_norm for row in coordinates], rule.chances
+    )
     chosen = [key for key, keep in zip(keys, kept, strict=True) if keep]
     return Release([[0] for _ in chosen], chosen)
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import sqlglot
 from sqlglot import exp
 
-from dpsql.accounting.privacy_loss import compose, left_of, show_down
+from dpsql.accounting.privacy_loss import compose, remaining, show_down
 from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.lexer.reader import Token, TokenKind, statements, tokens
@@ -365,7 +365,7 @@ async def answer_to(statement: str, settings: Mapping[str, str], site: Site, vis
         "rows": rows,
         "cut": answer.cut,
         "notices": [_notice(text, columns) for text in answer.notices],
-        "charged": show_down(left_of(after, before).epsilon),
+        "charged": show_down(remaining(after, before).epsilon),
         "budget": await budget_of(visitor.client),
     }
 
