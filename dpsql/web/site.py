@@ -90,7 +90,7 @@ class ServerLost(Exception):
 
 
 class LoginRefused(Exception):
-    """The name and the password do not belong together."""
+    """The name or the password is wrong."""
 
 
 Connect = Callable[[str, str, str], Awaitable[VisitorClient]]
