@@ -72,6 +72,9 @@ class Runner:
         finally:
             self.working = None
 
+    # The order in here is the promise of the audit trail: the statement is answered (and paid for), its line is synced
+    # to the disk, and only then does the client hear of it. A line that can't be written turns the answer into an
+    # error, although it was paid for: an answer without a line would be one that nobody can find.
     async def install(self, run: Execution, codec: str) -> Answer | None:
         """Bind the answer to `run.portal`, and return it.
 
@@ -104,6 +107,8 @@ class Runner:
         try:
             answer = await self._install(run, codec, cancellation, asked)
         except BaseException:
+            # Also where the task is cancelled because the server stops: the line says that the statement was asked, and
+            # not how it ended.
             asked.failed(ShuttingDown.sqlstate)
             self._audit.note(asked)
             raise
@@ -183,6 +188,7 @@ def _of_answer(refused: ShadowRefusedError) -> bytes:
     return drop_position(refused.body)
 
 
+# The event loop is shared by all clients, so that what takes noticeable time is done on a thread.
 SHORT = 2_000
 """Characters of a text that takes no noticeable time to tell apart into tokens."""
 
@@ -315,6 +321,9 @@ class SessionContext:
             own = set_by(text)
             if own is not None:
                 self._answers.check_setting(*own, self._asker)
+            # `examine` says whether a statement names a protected table, by its words: at this point nothing is bound.
+            # Whatever it does not recognize goes to the shadow, where protected tables have no records and raise when
+            # they are read (shadow/contents/schema.py). So a mistake here gives an error, and no rows.
             question = examine()
             if question is None:
                 self.cursors.declare(text)
@@ -370,6 +379,7 @@ class SessionContext:
 
     async def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, PreparedStatement] | None:
         """Return the private statement that an EXECUTE names; None if the shadow runs it unchanged."""
+        # SQL's PREPARE and the protocol's Parse share one name space in PostgreSQL, and so here.
         prepared = self.names.statements.get(execute.name.encode(codec))
         if prepared is None or not isinstance(prepared.statement, Question):
             return None
@@ -405,6 +415,11 @@ class SessionContext:
             )
         return codec
 
+    # The bytes of a statement mean what `client_encoding` and `standard_conforming_strings` say at the moment when the
+    # shadow parses them. A client may send `SET client_encoding = sjis` and the next statement without waiting. If we
+    # read that one as UTF-8, and PostgreSQL as Shift-JIS, where a backslash may be the second byte of a character, then
+    # we would see another end of a literal than PostgreSQL does, and a protected table could be named in what we take
+    # for text. So whatever may change a setting makes these uncertain until the shadow has reported them.
     async def _be_certain(self) -> None:
         """Find out how the session reads texts now; statements that are still running may change it."""
         replies = self.backend.replies

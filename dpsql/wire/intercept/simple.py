@@ -39,6 +39,7 @@ from dpsql.wire.protocol.replies import MessageKind, PendingReply
 _PROBE = b""
 _SYNTAX = "PREPARE _dpsql_syntax AS "
 _PREPARABLE = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE"})
+# `CREATE TEMP TABLE t …; EXPLAIN SELECT * FROM t` would fail if all of it were analyzed before any of it runs.
 _LOOKED_AT = frozenset({"CREATE TABLE", "DECLARE CURSOR", "EXPLAIN"})
 """Statements that Parse also analyzes: they may name what earlier statements of the message make."""
 _FEW = 10
@@ -77,6 +78,7 @@ def _parts_of(context: SessionContext, text: str, cancellation: Cancellation) ->
 
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
     spans = statements(text)
+    # Tools put what matters to them into a comment before the statement, such as a request's number; the trail has it.
     if len(spans) == 1 and ";" not in text[: spans[0][0]]:
         return ((0, spans[0][1]),)  # with the comments before it
     return spans
@@ -121,6 +123,7 @@ async def run_statements(context: SessionContext, pieces: tuple[Part, ...]) -> N
     # One Sync for all statements: it ends their transaction, as the end of a simple query does.
     backend.send(messages.SYNC, PendingReply(MessageKind.SYNC))
     _forget(context)
+    # Sync makes the shadow flush by itself. The Close messages behind it would stay in its buffer.
     backend.send(messages.FLUSH)
 
 

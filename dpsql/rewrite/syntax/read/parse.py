@@ -1,7 +1,7 @@
 """From the text of one statement to its query, and to what stands around the query.
 
 Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, CREATE TEMP
-VIEW, EXPLAIN); those that write are taken apart in `writing.py`.
+VIEW, EXPLAIN); those that write are taken apart in `writing_statements.py`.
 """
 
 import re
