@@ -29,8 +29,9 @@ from dpsql.question import Cancellation
 #
 # - A failure is stored. It is told again for nothing, and to another role for the price of the release.
 # - The engine fails, or is too late, ten times a day (`limits.failures`), which closes the role's account.
-# - A bug of ours (`Failing.BROKEN`) refuses measurements of the same form to the role, and to no other: with other constants
-#   it would be another bit. The second one closes the account: of another form, or under way when the first one failed.
+# - A bug of ours (`FailureKind.BROKEN`) refuses measurements of the same form to the role, and to no other: with other
+#   constants it would be another bit. The second one closes the account: of another form, or under way when the first
+#   one failed.
 #
 # Only the owner opens what is refused or closed. Until then a role learns of N measurements which two broke, 2·log₂ N bits at
 # most; and of those of a day which ten the engine failed at, 10·log₂ N. Each of them has paid the least ε. What was under way

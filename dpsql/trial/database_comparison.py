@@ -56,6 +56,8 @@ class MeasuredNumbers:
         if self.keys is None or other.keys is None:
             pairs: Iterable[tuple[Numbers, Numbers]] = zip(self.numbers, other.numbers, strict=True)
         else:
+            # A group that only one database has counts as nothing in the other: that is how a unit that makes a group
+            # moves it.
             mine, theirs = self.by_key, other.by_key
             width = len(next(chain(self.numbers, other.numbers), ()))
             nothing = (0,) * width
@@ -113,6 +115,7 @@ def _of_buckets(measurement: Histogram, declared: Mapping[KeyRow, int], rows: Se
     for *cells, bucket, weight in rows:
         key: KeyRow = tuple(k.returned(cell) for k, cell in zip(groups.keys, cells, strict=True))
         shown = key if declared else groups.show(key)
+        # The same bucket may be sent by several of the engine's rows, and these are added up as a release adds them up.
         times = declared.get(key, 0) if declared else 1
         if shown is not None and bucket is not None and times:
             counts[*shown, min(max(whole_number(bucket), 0), last)] += whole_number(weight) * times
@@ -202,12 +205,16 @@ def difference(measurement: Measured, whole: MeasuredNumbers, other: MeasuredNum
     if not neighbour:
         same = whole.same(other) and (isinstance(measurement, Histogram) or whole.keys == other.keys)
         return None if same else "the order of rows, or rows of nobody, change the measured numbers"
+    # The heart of a trial. `moved` is in lattice units, whole numbers: no tolerance is needed, and one step too far
+    # fails.
     moved, claim = moved_by(measurement, whole, other), claim_of(measurement)
     if moved > claim:
         return f"a unit moves the measured numbers by {moved:,}, and its noise is made for {claim:,}"
     if isinstance(measurement, Histogram) or whole.keys is None or other.keys is None:
         return None
     mine, theirs = whole.by_key, other.by_key
+    # The noise of found groups is drawn in the order in which the engine sends them. If a unit could change that order,
+    # the n-th draw would belong to another group, and the two answers would not be neighbours.
     if [key for key in theirs if key in mine] != [key for key in mine if key in theirs]:
         return "a unit changes the order of selected groups"
     selects = isinstance(measurement, Sums) and bool(measurement.delta)
@@ -239,6 +246,8 @@ class TimeLimit:
     @property
     def used(self) -> float:
         """Return the seconds that are used up."""
+        # `process_time` counts all threads of this process, also those of other trials. So it may say more than this
+        # trial has used, and the clock is the upper bound; a third of the clock is the lower one.
         passed = time.monotonic() - self._begun
         return min(passed, max(time.process_time() - self._begun_work, passed / _BUSY)) if self._in_process else passed
 
@@ -251,7 +260,7 @@ class TimeLimit:
         """Return the seconds for the next statement.
 
         Raises:
-            GroundLate: there are none.
+            TrialEngineLate: there are none.
         """
         if self.left <= 0:
             raise TrialEngineLate
@@ -308,6 +317,8 @@ def what_is_wrong(
                 unordered = False
         return trial_engine.asked(text.at(place.name), cancellation, limit.for_next(), OptimizerLevel.JOINS_ALONE)
 
+    # Each database in full is asked twice, as it is served and without the optimizer. An optimizer that answers
+    # otherwise is a bug of the engine, and bugs of optimizers are the likeliest reason for a right text to count wrong.
     asked = [(place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,))]
     calls = (partial(numbers, place, plainly=plainly) for place, plainly in asked)
     of_one = sum(place.world == places[0].world for place, _ in asked)
@@ -338,7 +349,7 @@ def _in_time(
     """Yield the answers, as long as it is not to be foreseen that they come too late: `of_one` of the first database, or all.
 
     Raises:
-        GroundLate: it is: some have come, and as many as are missing would take twice the time that is left.
+        TrialEngineLate: it is: some have come, and as many as are missing would take twice the time that is left.
     """
     begun = limit.used
     for place, answer in enumerate(answers, 1):

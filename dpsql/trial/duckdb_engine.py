@@ -38,6 +38,8 @@ from dpsql.trial.engine import (
 from dpsql.trial.subject import TrialSubject
 
 _STAGED, _PUBLIC = "staged", "shared"
+# Without any optimizer DuckDB joins five tables as a product, row by row. With these two alone it keeps to what the
+# text says, and ends.
 _JOINS_ALONE = ("join_order", "filter_pushdown")
 _RESOURCES = Resources(memory="512MB", threads=2)
 
@@ -57,7 +59,7 @@ class DuckDbTrialEngine:
         """Make the places, in a DuckDB with these optimizers.
 
         Raises:
-            GroundFailed: DuckDB does not.
+            TrialEngineFailed: DuckDB does not.
         """
         self._subject, self.names = subject, _names(subject)
         self._connection = in_memory(resources, optimizers)
@@ -67,6 +69,7 @@ class DuckDbTrialEngine:
         try:
             self._make()
             self._plain.execute("PRAGMA disable_optimizer")
+            # The text may have a client's constants in it. It can read no file and reach no address from here.
             shut_doors(self._connection, [])
         except duckdb.Error as error:
             raise TrialEngineFailed(f"the synthetic databases can't be made: {error}") from None
@@ -156,6 +159,7 @@ def _of_world(world: int, table: str) -> str:
 
 
 def _cast(text: str, type_: str) -> str:
+    # Dirt that a type can't hold becomes NULL here, as no such row could be in the engine's table.
     return f"TRY_CAST({text} AS {type_})"
 
 

@@ -69,7 +69,7 @@ class TrialEngine(Protocol):
         """Return what a statement answers over the tables of a place, within so many seconds.
 
         Raises:
-            GroundFailed: the engine does not take it, or fails.
+            TrialEngineFailed: the engine does not take it, or fails.
             QueryCanceled: somebody cancelled, or it takes too long.
         """
 
@@ -115,6 +115,7 @@ class TableNames:
         names = {**self.tables, **self.public}
         if not names:
             return VariantText((sql,), (), self)
+        # The longest name first: of "trips" and "trips_2024" the shorter one stands at the beginning of both.
         pieces = re.split("(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + ")", sql)
         return VariantText(tuple(pieces[::2]), tuple(pieces[1::2]), self)
 
@@ -161,6 +162,8 @@ def rows_at(place: DatabaseVariant, types: Mapping[str, str], source: str, cast:
     """Return the SELECT of a table's rows in a place from where they are staged; `owned`: they have units of its kind."""
     columns = ", ".join(f"{cast(quote_name(name), type_)} AS {quote_name(name)}" for name, type_ in types.items())
     unit, where, order = quote_name(f"unit {place.kind}"), "", quote_name("row number")
+    # Rows in another order, because an engine that sums doubles, or takes the first rows of a unit, would answer
+    # otherwise. `row number` is written with zeros before it, since it is a text here.
     if place.unit is None and not place.whole:
         order = f"{order} DESC"
     if owned and not place.whole:

@@ -52,7 +52,7 @@ class PostgresTrialEngine:
         """Make the places; `dsn` says how the cluster's owner connects to one of its databases.
 
         Raises:
-            GroundFailed: PostgreSQL does not.
+            TrialEngineFailed: PostgreSQL does not.
         """
         self._subject, number = subject, next(_NUMBERS)
         self.names = names_of(subject, f"{_OURS}{number}_{_PUBLIC}", prefix=f"{_OURS}{number}_")

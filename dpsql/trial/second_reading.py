@@ -118,6 +118,8 @@ def mass_by_length(
     return most
 
 
+# Why the keys matter: w is for the length of a unit's rows over the groups by which its rows are counted. If the rows
+# came back in other groups, a unit with one row in each of a hundred groups could have been counted in one.
 def _require_keys(
     parted: exp.Select, rows: RowsRead, keys: Sequence[exp.Expr], read: Callable[[exp.Expr], RowsRead]
 ) -> None:
@@ -188,6 +190,7 @@ def _select(above: exp.Select, name: str) -> exp.Select:
     return source.this
 
 
+# Above that nothing is proved, and the trial alone decides.
 _LONGEST = 20_000
 """Characters of a text that is read again: it takes a tenth of a second."""
 _CUT = ("limit", "qualify", "sample", "laterals")
@@ -216,12 +219,18 @@ def is_proved(measurement: object, sql: str, dialect: str, tables: UnitTables) -
         reading = _Reading(tree, tables, dialect)
         if measurement.mechanism is MechanismName.GAUSSIAN:
             square = reading.square(measurement)
+            # A Gaussian of standard deviation σ on what a unit moves by Δ is ρ-zCDP with ρ = Δ²/(2σ²), so that Δ² may
+            # be 2ρσ².
             noise = measurement.scale**2 * 2 * rho_of(measurement.epsilon)
             proved = square <= measurement.square and square <= noise
         else:
             moved = reading.moved(measurement)
+            # Both what is claimed and what is paid: noise of scale b on what a unit moves by Δ is ε-private where b·ε ≥
+            # Δ.
             proved = moved <= measurement.sensitivity and measurement.scale * measurement.epsilon >= moved
         return proved and not has_unchecked_parts(tree, reading.is_public, reading.seen)
+    # To see why a text is not proved: call `_Reading(…).moved(measurement)` on it in a shell, and look at where
+    # `NotProvedError` comes from; it is raised without a text, since each place knows one thing.
     except Exception:  # noqa: BLE001  (whatever it stumbles over, nothing is proved)
         return False
 
@@ -252,6 +261,9 @@ class _Reading:
         ctes = {cte.alias: self.select(cte.this) for cte in final.ctes}
         source = final.args["from_"].this if "from_" in final.args else None
         keys = [output for output in final.expressions if not _is_sum(output)]
+        # The shapes that are read, as engine_sql writes them; whatever looks otherwise is not proved: rows of units that
+        # have one each, or that are selected; all rows with the weights of their units, h; rows r that are read twice,
+        # once to find the weights; and all rows in full, less what those of heavy units have too much.
         is_read_twice = set(ctes) == {"r", "h"} and is_member(source, "r")
         if not (is_read_twice or isinstance(source, exp.Subquery)) or any(key.find(exp.AggFunc) for key in keys):
             raise NotProvedError

@@ -38,7 +38,7 @@ class SparkTrialEngine:
         """Make the places.
 
         Raises:
-            GroundFailed: the server does not.
+            TrialEngineFailed: the server does not.
         """
         self._subject = subject
         places = {name: f"_{number}" for number, name in enumerate(subject.policy.tables)}

@@ -36,6 +36,8 @@ from dpsql.trial.subject import TrialSubject
 from dpsql.trial.tried_forms import TriedForms, form_of
 
 _LOG = logging.getLogger("dpsql.trial")
+# Up to some number of rows the engine's text has no marks of heavy units: there are none of them to weigh apart (see
+# privacy/measurement/engine_sql.py). Both texts are tried.
 _CHOSEN = (3, 24)
 """Values of C where a statement's own is chosen by releases: a small one, and one for which units are marked."""
 _UNREADY = "databases"
@@ -45,6 +47,7 @@ _LONGEST = 20.0
 
 They are of the processor, where this process does the work.
 """
+# A failure is told again for some time: else a client that retries would keep the engine of the trial at work.
 _REMEMBERED, _LATE, _MOST_FAILURES = 600.0, 30.0, 1_000
 """Seconds for which a failure is told again without a trial; the same of what took too long; and of how many."""
 _SHOWN = 40
@@ -89,6 +92,8 @@ class StatementTrial:
     ) -> None:
         """Try on what `prepare` makes as soon as something is to be tried; `edition` is the engine's version, and ours."""
         self._subject, self._prepare, self._emitter, self._tried = subject, prepare, emitter, tried
+        # A form that has passed has done so for this engine's version, this version of dpsql, and this policy. With any
+        # other of them it is tried again.
         self._about = f"{edition} {subject.policy.fingerprint}"
         self._mode, self._making = mode, threading.Lock()
         self._failures: dict[str, tuple[_Failure, float]] = {}
@@ -134,11 +139,15 @@ class StatementTrial:
             failed = self._failures.get(key)
             if failed is not None and time.monotonic() < failed[1]:
                 raise failed[0].error()
+        # Two independent opinions: the proof reads the text and runs nothing, the trial runs it and reads nothing. A
+        # text that is wrong has to deceive both in the same way.
         with ThreadPoolExecutor(1) as reading:
             proof = reading.submit(self.is_proved, part, kind)  # while the engine works
             outcomes = self._asked(key, part, kind, cancellation)
             proved = proof.result()
         late = next((outcome for outcome in outcomes if outcome.late), None)
+        # Time runs out for two reasons, a slow machine and a statement that is made slow on purpose. They can't be told
+        # apart, so that lateness alone never lets a text pass.
         if late is not None and not (proved and all(outcome.databases for outcome in outcomes)):
             raise self._failed(key, part, late).error()
         self._tried.add(key, outcomes[0].rows)
@@ -245,6 +254,9 @@ class StatementTrial:
         What took too long is no mistake on certain rows, and its statement is long.
         """
         place = outcome.place
+        # To look into a failed trial: search the log for this number. The line has the statement in the words of the
+        # trial's engine and the made-up rows of the unit that moved it; nothing in it is anybody's. The same statement
+        # gets the same number again.
         number = hashlib.sha256(f"{place.name} {sql}".encode()).hexdigest()[:8]
         read = {source.table.name for source in measurement.relation.sources}
         rows = {

@@ -40,8 +40,8 @@ class RowsClient(Protocol):
         """Return the answer to a statement that pays at most `epsilon`.
 
         Raises:
-            Refused: the server said no; the message is for the visitor.
-            Gone: the connection is lost.
+            ServerRefused: the server said no; the message is for the visitor.
+            ServerLost: the connection is lost.
         """
 
 
@@ -60,8 +60,8 @@ class VisitorClient(RowsClient, Protocol):
         """Return the answer to one statement under these settings of the session, and no others.
 
         Raises:
-            Refused: the server said no; the message is for the visitor.
-            Gone: the connection is lost.
+            ServerRefused: the server said no; the message is for the visitor.
+            ServerLost: the connection is lost.
         """
 
     async def stop(self) -> None:

@@ -196,7 +196,8 @@ def only_units_of_the_table(patch: pytest.MonkeyPatch) -> None:
     """Refuse to group by units, and not by their public copies."""
     right = declared_facts.identifying_columns
     patch.setattr(
-        "dpsql.privacy.measurement.plan.identifying", lambda *args: frozenset(c for c in right(*args) if c[0] == 0)
+        "dpsql.privacy.measurement.plan.identifying_columns",
+        lambda *args: frozenset(c for c in right(*args) if c[0] == 0),
     )
 
 
@@ -304,4 +305,4 @@ def _selected(patch: pytest.MonkeyPatch, change: Callable[[str, Sequence[str]], 
             else right(rows, columns, most)
         )
 
-    patch.setattr(engine_sql, "selected", selected)
+    patch.setattr(engine_sql, "rows_within_bound", selected)

@@ -198,7 +198,7 @@ def cap_before_where(patch: pytest.MonkeyPatch) -> None:
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:
     """Let values be as large as they are."""
-    patch.setattr(sums, "stepped", _unclamped)
+    patch.setattr(sums, "lattice_step", _unclamped)
 
 
 def _unclamped(
@@ -232,7 +232,7 @@ def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
     ) -> str:
         return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps, own=own)
 
-    patch.setattr(sums, "stepped", lattice)
+    patch.setattr(sums, "lattice_step", lattice)
     patch.setattr(Emitter, "_clamped", lambda self, ref, **_: self.raw(ref))
 
 
@@ -264,7 +264,7 @@ def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
         x, low, width = emitter.sql(expr), emitter.double(interval.low), emitter.double(interval.width)
         return f"least(greatest(({x} - {low}) / {width}, 0), 1) * {steps}"
 
-    patch.setattr(sums, "stepped", unrounded)
+    patch.setattr(sums, "lattice_step", unrounded)
 
 
 def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:

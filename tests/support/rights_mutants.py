@@ -23,7 +23,7 @@ def every_row_on_the_right(patch: pytest.MonkeyPatch) -> None:
     def joined(left: Relation, added: Relation, on: Any) -> Relation:
         return right(left, Relation(added.sources, TRUE, added.columns), on)
 
-    patch.setattr(relations, "left_joined", joined)
+    patch.setattr(relations, "left_join", joined)
 
 
 def every_column(patch: pytest.MonkeyPatch) -> None:

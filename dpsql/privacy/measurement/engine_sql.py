@@ -47,6 +47,8 @@ from dpsql.rewrite.ir.relation import Relation
 # those for any C ≥ n are told. Where they are most rows, the first sum may be over the others alone, W·Σ φ over rows of
 # units with at most C, and the second Σ w·φ.
 
+# A mark is a counter in a table of slots, and each unit's rows count in one slot. Two units of few rows that share one
+# may look heavy, which costs time and changes no sum.
 _FEWEST_SLOTS, _MOST_SLOTS = 2**10, 2**20
 _FEWER = 4
 """Where so many times as many rows count as those have whose units are kept, few of these units are heavy."""
@@ -124,6 +126,8 @@ def mark_heavy(
         return kept
     alone = len(relation.sources) == 1
     counted = from_where(replace(relation, needed=()), where, [], bound.unit, emitter) if alone else rows
+    # There can be no more heavy units than rows/C. The number of rows is the one that the policy expects, so that the
+    # text, which a plan is remembered by, does not change with the data.
     heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
     slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
     unit = identity(bound.unit, emitter.dialect)
@@ -168,6 +172,8 @@ def in_full(
     rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int, widest: Callable[[str], str]
 ) -> str:
     """Return the SELECT of the sums by `names` in which every row weighs the same; without a limit of 64 bits."""
+    # SELECT k0, W * sum(f0) AS s0 FROM trips GROUP BY k0: no join and no weights, which is what makes it as fast as the
+    # plain query.
     parts = [f"{weight} * {widest(part.text)} AS s{i}" for i, part in enumerate(sums)]
     grouping = f" GROUP BY {', '.join(names)}" if names else ""
     return f"SELECT {', '.join([*names, *parts])} FROM {rows}{grouping}"
@@ -189,6 +195,8 @@ def correction_of_rows(rows: str, names: Sequence[str], sums: Sequence[HeavySum]
     parts = [f"{part.weighed} AS s{i}" for i, part in enumerate(sums)]
     grouping = f" GROUP BY {', '.join(names)}" if names else ""
     weights = [f"{name} - {weight} AS {name}" for name in sorted({part.weight for part in sums})]
+    # SELECT k0, sum((w − W) * f0) FROM heavy rows JOIN h ON u = hu GROUP BY k0: negative sums, which are added to those
+    # in full.
     less = f"(SELECT hu, {', '.join(weights)} FROM h) AS h"
     return f"SELECT {', '.join([*names, *parts])} FROM {rows} JOIN {less} ON u = hu{grouping}"
 
@@ -219,6 +227,9 @@ def grouping_text(key: Key, emitter: Emitter) -> str:
     Under partition selection no two keys may come back as one: a unit that is in both would count twice.
     """
     text, type_ = emitter.sql(key.grouped), key.grouped.type
+    # Declared keys come back as what they are, since they are compared with a list of ours. A key that was found has to
+    # come back as what the engine has told apart: two timestamps that print alike are two groups, and would be one to
+    # us.
     if key.shown is None:
         return emitter.as_number(text, type_) if type_.is_temporal else text
     return _narrow(text, key, emitter)

@@ -76,6 +76,8 @@ class LatticeValues:
         """The texts that read it."""
         self._in_steps = in_steps and bool(emitter.dialect.computed_once)
         self._emitter, self._bound, self.points = emitter, bound, points
+        # CASE takes the first condition that holds, so a row gets one number. FILTER (WHERE a), FILTER (WHERE b) could
+        # count a row in both, if a and b do not exclude each other after all.
         cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(block_conditions))
         self._block = f"CASE {cases} ELSE {len(block_conditions)} END"
 
@@ -84,6 +86,9 @@ class LatticeValues:
         weight = ["v" if column.by_value else "w"] if weighted and not apart else []
         long = weighted and (not apart or 2 * self.points > _SHORT)
         text = self._emitter.dialect.total(" * ".join([*weight, *self._factors(column, cast=long)]))
+        # What the engine is asked for a mean of fares in [0, 100] with S = 1000: sum(w * f0), with f0 = round(2000 ·
+        # (clamped fare) / 100) from 0 to 2000, and count(*) for the rows. `coordinate` makes of both what lies in [−S,
+        # S].
         text = text if weight or column.factors else "count(*)"
         conditions = [] if column.block is None else [self.block(column.block)]
         conditions += [] if column.where == TRUE else [self._name(self._emitter.sql(column.where))]
@@ -142,6 +147,8 @@ class LatticeValues:
         named = [f"{text} AS {name}" if text in self._later else name for text, name in self.named.items()]
         return RowValues(named, [f"{text} AS {name}" for text, name in read.items()])
 
+    # An overflow in the engine would be an error that depends on data. So the type of each product and sum is chosen
+    # for the largest that rows within their bounds can make, and is never the engine's guess.
     def _product(self, column: EngineSum) -> SqlType:
         """Return the type that holds one row's product."""
         most = self._bound.weight * (2 * self.points) ** len(column.factors)

@@ -242,7 +242,7 @@ async def explain_plan(statement: str, settings: Mapping[str, str], client: Visi
     """Return EXPLAIN's plan, the top node of it.
 
     Raises:
-        Refused: as the server says it, with the place in the statement itself.
+        ServerRefused: as the server says it, with the place in the statement itself.
     """
     try:
         answer = await client.answer(f"{_EXPLAIN}{statement}", settings)
@@ -352,8 +352,8 @@ async def answer_to(statement: str, settings: Mapping[str, str], site: Site, vis
     """Ask, and return the rows, the margins, the notices, and the charge.
 
     Raises:
-        Refused: the server's own words.
-        Gone: the connection is lost.
+        ServerRefused: the server's own words.
+        ServerLost: the connection is lost.
     """
     before = await asyncio.to_thread(_paid, site, visitor, statement)
     answer = await visitor.client.answer(statement, settings)

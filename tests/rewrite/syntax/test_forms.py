@@ -248,7 +248,7 @@ def test_a_mistake_would_be_seen(in_the_shop: Judge, monkeypatch: pytest.MonkeyP
             join.set("side", None)
         return made
 
-    monkeypatch.setattr(scopes, "decorrelated", wrong)
+    monkeypatch.setattr(scopes, "decorrelate", wrong)
     sql = "SELECT count(*) FROM customers c WHERE (SELECT count(*) FROM orders o WHERE o.buyer = c.customer) < 2"
     (step,) = in_the_shop.steps(sql, monkeypatch)
     assert in_the_shop.differs(step)
