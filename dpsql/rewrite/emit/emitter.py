@@ -95,6 +95,7 @@ def representable(numeric: str) -> bool:
 
 def micros_of_time(column: str) -> str:
     """Return the microseconds since midnight."""
+    # `microseconds` of a time includes its seconds.
     parts = (("hour", 3_600_000_000), ("minute", 60_000_000), ("microseconds", 1))
     return f"({' + '.join(f'CAST(extract({name} FROM {column}) AS BIGINT) * {size}' for name, size in parts)})"
 
@@ -105,6 +106,7 @@ def micros_of_interval(column: str) -> str:
     The sum of its parts then is far below what 64 bits hold, with any signs.
     """
     short = f"extract(day FROM {column}) BETWEEN -99999 AND 99999 AND extract(hour FROM {column}) BETWEEN -999999 AND 999999"
+    # A month has 28 to 31 days: an interval with months has no length until it is added to a date.
     whole = f"extract(year FROM {column}) = 0 AND extract(month FROM {column}) = 0"
     days = f"CAST(extract(day FROM {column}) AS BIGINT) * 86400000000"
     return f"(CASE WHEN {whole} AND {short} THEN {days} + {micros_of_time(column)} END)"

@@ -189,9 +189,13 @@ def from_where(
     does one without a value in a column that is used and not declared nullable. Of columns that are `tested` elsewhere
     that is not said. By their places, some tables are read from others, which have some of their rows, `instead`.
     """
+    # Engines test conditions in an order of their own, and may compute one for rows that another leaves out. So each
+    # condition has to be computable for each row by itself.
     where = both(relation.where, _guarded(relation, condition, emitter))
     columns = columns_read(relation, [*used, where])
     required = [c for c in columns if leaves_out(c, unit)]
+    # Also where the unit is never NULL by declaration: the bound on each unit's rows does not rest on how a join was
+    # read.
     conditions = [f"{identity(unit, emitter.dialect)} IS NOT NULL"]
     conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds and c not in tested]
     if where != TRUE:
@@ -292,6 +296,8 @@ def window_rows(made: WindowRows, emitter: Emitter) -> str:
     """
     texts = [f"{identity(made.unit, emitter.dialect)} AS {quote_name(made.unit.name)}"]
     for name, expr in made.columns:
+        # Where rows are told apart or ranked, numbers that the engine takes for one need one text: both zeros, and
+        # every NaN.
         text = emitter.sql(_computed(expr, made.relation, emitter))
         number = expr.type.is_number and not expr.type.is_integer
         texts.append(f"{emitter.one_text(text, expr.type) if number else text} AS {quote_name(name)}")
@@ -360,5 +366,7 @@ def _tests(relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], 
         group = dict(enumerate((first, *rest), start))
         present = [emitter.present(c) for c in dict.fromkeys(required) if c.source in group]
         tables = ", ".join(_scanned(source, index, columns, emitter) for index, source in group.items())
+        # A test leaves rows out and makes none more: a semi-join has no fan-out, so it changes no unit's number of rows
+        # upwards.
         word = "EXISTS" if first.join is Join.EXISTS else "NOT EXISTS"
         yield f"{word} (SELECT 1 FROM {tables} WHERE {' AND '.join([*present, emitter.sql(first.on)])})"

@@ -20,8 +20,9 @@ from dpsql.rewrite.ir.expr import conjuncts as parts_of
 
 # Values of single units: aggregates of a unit's rows, and what a row has among the others of its unit.
 #
-# sum(fare) … GROUP BY rider → UnitValue('sum', fare, …) lag(fare) OVER (PARTITION BY rider, paid ORDER BY day) →
-# Window('lag', arg='fare', partition=('paid',), order=(('day', …),))
+# sum(fare) … GROUP BY rider                        →  UnitValue('sum', fare, …)
+# lag(fare) OVER (PARTITION BY rider, paid ORDER BY day)
+#   →  Window('lag', arg='fare', partition=('paid',), order=(('day', …),))
 
 UnitFunction = Literal[
     "count", "count_distinct", "sum", "avg", "min", "max", "bool_and", "bool_or", "percentile_cont", "percentile_disc",

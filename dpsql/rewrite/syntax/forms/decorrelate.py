@@ -45,18 +45,31 @@ from dpsql.rewrite.syntax.read.trees import every
 
 # LATERAL subqueries over private rows, as the subqueries and joins that they are.
 #
-# FROM riders r, LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider) AS l … l.n → FROM riders r … (SELECT
-# count(*) AS n FROM rides s WHERE s.rider = r.rider) FROM riders r JOIN LATERAL (SELECT fare FROM rides s WHERE s.rider =
-# r.rider ORDER BY picked LIMIT 1) AS l ON TRUE → FROM riders r JOIN (SELECT s.rider AS k, fare, row_number() OVER (PARTITION
-# BY s.rider ORDER BY picked) AS n FROM rides s) AS l ON l.k = r.rider AND l.n <= 1 FROM zones z, LATERAL (SELECT paid,
-# count(*) AS n FROM rides s WHERE s.zone = z.id GROUP BY paid ORDER BY 2 DESC LIMIT 1) AS l → FROM zones z JOIN (SELECT paid,
-# count(*) AS n, s.zone AS k, row_number() OVER (PARTITION BY s.zone ORDER BY count(*) DESC) AS p FROM rides s GROUP BY paid,
-# s.zone) AS l ON l.k = z.id AND l.p <= 1
+# FROM riders r, LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider) AS l … l.n
+# →  FROM riders r … (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider)
+#
+# FROM riders r JOIN LATERAL (SELECT fare FROM rides s WHERE s.rider = r.rider ORDER BY picked LIMIT 1) AS l ON TRUE
+# →  FROM riders r JOIN (SELECT s.rider AS k, fare, row_number() OVER (PARTITION BY s.rider ORDER BY picked) AS n
+#    FROM rides s) AS l ON l.k = r.rider AND l.n <= 1
+#
+# FROM zones z, LATERAL (
+#      SELECT paid, count(*) AS n FROM rides s WHERE s.zone = z.id GROUP BY paid ORDER BY 2 DESC LIMIT 1) AS l
+# →  FROM zones z JOIN (SELECT paid, count(*) AS n, s.zone AS k,
+#    row_number() OVER (PARTITION BY s.zone ORDER BY count(*) DESC) AS p
+#    FROM rides s GROUP BY paid, s.zone) AS l ON l.k = z.id AND l.p <= 1
 #
 # An aggregate without GROUP BY has one row in any case, so that each of its columns is one value of the row beside it.
 # Claim: PostgreSQL means the same by both, but for the order of rows that tie. The measurement is that of the longer
 # words, and their rules decide: a window is of one unit's rows, and so is a joined row.
 
+# How decorrelation goes on, by the example of a subquery for one value:
+#
+# SELECT … (SELECT avg(s.fare) FROM trips s WHERE s.rider = t.rider) FROM trips t
+# → split:   own key s.rider, the row's side t.rider, what is left: SELECT avg(fare) FROM trips s
+# → grouped: SELECT s.rider AS k, avg(s.fare) AS v FROM trips s GROUP BY s.rider
+# → joined:  FROM trips t LEFT JOIN (…) AS c ON c.k = t.rider, and c.v where the subquery stood
+#
+# LEFT JOIN keeps the rows that the subquery finds nothing for: avg is NULL of them, and count 0 (`value_of`).
 _VALUE = frozenset({"expressions", "from_", "joins", "where"})
 _ROWS = _VALUE | {"group", "order", "limit"}
 _PLACES = ("where", "group", "having", "order")
@@ -85,6 +98,7 @@ def _inner(join: exp.Join) -> exp.Select | None:
     while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
         inner = inner.this
     names = [output_name(output) for output in inner.expressions] if isinstance(inner, exp.Select) else []
+    # Two columns of one name could not be told apart once they stand in a join.
     return inner if isinstance(inner, exp.Select) and len({*names}) == len(names) else None
 
 
@@ -160,6 +174,7 @@ def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, 
     limit, order = inner.args.get("limit"), inner.args.get("order")
     most = limit.expression if limit is not None else None
     numbered = isinstance(most, exp.Literal) and not most.is_string
+    # LIMIT without ORDER BY is any rows: which ones would depend on how an engine reads them.
     if limit is not None and (not numbered or order is None):
         return
     parts = split_correlation(inner, select, ctes, policy)

@@ -47,6 +47,9 @@ _FAILING = _OBJECTS | OBJECTS_OF_ROWS | {"array_agg", "current_setting", "format
 
 def constant_probes(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
     """Return statements that fail if among the nodes of a query is a constant with which it can't but fail."""
+    # An example: SELECT sum(fare) / 0 FROM trips. The quotient is computed of released values, so that PostgreSQL fails
+    # after the charge, whatever was released. `SELECT 1 / (0)` fails in the same way before it. Nothing that a probe
+    # runs has anything of the records in it.
     tried = [node for node in nodes if isinstance(node, _TRIED) and not _is_lazy(node)]
     return tuple(dict.fromkeys(trial for node in tried for trial in _of(node)))
 
@@ -92,6 +95,7 @@ def _is_narrowed(cast: exp.Cast) -> bool:
 
 def _is_lazy(node: exp.Expr) -> bool:
     """Return whether PostgreSQL may never come to compute a node."""
+    # CASE WHEN n > 0 THEN 1 / 0 END may never divide. To refuse it would refuse what PostgreSQL answers.
     return node.find_ancestor(exp.Case) is not None
 
 
@@ -139,6 +143,7 @@ def _of_late(node: exp.Anonymous, name: str, args: list[exp.Expr]) -> Iterator[s
             pass
 
 
+# coalesce, AND and OR stop at what decides them.
 def _may_be_left(node: exp.Expr) -> bool:
     """Return whether what is before a node may decide already."""
     above = node.parent

@@ -26,10 +26,14 @@ Match = Callable[[exp.Expr], str | None]
 
 def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder: str) -> None:
     """Change the scope's SELECT, in its tree, to read the table `placeholder` of answers; outputs keep `names`."""
+    # Halfway: SELECT zone, round(avg(fare)) AS f FROM trips WHERE tip > 0 GROUP BY zone HAVING count(*) > 9 ORDER BY 2
+    # becomes SELECT _dp.g0 AS zone, round(_dp.a0) AS f FROM placeholder AS _dp WHERE _dp.a1 > 9 ORDER BY 2. HAVING
+    # becomes WHERE, since each row of an answer is a group already.
     select = scope.select
     _correlate(scope, match)
     outputs = [substitute_columns(node.unalias(), match) for node in select.expressions]
     having, order = select.args.get("having"), select.args.get("order")
+    # It was SELECT DISTINCT x: the answer has each x once.
     if scope.keys and not scope.aggregates and not select.args.get("group"):
         select.set("distinct", None)
     for clause in ("from_", "joins", "where", "group", "laterals", "having"):
@@ -80,6 +84,7 @@ def _correlate(scope: Scope, match: Match) -> None:
 
 def _ordering(node: exp.Expr, match: Match) -> exp.Expr:
     """Return an element of ORDER BY: an output by its place stays, any other expression is looked up."""
+    # ORDER BY 2 is the second output. ORDER BY 1 + 1 is a constant, as in PostgreSQL.
     return node if isinstance(node, exp.Literal) else substitute_columns(node, match)
 
 
@@ -99,6 +104,8 @@ def substitute_columns(node: exp.Expr, match: Match, table: str | None = ANSWER)
     )  # `count(*) OVER ()` is of the answer's rows, whatever else counts
     if name is not None:
         return exp.column(name, table, quoted=table is None)
+    # PostgreSQL has refused most of these when it bound the statement. It lets columns pass that a key in GROUP BY
+    # determines, and those whose table is known are keys by now (`determined_columns`).
     if isinstance(node, exp.Column):
         raise Unsupported(
             f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
