@@ -251,7 +251,7 @@ def test_all_is_copied_again_where_parts_do_not_fit(tmp_path: Path, change: str)
     number = 5
     match change:
         case "demanded":
-            SnapshotDirectory(config.snapshot.directory).require_whole()
+            SnapshotDirectory(config.snapshot.directory).request_whole_copy()
         case "policy":
             config = replace(config, policy=replace(config.policy, fingerprint="other"))
         case "grows":

@@ -33,7 +33,7 @@ def forget(
             f'no table that grows protects a "{kind}", so that there are no accounts',
             hint=f"Kinds: {', '.join(sorted(kinds)) or 'none'}.",
         )
-    SnapshotDirectory(copied.directory).require_whole()
+    SnapshotDirectory(copied.directory).request_whole_copy()
     secret = read_or_make_secret(secret_file(loaded.shadow, loaded.file.parent))
     number = AccountStore(copied.accounts, Path(), copied.resources, secret).forget(kind, unit)
     if number:

@@ -62,12 +62,15 @@ def with_parameters(sql: str) -> tuple[str, list[float]]:
 
 _LOG = logging.getLogger("dpsql.engine")
 KnownStatements = ByteLimitedCache[duckdb.Statement]
+# A dashboard asks the same statements again with other constants: what DuckDB has bound once is found by its text.
 _MOST_ACCEPTED = 2**24
 """Bytes for the statements that are kept."""
 _PARSED = 64
 """Bytes that DuckDB takes for each character of a statement that it has parsed, about."""
 _MANY = 100
 """From this many rows on, columns are fetched as arrays: 20 times faster for 65,000 rows."""
+# Words are looked for anywhere in the text, also in literals: that one query is described the slow way is all that a
+# wrong guess costs.
 _AT_ONCE = re.compile(r"insert|update|delete|merge|nextval|pivot", re.IGNORECASE)
 """Parts of every query that DuckDB's `sql` would run at once: one that changes something, or that it first rewrites."""
 
@@ -96,6 +99,8 @@ class DuckPrepared:
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
+        # The argument is there for the type checker: without a `Charge`, which a ledger alone makes, nobody can write
+        # this call.
         _ = charge
         return self.rows(sql)
 
@@ -106,10 +111,16 @@ class DuckPrepared:
             rows = self._rows(self.cursor, self.statements.get(sql, sql), self.timeout)
         except (duckdb.Error, RuntimeError) as error:
             other = self.failed()
+            # DuckDB's message may quote a value of a row. It goes to the operator's log, who owns the data; the client
+            # hears `EngineFailed`, which has one text.
             _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
             if other is None:
                 raise EngineFailed from None
+            # The same statement over the same files, and no second answer: noise is drawn after this returns, for
+            # whichever rows came.
             rows = self._again(other, sql, self.timeout - (time.monotonic() - begin))
+        # Looked at after the rows came: whatever changed while they were read is seen here, and there was no change
+        # before, since `ready` has looked.
         changed = self.watched.changed()
         if changed is not None:
             # One scan may have seen what was there before, and another what is there now.

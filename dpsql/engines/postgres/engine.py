@@ -36,6 +36,9 @@ _CANCEL = 5.0
 """Seconds that a cancel request may take."""
 _END = 10.0
 """Seconds that the end of a transaction may take, which has changed nothing."""
+# How a measurement goes: PREPARE and EXPLAIN EXECUTE of all statements, which lock their tables and show what would
+# fail; the catalogue is read again behind the locks; then the charge; then EXECUTE. From PREPARE on nobody can alter
+# the tables, so what was checked is what is read.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
 """Each statement sees what was committed when its tables were locked; an older view of a table that was emptied is empty."""
 
@@ -87,6 +90,8 @@ def _end(connection: PgConnection) -> None:
         return
     try:
         with called_when_overdue(partial(hang_up, connection), _END), connection.pipeline():
+            # COMMIT alone would leave prepared statements in the session: they belong to it, and not to the
+            # transaction.
             connection.execute("DEALLOCATE ALL")
             connection.execute("COMMIT")
     except psycopg.Error:
@@ -96,6 +101,8 @@ def _end(connection: PgConnection) -> None:
 def preparing_statements(names: Mapping[str, str]) -> tuple[str, ...]:
     """Return what makes statements ready: each is parsed, bound and planned, and its permissions are checked."""
     pairs = names.items()
+    # PREPARE parses and binds. EXPLAIN plans, and checks privileges: a statement that could not run fails here, before
+    # it is paid for.
     return tuple(text for sql, name in pairs for text in (f"PREPARE {name} AS {sql}", f"EXPLAIN EXECUTE {name}"))
 
 
@@ -158,6 +165,7 @@ def cancel(connection: PgConnection) -> None:
 
 # PostgreSQL's catalogue: columns, types, uniqueness, and the rights of our own role.
 
+# The CROSS JOIN LATERAL does what name resolution does: the first schema of the path that has such a relation.
 _LOCATED = """
 unnest(ARRAY[{tables}]::text[], ARRAY[{places}]::text[], ARRAY[{names}]::text[]) AS t (name, schema, own)
 CROSS JOIN LATERAL (
@@ -198,6 +206,8 @@ JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdroppe
 JOIN base b ON b.oid = a.atttypid JOIN pg_type y ON y.oid = b.type AND y.typtype <> 'd'
 ORDER BY t.name, a.attnum
 """
+# PostgreSQL lets a child have rows that its parent's NOT NULL or CHECK would refuse (NO INHERIT), and takes a foreign
+# server's word for them. Such rows would be read with the parent.
 _WHOLE = """
 CASE c.relkind WHEN 'r' THEN NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid)
   WHEN 'p' THEN NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) m JOIN pg_class r ON r.oid = m.relid WHERE r.relkind = 'f')
@@ -368,6 +378,8 @@ class PostgresEngine:
             try:
                 self._schemas = self._pool.schemas()
                 with self._pool.lent(wait=_WAIT) as connection:
+                    # It is the operator who is kept from a mistake here, not an attacker: an account that may write is
+                    # more than dpsql needs.
                     require_reading_role(connection, list(tables), self._schemas, self._places)
                     self.product = "PostgreSQL", str(connection.info.server_version // 10_000)
             except BaseException:
@@ -421,6 +433,8 @@ class PostgresEngine:
             except EngineNotReady:
                 self._next_look = 0.0
                 raise
+            # To look into a slow measurement: dpsql's sessions have `application_name` dpsql in pg_stat_activity, and
+            # the text is the one that EXPLAIN (VERBOSE) shows; auto_explain in the server shows the plan.
             prepared = PgPrepared(connection, names, timeout, cancellation)
             yield prepared
             if prepared.stopped:

@@ -57,6 +57,8 @@ SHOWN = "SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name i
 """The statement that tells what holds in a session."""
 
 
+# What stands in `options` of the start packet is set before the session reads its first byte of SQL, and counts for
+# more than ALTER ROLE … SET and ALTER DATABASE … SET.
 def session_options(given: str) -> str:
     """Return libpq's `options`: for speed, then those that were given, then ours; the last one of a name counts."""
     pace, ours = (
@@ -138,6 +140,7 @@ class Pool:
 
     def __init__(self, dsn: str, *, most: int, allowed: Collection[str] = ALLOWED_SWITCHES) -> None:
         """Prepare to connect to `dsn`, at most `most` times at once; planning takes no way but those that are `allowed`."""
+        # The DSN's own keywords win over the defaults, and ours over both.
         given = {**_DEFAULTS, **conninfo_to_dict(dsn), "client_encoding": "UTF8"}
         self._plain = make_conninfo("", **given)
         self._dsn = make_conninfo("", **{**given, "options": session_options(str(given.get("options") or ""))})

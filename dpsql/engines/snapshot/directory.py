@@ -170,6 +170,8 @@ class SnapshotDirectory:
         try:
             make_directory(directory.parent)
             make_directory(directory)
+            # lstat and not stat: a link that another account has put there would lead the records to a place of its
+            # choice.
             status = directory.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
                 raise ConfigError(f"the snapshot's directory {directory} belongs to another account, or is none")
@@ -190,6 +192,7 @@ class SnapshotDirectory:
     def current(self, origin: Origin) -> Manifest | None:
         """Return the copy that may be used; None if there is none of this origin, or somebody has changed it."""
         manifest = self.last()
+        # Another policy declares other columns, or other bounds, in which kept numbers are: its copy is of no use here.
         if manifest is None or manifest.origin != origin:
             return None
         for name, state in manifest.files.items():
@@ -206,7 +209,7 @@ class SnapshotDirectory:
         except OSError:
             return None
 
-    def require_whole(self) -> None:
+    def request_whole_copy(self) -> None:
         """Let the next copy read all of the records again, also what was copied in parts.
 
         Raises:

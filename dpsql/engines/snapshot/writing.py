@@ -39,11 +39,20 @@ from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 _LOG = logging.getLogger("dpsql.engine")
+# The copy goes through these files, in this order:
+#
+# 20260102T030405000000Z.staged   the rows as they came, one pass over the source
+# 20260102T030405000000Z.duckdb   the same, with kept columns; synced
+# 20260102T030405000000Z-1.duckdb a part: closed periods of a table that grows; synced, never written again
+# manifest.json                   names the files; replaced by one rename, which is what makes the copy valid
+#
+# Whatever a dead writer leaves is named by no manifest, and is swept by the next one.
 _FRESH, _STAGED = "fresh", "staged"
 """The copy, and beside it the rows as they came, of which it is made."""
 _REST = "rest"
 """The schema of the rows of tables in parts that are in none."""
 _Source = DuckDb | PostgresEngine | SparkEngine | DatabaseSource
+# Copying may take hours: it ends when somebody cancels, and not by a limit.
 _FOREVER = 10 * 365 * 86_400.0
 _KEPT = "What there was before is served still."
 _TOLD = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")

@@ -82,6 +82,8 @@ class Mistakes:
         """
         if not self.gathered:
             return
+        # All mistakes at once: whoever writes a policy mends the file in one go, and need not start the server ten
+        # times.
         ordered = sorted(set(self.gathered))
         number = "1 mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
         raise ConfigError("\n".join(str(mistake) for mistake in ordered), hint=f"{number} in the configuration.")
@@ -114,11 +116,13 @@ def suggestion(word: str, choices: Iterable[str]) -> str:
 
 Tree = str | list["Tree"] | dict[str, "Tree"]
 
+# YAML's aliases can make a file of a few hundred bytes unfold to billions of nodes.
 _DEEPEST = 12
 _LARGEST = 200_000
 _CORE = "tag:yaml.org,2002:"
 _NO_SPACE = re.compile(r"[A-Za-z_][\w-]*:[^\s/]")
 """A key whose value begins at once, which YAML takes for one text."""
+# max_rows: 1.000 would be one row to YAML, and a thousand to many of those who write it.
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d00")
 """A number that many take for thousands."""
 
@@ -331,6 +335,7 @@ class _Expansion:
             return [entry for entry in entries if entry is not None]
         if "${" not in tree:
             return tree
+        # A DSN with its password must not stand in an error message because something else in it is wrong.
         self.hidden.add(path)
         try:
             return _PLACEHOLDER.sub(lambda match: self._value(match[1]), tree)
@@ -346,6 +351,7 @@ class _Expansion:
             return self.environment[name]
         place = self.base / name.removeprefix("file:")
         try:
+            # Files of secrets end with a line feed when an editor has written them.
             return place.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError):
             raise ValueError(f"needs the file {place}, which can't be read") from None
