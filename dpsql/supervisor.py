@@ -29,6 +29,7 @@ _STOP = (signal.SIGINT, signal.SIGTERM)
 _HEARD = (*_STOP, signal.SIGHUP, signal.SIGCHLD)
 _PAUSE = 5.0
 """Seconds until another process takes the place of one that has died."""
+# A socket's path may have 108 bytes (sun_path), of which a name within the directory needs some.
 _LONGEST = 80
 """Bytes of a directory in which sockets can have their names."""
 _READ = 4096

@@ -239,6 +239,9 @@ class SqlLedger:
         asked, missing, since = (presentable(text), question), frozenset[str](), time.monotonic()
         # Two things keep a measurement from being made twice: threads of this process wait here, other processes at the
         # claims below. Both take all keys of a statement or none, so that no two statements wait for each other.
+        # The order of what follows is the ledger's promise: claim, make ready, charge (durable), measure, release. A
+        # crash between any two of them leaves a claim that ends with its process, or a charge without a release, which
+        # is never less than what was seen.
         held = self._single_flight.acquire(keys, cancellation)
         try:
             statement = None
@@ -312,6 +315,7 @@ class SqlLedger:
 
     def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
         """Return the epoch; see `Ledger.epoch`."""
+        # The usual case reads nothing: the last epoch is known while this process writes.
         due = first_day(refresh, self._now())
         last = self._store.epoch()
         if last is None:
@@ -333,6 +337,8 @@ class SqlLedger:
     def begin(self, reason: str) -> int:
         """Begin an epoch for a reason that no other has, unless it is the last one's; return the last one's number."""
         with self._store.write() as connection:
+            # Several processes may see the same cause, such as a new snapshot: the first begins the epoch, the others
+            # find it begun.
             if releases.last_reason(connection) == reason:
                 return releases.last_epoch(connection)[0]
             return self._next_epoch(connection, reason)
@@ -486,6 +492,8 @@ class SqlLedger:
             self._store.require_owner(connection)
             now = self._now()
             stored = [releases.find_stored(connection, account, item) for item in items]
+            # Somebody's release may have been forgotten meanwhile, by a new epoch: then more is to be measured than was
+            # made ready.
             if not ready.issuperset(releases.keys_to_measure(stored)):
                 return None
             balance = self._balance(connection, account, now, _read_by(items))

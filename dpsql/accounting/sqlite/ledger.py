@@ -31,6 +31,7 @@ from dpsql.question import Cancellation
 # SQLite's errors when it can't go on, as instructions for an operator.
 
 _LOG = logging.getLogger("dpsql.ledger")
+# To charge and then have no room for the release would take money for nothing. 16 MiB is far more than a release has.
 ROOM = 16 * 2**20
 """Bytes that have to be free for a charge to be made: its release is stored after it."""
 _KINDS: Mapping[int, Callable[[], DpsqlError]] = {
@@ -66,6 +67,8 @@ def require_same_file(path: Path, inode: int) -> None:
         LedgerFailed: it is not.
     """
     try:
+        # A ledger that was moved away while it is open would be written to by this process and not found by the next
+        # one: charges would be forgotten.
         same = path.stat().st_ino == inode
     except OSError:
         same = False
@@ -127,7 +130,11 @@ class GroupCommit:
         with self._turn:
             self._asked += 1
             mine = self._asked
+            # Only a sync that begins after a write is sure to have it: who comes while one goes on waits for the next,
+            # together with all others who came.
             self._turn.wait_for(lambda: not self._going_on or self._synced >= mine)
+            # Linux forgets a failed write-back once it was told of (the fsyncgate of 2018): a second fsync would say
+            # that all is well.
             if self._failed:
                 raise OSError(errno.EIO, "an earlier sync of the ledger's log has failed")
             if self._synced >= mine:

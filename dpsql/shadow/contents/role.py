@@ -23,6 +23,8 @@ CLIENTS = "dpsql_clients"
 ORACLE = "dpsql_oracle"
 """The user as whom planning asks; it may read public tables and call functions, and has no rights to go back to."""
 
+# Each of these reads a file, waits, tells of other sessions, or runs a text as a statement. PostgreSQL gives most of
+# them to superusers only; what it lets everybody call is taken away here.
 _DENIED_PATTERN = (
     "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
     "|pg_stat_get_activity|pg_stat_get_progress|pg_stat_get_wal|pg_stat_get_subscription"
@@ -133,6 +135,7 @@ def _add(connection: Connection, names: Iterable[str]) -> None:
 
 def close_databases(connection: Connection, database: str) -> None:
     """Let clients into `database` only, and make nothing but temporary tables there."""
+    # PUBLIC may connect to each database by default, also to template1, where nothing is locked down.
     for (name,) in connection.execute("SELECT datname FROM pg_database").fetchall():
         connection.execute(SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(Identifier(name)))
     name = Identifier(database)
@@ -145,6 +148,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     """Take away what PUBLIC has and grant each user what their role may read; in the new database, at the end."""
     pattern, names, allowed = _DENIED_PATTERN, list(_DENIED_NAMES), list(_ALLOWED_NAMES)
     connection.execute(SQL(_REVOKE).format(pattern=pattern, names=names, allowed=allowed))
+    # Without a language there are no functions, and no DO blocks.
     connection.execute("REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC")
     # Not a setting of roles: those are rows that a role can write itself.
     connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = '5min'").format(Identifier(policy.dataset)))

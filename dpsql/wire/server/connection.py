@@ -55,6 +55,7 @@ async def log_in(
     user = start.options.get("user", "")
     if not user:
         raise ProtocolError("no user name in the startup packet")
+    # NegotiateProtocolVersion comes before the request for the password: the client has to know which messages follow.
     transport.write(startup.negotiation(start))
     _refuse_barred(registry, user, transport.address)
     audit = LogInAudit(registry.trail, user, transport.address, start.options.get("application_name", ""))
@@ -92,6 +93,7 @@ async def _check_password(
     shown: Certificate | None,
 ) -> UserEntry | None:
     barred = partial(registry.attempts.barred, user, transport.address)
+    # An unknown user goes all the way to a wrong password: the same messages, the same work, the same error.
     entry = registry.users.get(user)
     try:
         if registry.directory is not None and registry.known_users.is_of_directory(user):
@@ -134,6 +136,8 @@ async def is_password(registry: ConnectionRegistry, user: str, password: str) ->
 
 def session_options(start: Start, user: str, database: str) -> dict[str, str]:
     """Return the start options for the shadow."""
+    # Everything else goes to the shadow as the client wrote it: application_name, search_path, options=-c …, which
+    # PostgreSQL checks by the role's rights.
     kept = {k: v for k, v in start.options.items() if k not in _OURS and not k.startswith("_pq_.")}
     return {"user": user, "database": database, **kept}
 
@@ -290,6 +294,9 @@ class Connection:
         self.unheard = UnheardCancel()
         self.has_asked = False
         """Whether the client has asked anything; until then its session in the shadow may be replaced."""
+        # A connection ends in one of these ways: the client says Terminate or hangs up; `end_when_idle` after a reload,
+        # behind the statement that runs; `end` by another session of the user, or the operator; the shadow goes; or the
+        # shadow does not hear a cancel. What the client is told comes from the functions above.
         self._ending: ShuttingDown | None = None
         self._over = self._gone = False
         self._stopped_at = 0.0
@@ -395,6 +402,8 @@ class Connection:
         async with asyncio.timeout(self._registry.limits.login_timeout):
             shown = self._registry.tls  # which a renewal replaces for those who come later
             opened = await startup.read_start_packets(self._transport, self._incoming, shown, self._registry.limits)
+            # No answer, whether the key fits or not: PostgreSQL sends none, and one would tell a stranger which keys
+            # exist.
             if isinstance(opened, startup.Cancel):
                 await self._registry.cancel_anywhere(opened.process, opened.key)
                 return
@@ -432,6 +441,8 @@ class Connection:
         number = 0 if self._backend is None else self._backend.number
         registered.process = number or registry.free_number()
         self._announced = parameters | {"application_name": options.get("application_name", "")}
+        # ParameterStatus for each, BackendKeyData, ReadyForQuery: with these a log-in ends, and a driver begins to
+        # send.
         statuses = b"".join(_status(name, value) for name, value in self._announced.items())
         self._transport.write(
             statuses + message(b"K", uint32(registered.process), registered.key) + message(b"Z", b"I")
