@@ -33,6 +33,7 @@ from dpsql.rewrite.ir.relation import Join, Relation, Source
 # Claim: engines find no other. All values of the columns are tried, and of times a moment of each of the shortest units that
 # the keys tell apart; and nothing is computed that engines round. It follows from the policy alone.
 
+# All of them are evaluated in Python, for each statement that is new.
 _MOST_CASES = 20_000
 """Combinations of the columns' values that are tried."""
 _EXACT = 2**53
@@ -70,6 +71,8 @@ def reachable_tuples(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, .
         if values is None or math.prod([len(values), *(len(case) for case in cases)]) > _MOST_CASES:
             return None
         cases.append(values)
+    # GROUP BY day, weekday: of 31 · 7 pairs 31 can occur. The other 186 would be empty groups, each with noise of its
+    # own, which look like groups with few rows.
     rows = (dict(zip(columns, case, strict=True)) for case in itertools.product(*cases))
     occurring_cells = frozenset(tuple(tried_value(expr, row) for expr in exprs) for row in rows)
     return (
@@ -120,6 +123,7 @@ def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None
             cases = range(low, high + 1)
         elif ref.type is SqlType.TIMESTAMP:
             unit = min((unit for expr in exprs for unit in _units(expr, ref)), key=UNITS.index, default=_LONGEST)
+            # Hours of the week are the same in each week: eight days of a year of data are enough to see all of them.
             if all(_comes_again(expr, ref) for expr in exprs):
                 high = min(high, low + _WEEK)
             cases = _moments(low, high, unit, [at for expr in exprs for at in _compared_with(expr, ref)])
@@ -177,6 +181,7 @@ def _compared_with(expr: Expr, ref: Ref) -> Iterator[int]:
 
 def _moments(low: int, high: int, unit: str, compared: Sequence[int]) -> Sequence[int] | None:
     """Return a moment of each unit, and of each part of it that comparisons tell apart, unless they are too many."""
+    # On either side of a constant, and at it, any comparison with it has all the results that it can have.
     beside = {at + step for at in compared for step in (-1, 0, 1) if low <= at + step <= high}
     begun = _beginnings(low, high, unit)
     return None if begun is None else [*dict.fromkeys((*begun, *sorted(beside)))]
@@ -239,6 +244,7 @@ class Groups:
         for key, cell in zip(self.keys, grouped, strict=True):
             if key.shown is not None and cell not in key.shown:
                 return None
+            # An engine may keep such a text, and PostgreSQL does not.
             if isinstance(cell, str) and "\0" in cell:
                 return None  # no text of PostgreSQL's: it could not be shown
             cells.append(key.shows(cell))
@@ -255,6 +261,8 @@ def groups(exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows
         MissingBounds: a key's values do not follow from the policy.
         Unsupported: there are more groups than `limit`.
     """
+    # Keys that have nothing to do with each other are multiplied out; those of one public table, or of common columns,
+    # come in the combinations that there are.
     parts = [_part(members, exprs, relation, env, rows, limit) for members in _together(exprs, relation, env)]
     size = math.prod(len(part.combinations) for part in parts)
     if size > limit:

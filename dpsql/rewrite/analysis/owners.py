@@ -75,6 +75,7 @@ class EqualColumns:
     def of(cls, condition: Expr) -> "EqualColumns":
         """Return what a condition says."""
         classes: dict[_Place, list[Ref]] = {}
+        # Only what AND joins holds of every row that stays. An equation within OR says nothing of any one row.
         for part in conjuncts(condition):
             column, other = equation(part) or (part, part)
             if isinstance(column, Ref) and isinstance(other, Ref) and _compared_exactly(column, other):
@@ -99,6 +100,8 @@ class EqualColumns:
 
 def _compared_exactly(ref: Ref, other: Ref) -> bool:
     both_whole = ref.type.is_integer and other.type.is_integer
+    # Doubles are left out: 2⁵³ and 2⁵³ + 1 are equal once one side is a double, so that a row of one unit would meet
+    # another's.
     return both_whole or (ref.type.is_text and ref.type is other.type) or are_exact_numbers(ref, other)
 
 
@@ -290,6 +293,7 @@ def found_by(relation: Relation, unique: Unique) -> Mapping[int, Finders]:
 def all_found(some: Sequence[int], found_by: Mapping[int, Finders]) -> frozenset[int]:
     """Return the sources of which a joined row has one row at most, once it is known which it has of `some`."""
     reached = frozenset(some)
+    # A closure as of functional dependencies: what is known finds more, until nothing new is found.
     while more := {i for i, keys in found_by.items() if any(all(of & reached for of in key) for key in keys)} - reached:
         reached |= more
     return reached
@@ -370,6 +374,7 @@ def _told_apart(last: int, every: Interval) -> bool:
     return last < every.high
 
 
+# An engine may look at all orders of so many joins, and weights have to be found for all of them.
 _MOST_TABLES = 8
 _MOST_ROWS = 2**40
 """The most that a number of rows may be that is chosen for a statement."""
@@ -412,10 +417,12 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
         _require_enforced(source.table, kind, tables, unique)
     if len(relation.sources) > 1:
         _require_one_unit(relation, kind, tables, unique)
+    # A table that names its unit itself is the best to read it from. Otherwise the tables on the way to it are joined.
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single, up_to = _bounded(relation, kind, unique)
     multiple = math.prod(source.every for source in relation.joined.values() if source.every)
+    # A row that meets seven public rows is seven joined rows, each in a group of its own perhaps.
     rows, groups = rows * multiple, None if groups is None else min(groups, rows) * multiple
     up_to = None if up_to is None else min(up_to * multiple, _MOST_ROWS)
     if len(relation.sources) == 1:  # its rows are the joined rows

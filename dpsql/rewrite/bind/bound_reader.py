@@ -176,6 +176,7 @@ class PlanningShadow(Binder, ConstantEvaluator, Protocol):
     """All that planning asks the shadow for one statement."""
 
 
+# Python's own limit is 1,000, and a sum of so many parts is as many levels.
 _DEEP = 5_000
 """Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""
 sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
@@ -206,6 +207,9 @@ class BoundReader:
         Raises:
             DpsqlError: PostgreSQL does not bind it.
         """
+        # Three texts: the client's, PostgreSQL's words for it (`canonical`), and what our parser writes of those
+        # (`rendered`). If PostgreSQL binds the last to the same words as the second, our tree means what PostgreSQL
+        # means. If not, the statement is refused: a parser that misreads can't make a private row public.
         text = self.binder.canonical(query, self.types)
         tree = parse_query(text)
         if tree is None:

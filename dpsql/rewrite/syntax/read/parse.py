@@ -75,6 +75,7 @@ class Statement:
 
 ReadQuery = Callable[[str], exp.Query | None]
 """Returns the tree of a query, every name in it resolved; None where it is not understood."""
+# The words that a query can begin with. TABLE trips is SELECT * FROM trips.
 _FIRST = frozenset({"select", "with", "values", "table", "("})
 _INTO = re.compile(r"(?i)\binto\b")
 
@@ -86,6 +87,8 @@ def parse(text: str, read: ReadQuery) -> Statement | None:
         return None
     wrap, start, end = at
     query = text[start:end]
+    # SELECT … INTO TEMP t stands in the middle of a query, where its text is left out before PostgreSQL binds the
+    # query, and put back into the tree.
     into = _into(query) if wrap is Wrap.NOTHING and _INTO.search(query) else None
     tree = read(query if into is None else f"{query[: into[0]]} {query[into[1] :]}")
     if tree is not None and into is not None:
@@ -207,6 +210,7 @@ def _skip_table(reader: Reader) -> bool:
 
 def _before_tail(text: str, start: int) -> int:
     """Return where WITH [NO] DATA begins that ends the text; the text's end if nothing does."""
+    # CREATE TEMP TABLE t AS SELECT … WITH NO DATA: the tail belongs to CREATE, though it stands behind the query.
     words = [token for token in tokens(text[start:]) if token.word != ";"]
     if [token.word for token in words[-2:]] == ["with", "data"]:
         return start + words[-3].end if len(words) > 2 else len(text)

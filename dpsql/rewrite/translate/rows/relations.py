@@ -178,6 +178,8 @@ def with_inner_answers(
     if not tables:
         return relation, t
     where, waiting = select.args.get("where"), _Waiting(relation, t)
+    # Under NOT or OR, or in an output, `x IN (…)` has to be computed in three values; as a conjunct of WHERE it only
+    # leaves rows out.
     certain = set() if where is None else {id(conjunct) for conjunct in conjuncts_of(where.this)}
     answers: dict[int, Expr] = {}
     for node in _own(select):
@@ -239,6 +241,8 @@ class _Waiting:
         nulls = replace(some, name="nulls", column=facts.columns["nulls"])
         is_found = Apply("not", (Apply("is_null", (value,), _BOOL),), _BOOL)
         is_unknown = Apply("or", (Apply("is_null", (x,), _BOOL), nulls), _BOOL)
+        # SQL's IN, case by case: among the values, true; of no values, false, even for NULL; NULL, or not among values
+        # of which one is NULL: unknown; else false.
         cases = (is_found, TRUE, Apply("not", (some,), _BOOL), FALSE, is_unknown, Const(None, _BOOL), FALSE)
         return Apply("case", cases, _BOOL)
 
@@ -334,6 +338,7 @@ def join_fan_out(conditions: Sequence[Expr], index: int, rows: Sequence[Row]) ->
         condition for condition in conditions if all(ref.source == index for ref in refs(condition)) and refs(condition)
     ]
     rows = [row for row in rows if all(keeps(condition, row) for condition in own)]
+    # Each of these is an upper bound of its own, so that the least of them counts.
     counts = [len(rows), *_rows_of_equal(conditions, index, rows)]
     counts += [_deepest(stretches) for stretches in _stretches(conditions, index, rows).values()]
     return max(min(counts), 1)
@@ -414,6 +419,7 @@ def _deepest(stretches: _Stretches) -> int:
     """Return how many stretches have a place in common."""
     pairs = enumerate(zip(stretches.starts, stretches.ends, strict=True))
     there = [pair for place, pair in pairs if place not in stretches.never and pair[0] < pair[1]]
+    # A sweep from left to right. At the same place an end sorts before a beginning, since stretches are half open.
     steps = sorted([(end, -1) for _, end in there] + [(start, 1) for start, _ in there])
     most = now = 0
     for _, step in steps:
@@ -434,6 +440,7 @@ def _deepest(stretches: _Stretches) -> int:
 # Claim: a unit moves the sums by no more than the bound that `owners` makes of these numbers, for all numbers. It counts
 # no row of the table as found once, so that a unit's rows are weighed after the join, however many they are.
 
+# Nested loops: each private row with each of these, so that a million rows are a billion comparisons.
 _MOST_COMPARED = 1_000
 """Rows of one table that each private row may be compared with, one by one."""
 _MOST_TOGETHER = 1_000_000
