@@ -73,6 +73,7 @@ def reload_config(old: Config) -> Config:
         ConfigError: it can't be served, or something changed that can't be reloaded.
     """
     new = servable(old.file, old.policy)
+    # What may change is put back, so that whatever differs now is something that may not.
     kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
     if kept != old or new.policy.dataset != old.policy.dataset:
         raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
@@ -227,6 +228,7 @@ class SnapshotKeeper:
 
 def is_due(edition: SnapshotVersion, config: Config, now: datetime) -> bool:
     """Return whether the period in which a copy was made is over, or has not begun: then the clock was wrong."""
+    # A copy of next year, made while the clock was wrong, would be the newest one until then.
     ahead = config.refresh is not Period.NEVER and edition.taken > now + AHEAD
     return ahead or first_day(config.refresh, now) > edition.taken.date()
 
@@ -334,6 +336,8 @@ class Server:
 
     async def _let_go(self) -> Mapping[str, User] | None:
         """Take away the users whom the file has no more, even if it has another mistake; return those who are left."""
+        # A configuration with a mistake keeps what is served as it is, but for one thing: who was taken out of the file
+        # comes in no more. To lock somebody out must not wait until a policy is mended.
         users = await asyncio.to_thread(users_left, self._config)
         if users is not None and users != self._config.users:
             self._config = new = replace(self._config, users=users)
@@ -426,6 +430,7 @@ class Server:
         self._complete = True
 
     async def _start(self) -> None:
+        # Before anything is opened: what fails here has changed nothing.
         require_memory()
         require_faithful_parser()
         self._shares = Shares.of(raise_limits())
@@ -442,6 +447,8 @@ class Server:
         self._stack.callback(self._on_shadow_thread.shutdown)
         self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)
+        # The order of the stack is the order of the stop, in reverse: first nobody comes in, then what runs ends, then
+        # the shadow, the ledger's books last but the engine.
         self._stack.callback(Warden(self._shadow.dsn("postgres"), self._watched).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE), self._watched.left)
         self._stack.callback(self._oracle.close)
@@ -513,6 +520,7 @@ class Server:
             return
         _LOG.error("the shadow died or was left half made, and is made again")
         self._complete = False
+        # Sessions in the shadow are gone with it. New ones wait at log-in until `resume`, up to their time limit.
         await self._listener.suspend(ended_with_the_shadow(), 0)
         if not self._shadow.alive:
             await self._on_shadow_thread(self._shadow.restart)

@@ -37,6 +37,7 @@ from dpsql.wire.server.visits import REQUEST_TIMEOUT, Visits
 
 # Headers of every response: the browser runs and loads our own files only, sends nothing elsewhere, and keeps no page.
 
+# No 'unsafe-inline': a value of the data, or a column's name, that found its way into a page as HTML would run nothing.
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -73,6 +74,7 @@ class SafeHeaders:
             await self._app(scope, receive, send)
             return
         size = Headers(scope=scope).get("content-length", "0")
+        # A body whose length is not said beforehand could only be refused after it was read.
         chunked = "transfer-encoding" in Headers(scope=scope)
         if chunked or not size.isdecimal() or int(size) > _LARGEST_BODY:
             await PlainTextResponse("too large", 413)(scope, receive, dressed)
@@ -155,6 +157,8 @@ async def log_in(request: Request, context: PageContext) -> Response:
     fields = await context.form(request)
     user, password = fields.get("user", ""), fields.get("password", "")
     address = request.client.host if request.client else ""
+    # An attempt counts as failed from its beginning, and is forgotten when it succeeds: a hundred at once are a
+    # hundred.
     wait = context.attempts.begin(address, user)
     if wait:
         refused = context.page(

@@ -47,6 +47,8 @@ from dpsql.privacy.features.lattice import FINE, HEAVIEST, MOST_POINTS
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
 
+# Weights are whole numbers, since sums of floats depend on the order of the rows. A unit with m rows weighs ⌊W·C/m⌋ a
+# row: for C = 20 and 30 rows 43,690 of 65,536, and its 30 rows together no more than 20·65,536.
 WEIGHT = 2**16
 """W: at most one row in W of a unit's mass is lost to rounding down while m ≤ W."""
 
@@ -154,6 +156,7 @@ class ContributionBound:
 
         A unit without an account is not in it, and does not count.
         """
+        # What the unit has used in earlier periods of the same question is gone for good; here it has what is left.
         left = f"greatest({self.mass} - a.used, 0)"
         weight = f"CAST(least({dialect.integer_quotient(left, 'p.n')}, {self.weight}) AS BIGINT)"
         numbers = f"SELECT u, count(*) AS n FROM {rows} AS r GROUP BY u"
@@ -175,6 +178,8 @@ class ContributionBound:
 
         All are cut off at what 64 bits have room for; see `weights_of_squares`.
         """
+        # Cut off before it is squared: (2³¹ − 1)² fits into 64 bits, and a unit with more rows than that in a group
+        # gets no weight.
         square = f"least(n, {MOST_IN_GROUP}) * least(n, {MOST_IN_GROUP})"
         q = f"CAST(least({dialect.total(square)}, {MOST_IN_GROUP**2}) AS BIGINT)"
         number = f"CAST(least({dialect.total('n')}, {MOST_NORM}) AS BIGINT)"
@@ -239,6 +244,8 @@ def rows_within_bound(rows: str, columns: Sequence[str], most: int, salt: str = 
     values that the engine takes for one must have one text, and `salt`, which makes the order each unit's own, one for
     each unit.
     """
+    # By a hash with the unit in it, so that which rows stay has nothing to do with their values: ordered by a column,
+    # the lowest would stay, and every mean be too low. The columns behind the hash decide if two hashes are equal.
     order = ", ".join((f"md5(concat_ws('|', {', '.join((salt, *columns))}))", *columns)) if columns else "u"
     ranked = f"SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM ({rows}) AS r"
     return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {most}"

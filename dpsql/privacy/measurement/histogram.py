@@ -94,6 +94,7 @@ class Histogram:
     @property
     def noisy(self) -> bool:
         """Return whether the points are read off one noisy histogram."""
+        # Chosen one by one, m points have ε/m each; a noisy histogram has all of ε, and any number of points.
         several = len(self.points) if len(self.points) > 1 else 0
         return not self.extremes and _READ_OFF * several**2 > self._most
 
@@ -151,6 +152,7 @@ class Histogram:
         """Return the public point that stands for a bucket: its only value, or its middle."""
         if self.whole:
             return self.x.interval.low + index
+        # A bucket is shown by one value that the policy and the statement decide. Its rows' mean would be theirs.
         middle = self.grid.middle(index)
         return Fraction(math.floor(middle + Fraction(1, 2))) if _whole(self.x) else middle
 
@@ -174,6 +176,8 @@ class Histogram:
 
     def paying(self, epsilon: Fraction) -> "Histogram":
         """Return the measurement at an ε, which says how many units an extreme of one large group is read off."""
+        # Only then can rows be left unread: with groups, or several rows a unit, the outermost rows of all say nothing
+        # of each.
         extreme_of_all = self.extremes and self.bound.form is Form.UNIQUE and not self.groups.keys
         most = extreme.units_told_apart(epsilon, self.bound.mass) if extreme_of_all else None
         alone = len(self.relation.sources) == 1 and self.relation.sources[0].made is None
